@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from localcrag.cli.main import main
+from localcrag.interfaces.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main(["ui", *sys.argv[1:]]))

@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from localcrag.app.front_door import Localcrag
+    from localcrag.app.facade import Localcrag
     from localcrag.privacy.guard import guard
     from localcrag.records.enums import Action, Preset
     from localcrag.records.errors import IngestError, LocalcragError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from localcrag.records.restriction import Restriction
     from localcrag.records.run import Run, Turn
     from localcrag.runs.recording import Recording
+
 
 __version__ = "0.1.0"
 __all__ = [
@@ -55,8 +56,8 @@ _WHERE = {
     "AnswerPiece": "records.events",
     "Event": "records.events",
     "IngestError": "records.errors",
-    "IngestResult": "steps.ingest.ingest",
-    "Localcrag": "app.front_door",
+    "IngestResult": "records.ingest",
+    "Localcrag": "app.facade",
     "LocalcragError": "records.errors",
     "Preset": "records.enums",
     "Recording": "runs.recording",

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from localcrag.cli.main import main
+from localcrag.interfaces.cli.main import main
 
 sys.exit(main())

@@ -8,36 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
+from localcrag.crag.answer.generate import Task
+from localcrag.crag.answer.step import generate_and_verify
+from localcrag.crag.compute import compute
+from localcrag.crag.condense import condense
+from localcrag.crag.context import EVERY_STEP, Asked, Budget, Context, Parts, Steps, choose, sources_named
+from localcrag.crag.evaluate import decide, evaluate
+from localcrag.crag.read_all import read_all as read_all_passages
+from localcrag.crag.reconcile import reconcile
+from localcrag.crag.refine.refine import Choice
+from localcrag.crag.refine.step import refine, select
+from localcrag.crag.retrieve import retrieve
+from localcrag.crag.rewrite import retry
+from localcrag.crag.screen.injection import screen, screened_turns
+from localcrag.crag.web import search, search_ahead
 from localcrag.records.enums import Action
 from localcrag.records.events import Event, RunStarted
 from localcrag.records.protocols import Consent
 from localcrag.records.restriction import EVERYWHERE, Restriction
-from localcrag.records.run import Run, Turn
-from localcrag.records.web import WebUse
-from localcrag.runs.new_run import new_run, run_of_selection
-from localcrag.runs.recording import Recording
+from localcrag.records.run import Run, Turn, WebUse
+from localcrag.runs.recording import Recording, new_run, run_of_selection
 from localcrag.settings import Settings
-from localcrag.steps.answer.stage import generate_and_verify
-from localcrag.steps.answer.task import Task
-from localcrag.steps.asked import Asked
-from localcrag.steps.budget import Budget
-from localcrag.steps.compute.stage import compute
-from localcrag.steps.condense.stage import condense
-from localcrag.steps.context import EVERY_STEP, Context, Parts, Steps
-from localcrag.steps.document_choice import choose
-from localcrag.steps.evaluate.stage import decide, evaluate
-from localcrag.steps.other_names import sources_named
-from localcrag.steps.read_all.stage import read_all as read_all_passages
-from localcrag.steps.reconcile.stage import reconcile
-from localcrag.steps.refine.manual_selection import Choice
-from localcrag.steps.refine.stage import refine, select
-from localcrag.steps.retrieve.stage import retrieve
-from localcrag.steps.retry.stage import retry
-from localcrag.steps.screen.prompt_injection import screened_turns
-from localcrag.steps.screen.stage import screen
-from localcrag.steps.web.stage import search, search_ahead
-from localcrag.text.language_of import language_among
-from localcrag.text.lexicon.languages import reading, steps_in
+from localcrag.text.lexicon import reading, steps_in
+from localcrag.text.words import language_among
 
 
 def answer(

@@ -28,7 +28,7 @@ from typing import NoReturn
 from lab.speed.comparison import FULL, SMALL, as_json, compare, materials, slower, table, throughput
 from lab.speed.versions import NoVersion, Unmeasured, accepted, commit, earlier, in_a_process, unpack
 
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.privacy.guard import let_start_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 NOW = "this checkout"

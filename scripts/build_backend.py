@@ -33,7 +33,7 @@ __all__ = [
 ]
 MODELS = Path("models")  # a build's working directory is the checkout (PEP 517)
 IN_WHEEL = "localcrag/models"
-"""Where localcrag looks without a checkout (REPOSITORY_MODELS in localcrag/settings/fields.py)."""
+"""Where localcrag looks without a checkout (REPOSITORY_MODELS in localcrag/settings.py)."""
 
 
 class WithModels(WheelBuilder):  # type: ignore[misc]

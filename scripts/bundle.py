@@ -47,7 +47,7 @@ ONE_KIND = "ggml-cpu-"
 """In the name of llama.cpp's library for one kind of processor."""
 FOR_ANY_PROCESSOR = {
     # llama.cpp's arithmetic once for each kind of processor; the best is taken when it starts, from beside the library
-    # (localcrag/backends/models/processor.py).
+    # (localcrag/models/gguf.py).
     "GGML_NATIVE": "OFF",
     "GGML_BACKEND_DL": "ON",
     "GGML_CPU_ALL_VARIANTS": "ON",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from localcrag.cli.main import _parser
+from localcrag.interfaces.cli.main import _parser
 from localcrag.settings import table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,7 +40,7 @@ named; the commands that take it show it.
 
 SETTINGS = """# Settings
 
-Made by `scripts/make_docs.py` from `localcrag/settings/fields.py`; a test fails when they differ.
+Made by `scripts/make_docs.py` from `localcrag/settings.py`; a test fails when they differ.
 
 Nothing has to be set. A setting comes from the first of these places that has it:
 

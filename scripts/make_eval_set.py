@@ -26,7 +26,7 @@ from lab.evaluation_sets.texts import Candidate, read_texts
 from lab.relevance.data import DataError
 
 from localcrag.records.errors import EvaluationSetError
-from localcrag.runs.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read
+from localcrag.records.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read
 
 ROOT = Path(__file__).resolve().parent.parent
 

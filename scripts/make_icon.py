@@ -6,8 +6,8 @@ import shutil
 
 from playwright.sync_api import sync_playwright
 
-from localcrag.backends.desktop.entry import ICONS, SIZES, SVG
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.app.desktop.entry import ICONS, SIZES, SVG
+from localcrag.privacy.guard import let_start_programs
 
 STYLE = "<style>body {{ margin: 0 }} svg {{ display: block; width: {size}px; height: {size}px }}</style>"
 

@@ -21,7 +21,7 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from localcrag.backends.downloads.model_manifest import Manifest
+from localcrag.models.manifest import Manifest
 from localcrag.privacy.egress_log import Kind
 from localcrag.records.enums import Grade, IngestStatus, Preset, StripMode, StripReason
 from localcrag.runs.labels import VERDICTS, LabelKind

@@ -18,7 +18,7 @@ from lab.evaluation_sets.files import CannotWrite, write_document
 from lab.evaluation_sets.texts import Document
 
 from localcrag.app import samples
-from localcrag.runs.evaluation_set import DOCUMENTS
+from localcrag.records.evaluation_set import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import localcrag
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.privacy.guard import let_start_programs
 from localcrag.settings import load
 from tests.support.documents import handbook_pdf
 from tests.support.first_start import shared_folder, started_before

@@ -1,173 +1,148 @@
-"""Work behind the page: tasks done in threads, in a list that any number of readers follow."""
+"""Background work of the page and the API: uploads, watched folders, unfinished work."""
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Generic, TypeVar
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
 
-from localcrag.app import failed
-from localcrag.app.observable_list import ObservableList
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.deletion import Overwriting
+from localcrag.app.collections.folders import Folders
+from localcrag.app.collections.open_collections import ReEmbeddings
+from localcrag.app.tasks import RegularLooks
+from localcrag.app.uploads import FoundFiles, Uploads
+from localcrag.documents.folders import changed_paths
+from localcrag.records.errors import StoreError
+from localcrag.records.ingest import BoundFolder, FolderChange, FolderEvent, FolderStatus
 
-
-class TaskState(StrEnum):
-    """Where a task is on its way."""
-
-    WAITING = "waiting"
-    WORKING = "working"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """Something to be done; `error` says why it failed and what to do, `attempt` tells one try from the next."""
-
-    name: str
-    state: TaskState = TaskState.WAITING
-    error: str | None = None
-    attempt: int = 0
-
-    @property
-    def key(self) -> Hashable:
-        """What it is told apart by from the others of its list."""
-        return self.name
-
-    @property
-    def later(self) -> bool:
-        """Whether others that wait go first."""
-        return False
-
-    @property
-    def lane(self) -> str:
-        """Those of one lane wait for each other, and for no other."""
-        return ""
-
-    @property
-    def open(self) -> bool:
-        """Whether it is still to be done."""
-        return self.state in {TaskState.WAITING, TaskState.WORKING}
+TICK = 2.0
+"""Seconds between two looks which folders there are, and whether they are there."""
+AGAIN = 4.0
+"""Seconds after which files that were being written are looked at again."""
+LOOK_AGAIN = 600.0
+"""Seconds after which a folder is looked at, though nobody told of a change: network drives do not."""
+Changes = Callable[[Sequence[Path], threading.Event, float], Iterator[frozenset[Path]]]
+Begin = Callable[[BoundFolder], None]
 
 
-AnyTask = TypeVar("AnyTask", bound=Task)
-Tell = Callable[[AnyTask], None]
-"""Takes down how far a task is; raises Cancelled when somebody has cancelled it."""
-Work = Callable[[AnyTask, Tell[AnyTask]], AnyTask]
-"""Does a task; returns what has become of it."""
+class FolderKeeper:
+    """Knows when a folder is to be brought in step. `events` does it, and `version` tells how often it changed any."""
 
+    def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK) -> None:
+        """Take what tells of changes in folders, as changed_paths does, and the seconds between two looks."""
+        self._folders, self._changes, self._tick = folders, changes, tick
+        self._looks = RegularLooks(self._look, tick, "folders")
+        self._start: Begin = lambda _: None
+        self._due: dict[int, float] = {}
+        self._there: dict[int, bool] = {}
+        self._asked_for: dict[int, BoundFolder] = {}
+        self.version = 0
 
-class Cancelled(Exception):
-    """A task that is being done was cancelled."""
-
-
-class BackgroundList(Generic[AnyTask]):
-    """The tasks of one kind, in the order in which they came."""
-
-    def __init__(
-        self, work: Work[AnyTask], not_done: str, *, at_once: int, ended: Callable[[AnyTask], None] | None = None
-    ) -> None:
-        """`not_done` says so of a task, by its name in the place of {name}; `at_once` of a lane are done at a time.
-
-        `ended` gets each task as it is listed at its end, before anybody can try it again.
-        """
-        self._work, self._not_done, self._at_once, self._ended = work, not_done, at_once, ended
-        self._tasks: ObservableList[Hashable, AnyTask] = ObservableList()
-        self._threads: list[tuple[str, threading.Thread]] = []
-        self._attempts = itertools.count(1)
-
-    @property
-    def lock(self) -> threading.Condition:
-        """What keeps others from changing anything meanwhile."""
-        return self._tasks.lock
-
-    def items(self) -> tuple[AnyTask, ...]:
-        """Return every task that was not dismissed, as it is now."""
-        return self._tasks.items()
-
-    def follow(self) -> Iterator[tuple[AnyTask, ...]]:
-        """Yield the tasks now and whenever something has changed, as long as any is to be done."""
-        return self._tasks.follow(lambda one: one.open)
-
-    def start(self, task: AnyTask) -> None:
-        """Do a task after those that wait already, unless it waits or is being done."""
-        with self.lock:
-            there = self._tasks.get(task.key)
-            if there and there.open:
-                return
-            self._tasks.put(task.key, task)
-            if sum(lane == task.lane for lane, _ in self._threads) < self._at_once:
-                thread = threading.Thread(target=self._run, args=[task.lane], name=f"work {task.name}", daemon=True)
-                self._threads.append((task.lane, thread))
-                thread.start()
-
-    def cancel(self, keys: Collection[Hashable] = ()) -> None:
-        """Do these tasks no further, or none at all; what is done already stays."""
-        with self.lock:
-            for one in self._some(keys, still_open=True):
-                self._tasks.put(one.key, dataclasses.replace(one, state=TaskState.CANCELLED))
-
-    def again(self, keys: Collection[Hashable], **as_before: Any) -> None:
-        """Try again with tasks that are at their end, each with the fields `as_before`."""
-        with self.lock:
-            for one in self._some(keys, still_open=False):
-                self.start(dataclasses.replace(one, state=TaskState.WAITING, error=None, **as_before))
-
-    def dismiss(self, keys: Collection[Hashable] = ()) -> list[AnyTask]:
-        """List these tasks no longer, or none that is at its end; return them."""
-        with self.lock:
-            gone = self._some(keys, still_open=False)
-            for one in gone:
-                self._tasks.remove(one.key)
-            return gone
+    def begin(self, start: Begin) -> None:
+        """Have each folder brought in step by `start`, which returns at once, whenever it is time."""
+        self._start = start
+        self._looks.begin()
 
     def close(self) -> None:
-        """Cancel what is under way, and wait for its end."""
-        self.cancel()
-        with self.lock:
-            threads = [*self._threads]
-        for _, thread in threads:
-            thread.join()
+        """Watch no more, and wait for that."""
+        self._looks.close()
 
-    def _some(self, keys: Collection[Hashable], *, still_open: bool) -> list[AnyTask]:
-        """Return these tasks, or all, as far as they are to be done still, or are at their end."""
-        return [one for one in self.items() if one.open is still_open and (one.key in keys or not keys)]
+    def events(self, number: int, go_on: Callable[[], None]) -> Generator[FolderEvent, None, None]:
+        """Bring a folder in step; see Folders.sync. One that is bound no more, or paused, is left as it is."""
+        folder = self._folders.find(number)
+        if folder is None or folder.paused:
+            return
+        self._due[number] = time.monotonic() + LOOK_AGAIN
+        with closing(self._folders.sync(folder, go_on=go_on)) as events:
+            for event in events:
+                if isinstance(event, FolderChange):
+                    self.version += 1
+                    if event.status is FolderStatus.WAITING:
+                        self._due[number] = time.monotonic() + AGAIN
+                yield event
+        self.version += 1
 
-    def _run(self, lane: str) -> None:
-        while True:
-            with self.lock:
-                every = [one for one in self.items() if one.state is TaskState.WAITING and one.lane == lane]
-                waiting = min(every, key=lambda one: one.later, default=None)
-                if waiting is None:
-                    self._threads.remove((lane, threading.current_thread()))
-                    return
-                one = dataclasses.replace(waiting, state=TaskState.WORKING, attempt=next(self._attempts))
-                self._tasks.put(one.key, one)
-            try:
-                self._end(self._work(one, self._tell))
-            except Cancelled:
-                pass
-            except BaseException as error:  # noqa: BLE001 - said on the page (also a panic in Rust); the next one goes on
-                said = failed.why(error, self._not_done.format(name=one.name))
-                self._end(dataclasses.replace(one, state=TaskState.FAILED, error=said))
+    def _look(self) -> None:
+        """Follow what changes, from one set of folders to the next, until none is there or nobody tells of theirs."""
+        followed = self._followed()
+        self._begin_due(followed)
+        while there := self._paths_there(followed):
+            for changed in self._changes(there, self._looks.closing, self._tick):
+                for one in followed:
+                    if any(path.is_relative_to(one.path) for path in changed):
+                        self._start(one)
+                now = self._followed()
+                self._begin_due(now)
+                if self._paths_there(now) != there:
+                    followed = now
+                    break
+            else:
+                return
 
-    def _tell(self, now: AnyTask) -> None:
-        if not self._change(now, {TaskState.WORKING}):
-            raise Cancelled
+    def _paths_there(self, followed: list[BoundFolder]) -> list[Path]:
+        return [one.path for one in followed if self._there[one.id]]
 
-    def _end(self, now: AnyTask) -> None:
-        """List a task as it has ended; what was cancelled in its last moment, and is done, is done."""
-        before = {TaskState.WORKING, TaskState.CANCELLED} if now.state is TaskState.DONE else {TaskState.WORKING}
-        with self.lock:
-            if self._change(now, before) and self._ended:
-                self._ended(now)
+    def _followed(self) -> list[BoundFolder]:
+        """Return the folders that are to be in step, and take down which of them are there."""
+        with suppress(StoreError):  # Busy or full: the next look tells.
+            found = [one for one in self._folders.all() if not one.paused]
+            for one in found:
+                is_there = one.path.is_dir()
+                changed = self._asked_for.get(one.id) not in (None, _as_bound(one))
+                if one.id not in self._due or changed or is_there is not self._there.get(one.id):
+                    self._due[one.id] = 0.0
+                self._there[one.id], self._asked_for[one.id] = is_there, _as_bound(one)
+            for number in set(self._due) - {one.id for one in found}:
+                del self._due[number]
+            return found
+        return []
 
-    def _change(self, now: AnyTask, before: Collection[TaskState]) -> bool:
-        """Put a task where it is now, if it was in one of these states; one cancelled and begun anew is another's."""
-        return self._tasks.change(
-            now.key, lambda there: there.state in before and there.attempt == now.attempt, lambda _: now
-        )
+    def _begin_due(self, followed: list[BoundFolder]) -> None:
+        for one in followed:
+            if self._due.get(one.id, 0.0) <= time.monotonic():
+                self._due[one.id] = time.monotonic() + LOOK_AGAIN
+                self._start(one)
+
+
+def _as_bound(folder: BoundFolder) -> BoundFolder:
+    """Return a folder as a person chose it, without how it stands."""
+    return BoundFolder(
+        id=folder.id, collection=folder.collection, path=folder.path, prefix=folder.prefix, include=folder.include,
+        exclude=folder.exclude, gone=folder.gone,
+    )  # fmt: skip
+
+
+def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable[[], bool]) -> Uploads:
+    """Return the files to be added, none as yet; text recognition rests while it is `busy` answering."""
+    collections = assembly.collections
+    return Uploads(
+        lambda upload, collection: assembly.ingest([upload], collection),
+        ingest_folder=lambda folder, collection: assembly.ingest(FoundFiles([folder]), collection),
+        read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
+        scanned=collections.scanned,
+        follow=keeper.events,
+        busy=busy,
+    )
+
+
+def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
+    """Go on with what an earlier start left to do: scans, collections to be embedded anew."""
+    if assembly.collections.homes.elsewhere():
+        # Their servers are asked, and may be away: nobody waits for that.
+        threading.Thread(target=_take_up, args=(assembly, files, embeddings), daemon=True).start()
+    else:
+        _take_up(assembly, files, embeddings)
+
+
+def _take_up(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
+    for collection in assembly.collections.embedders.left_to_do():
+        embeddings.start(collection)
+    files.recognise(assembly.collections.scanned())
+
+
+def overwriting_beside(assembly: Assembly, files: Uploads, busy: Callable[[], bool]) -> Overwriting:
+    """Return what overwrites the words of changed documents when no file is added; it rests as recognition does."""
+    return Overwriting(assembly.database, asked=busy, working=lambda: any(one.open for one in files.items()))

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
+from pathlib import Path
 from typing import ParamSpec
 
 from localcrag import __version__
-from localcrag.app import graphics
-from localcrag.app.assemble import Assembly
-from localcrag.app.foreign_documents import ADVICE
-from localcrag.app.machine import memory
-from localcrag.app.outgoing import described, may_leave, outgoing
-from localcrag.app.web import Web
-from localcrag.backends.processes.confine import by_what
-from localcrag.backends.store import deleted_words
-from localcrag.backends.store.vectors.engine_choice import MOST_IN_HNSWLIB, why_not_hnswlib
-from localcrag.records.documents import Document
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.collections import ADVICE
+from localcrag.app.egress import describe_outgoing, may_leave, outgoing
+from localcrag.app.models import hardware
+from localcrag.app.models.hardware import memory
+from localcrag.app.web_search import Web
+from localcrag.documents.ingest import recut
+from localcrag.processes.worker import by_what
+from localcrag.records.documents import BackedUp, Document
 from localcrag.records.enums import IndexEngine, ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
 from localcrag.records.models import FileState, ModelRole, behind_server
-from localcrag.records.presets import of_uncalibrated_grades
+from localcrag.records.thresholds import of_uncalibrated_grades
 from localcrag.settings import Settings
-from localcrag.text.decimals import counted
-from localcrag.text.language_of import NAMES
+from localcrag.storage import backup, salvage
+from localcrag.storage.collections import full_text
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.engine_choice import MOST_IN_HNSWLIB, why_not_hnswlib
+from localcrag.storage.database import Database, bring_up
+from localcrag.storage.schema import DATABASE_NAME, check_data_folder
+from localcrag.text.translation import counted
+from localcrag.text.words import NAMES
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "usearch", "llama-cpp-python", "gradio", "httpx")
 
@@ -114,7 +123,7 @@ def _checked(
 
 def _leaving(assembly: Assembly) -> str:
     servers = outgoing(assembly)
-    return " ".join([may_leave(servers), *(described(one) for one in servers if not one.agreed)])
+    return " ".join([may_leave(servers), *(describe_outgoing(one) for one in servers if not one.agreed)])
 
 
 def _files(assembly: Assembly, name: str) -> str:
@@ -137,7 +146,7 @@ def _embedder(assembly: Assembly) -> str:
 
 
 def _relevance(assembly: Assembly) -> str:
-    from localcrag.backends.models.relevance_format import describe  # noqa: PLC0415 - takes seconds
+    from localcrag.models.reranker_format import describe  # noqa: PLC0415 - takes seconds
 
     scorer, settings = assembly.calibrations.scorer(), assembly.settings.under(assembly.collection_settings.preset())
     own, applied = scorer.calibration.thresholds, assembly.calibrations.applied()
@@ -179,7 +188,7 @@ def _database(assembly: Assembly) -> str:
             f"; {free / 1e6:.1f} MB of it are empty, where something was deleted: documents to come take them, and "
             "`localcrag forget` gives them back"
         )
-    if deleted_words.are_left(assembly.database):
+    if full_text.are_left(assembly.database):
         said += (
             "; words of what was deleted or changed are left to be overwritten: the page does it, or localcrag forget"
         )
@@ -238,7 +247,7 @@ def vector_engines(wanted: IndexEngine, why_not: str) -> Finding:
 
 
 def _graphics() -> Finding:
-    found = graphics.report()
+    found = hardware.report()
     return Finding("graphics", State.OFF if found.advice else State.OK, "\n        ".join(found.lines()))
 
 
@@ -250,3 +259,117 @@ def _memory() -> Finding:
         else "memory unknown on this system"
     )
     return Finding("machine", State.OK, f"{counted(os.cpu_count() or 1, 'core')}, {said}, {platform.platform()}")
+
+
+MADE_ANEW = ("index", "cache")
+"""Folders with nothing that cannot be made again: vector indexes, faster copies of models, measured formats."""
+
+
+def restore(settings: Settings, file: Path) -> BackedUp:
+    """Put a backup in the place of what a data folder has, which may be damaged. Raises StoreError.
+
+    No other process may have the folder open. See replacing.replace.
+    """
+    path = settings.data_dir / DATABASE_NAME
+    check_data_folder(path)
+    told = backup.replace(path, file, bring_up)
+    database = Database(path)
+    try:
+        database.put_back_files(settings.data_dir)
+    finally:
+        database.close()
+    return told
+
+
+def repair(settings: Settings) -> Iterator[Finding]:
+    """Repair a data folder, and yield what was done, one finding after the other. Raises StoreError.
+
+    No other process may have the folder open.
+    """
+    path = settings.data_dir / DATABASE_NAME
+    check_data_folder(path)
+    yield _repair_database(path)
+    for name in MADE_ANEW:
+        shutil.rmtree(settings.data_dir / name, ignore_errors=True)
+    yield Finding("caches", State.OK, "removed: faster copies of models are made again when they are needed")
+    assembly = Assembly(settings)
+    try:
+        chunks = salvage.full_text_anew(assembly.database)
+        yield Finding("full text", State.OK, f"made anew from {counted(chunks, 'chunk')}")
+        for name in assembly.collections.names():
+            yield _repair_collection(assembly, name)
+    finally:
+        assembly.close()
+
+
+def _repair_database(path: Path) -> Finding:
+    """Check the database, and where it is damaged put what can be read of it in its place."""
+    with backup.held_alone(path) as live:
+        if live is not None and not (wrong := _wrong(live)):
+            return Finding("database", State.OK, f"{path}: sound")
+        if not path.exists():
+            return Finding("database", State.OK, f"{path}: there is none yet")
+        if live is not None and _indexes_anew(live):
+            return Finding("database", State.OK, f"{path}: its indexes were damaged ({wrong}), and were made anew")
+    try:
+        with backup.staged(path) as new:
+            came = salvage.salvaged(path, new)
+            kept = backup.put_in_place(new, path, None)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(
+            f"Nothing could be saved of {path}: {error}. It is as it was. Restore a backup: localcrag restore FILE"
+        ) from error
+    said = ", ".join(f"{number} {table.replace('_', ' ')}" for table, number in came.items() if number)
+    return Finding(
+        "database", State.FAILED,
+        f"{path} was damaged. Saved into a new one: {said or 'nothing'}. The damaged one is kept in {kept}; compare, "
+        "add again what is missing, or restore a backup (localcrag restore FILE); then remove it",
+    )  # fmt: skip
+
+
+def _wrong(live: sqlite3.Connection) -> str:
+    """Return what is wrong with a database, in a few words; empty where nothing is."""
+    try:
+        found = [row[0] for row in live.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
+    except sqlite3.Error as error:
+        return str(error)
+    return "; ".join(found)
+
+
+def _indexes_anew(live: sqlite3.Connection) -> bool:
+    """Make SQLite's indexes and the full-text index anew if that is all that is wrong, and return whether it was."""
+    mended = False
+    # A damaged database that is kept is kept as it was found.
+    with suppress(sqlite3.Error):
+        live.execute("BEGIN")
+        live.execute("REINDEX")
+        live.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+        mended = not _wrong(live)
+    if live.in_transaction:
+        live.execute("COMMIT" if mended else "ROLLBACK")
+    return mended
+
+
+def _repair_collection(assembly: Assembly, name: str) -> Finding:
+    """Cut documents again that lost their chunks, and make the index of a collection that is not in a server."""
+    if name in [one.name for one in assembly.collections.homes.elsewhere()]:
+        return Finding(f"collection {name}", State.OFF, "lives in a PostgreSQL server, and was left as it is")
+    try:
+        cut = _recut(assembly, name)
+        index = assembly.collections.index(name)
+        index.refresh()
+        index.save()
+    except LocalcragError as error:
+        return Finding(f"collection {name}", State.FAILED, str(error))
+    recut = f", {cut} cut again from their text: add their files again to read them with all headings" if cut else ""
+    return Finding(f"collection {name}", State.OK, f"{counted(len(index), 'chunk')} in its index, made anew{recut}")
+
+
+def _recut(assembly: Assembly, name: str) -> int:
+    """Cut the documents of a collection that have no chunks from their text, and return how many have some now."""
+    lost = [one for one in assembly.collections.documents(name) if one.characters and not one.chunks]
+    if not lost:
+        return 0
+    embedder = assembly.collections.embedders.of(name)
+    store = DocumentStore(assembly.database, name, embedder=embedder.name, dimension=embedder.dimension)
+    return recut(lost, shelf=store, embedder=embedder, chunk_tokens=assembly.settings.chunk_tokens)

@@ -10,14 +10,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from localcrag.app import overwriting
-from localcrag.app.machine import folder_size
-from localcrag.backends.store import arriving, backup_file, deleted_words
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.durable_files import remove_abandoned, whole_or_not_at_all
+from localcrag.app.collections import deletion
+from localcrag.app.models.hardware import folder_size
 from localcrag.privacy import egress_log
-from localcrag.records.backed_up import BackedUp
+from localcrag.records.documents import BackedUp
 from localcrag.records.errors import StoreError
+from localcrag.storage import backup
+from localcrag.storage.collections import collection_file, full_text
+from localcrag.storage.database import Database
+from localcrag.storage.files import remove_abandoned, whole_or_not_at_all
 from localcrag.text.translation import gettext as _
 
 MADE_OF_DOCUMENTS = ("index", "evaluations", "cache/calibrate", "backups")
@@ -37,7 +38,7 @@ class Storage:
         self._lock = threading.Lock()
         # What a killed process left half-done.
         database.put_back_files(data_dir)
-        arriving.remove_abandoned(database)
+        collection_file.remove_abandoned(database)
         remove_abandoned(data_dir, *LEFT_OVER)
 
     @property
@@ -62,8 +63,8 @@ class Storage:
 
         What changed documents said is overwritten before: else full text has it in the copy. Raises StoreError.
         """
-        if deleted_words.are_left(self._database):
-            deleted_words.merge(self._database)
+        if full_text.are_left(self._database):
+            full_text.merge(self._database)
         if path is None:
             # The clock may say the same second again, or an earlier one.
             path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.sqlite3"
@@ -74,7 +75,7 @@ class Storage:
 
         Its name there begins as `name` does. Raises StoreError where it is damaged or none of ours.
         """
-        told = backup_file.check(path, called=Path(name))
+        told = backup.check(path, called=Path(name))
         kept = self.backups / f"{Path(name).stem[:80]}-{secrets.token_hex(2)}.sqlite3"
         try:
             with whole_or_not_at_all(kept) as temporary:
@@ -119,7 +120,7 @@ class Storage:
         """Overwrite what deleted documents left, and close the database, when nothing is being restored or erased."""
         with self._lock:
             if overwrites:
-                overwriting.finish(self._database)
+                deletion.finish(self._database)
             self._database.close()
 
 

@@ -1,24 +1,237 @@
-"""Files dropped into the page, added one after the other in a thread of their own.
-
-What failed or did not go in as a whole stays until it is dismissed. Whoever looks sees the same list: another tab, or
-the page after a reload.
-"""
+"""Files to add: those that a person names, and all in a folder they name, found while they are added."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
-from localcrag.app.background import BackgroundList, TaskState, Tell
-from localcrag.app.uploading import Uploading, at_its_end, is_in_as_a_whole
-from localcrag.app.what_is_said_of_files import named, of_folder
-from localcrag.records.errors import UnknownCollection
-from localcrag.records.folders import BoundFolder, FolderEvent
-from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.app.tasks import BackgroundList, Task, TaskState, Tell
+from localcrag.records.enums import IngestStatus
+from localcrag.records.errors import UnknownCollection, UnreadableDocument
+from localcrag.records.ingest import (
+    BoundFolder,
+    Count,
+    FolderChange,
+    FolderEvent,
+    IngestEvent,
+    IngestProgress,
+    IngestResult,
+    Upload,
+)
+from localcrag.text.places import Names, shown
+from localcrag.text.translation import ngettext
+
+
+def uploads_from(paths: Sequence[Path]) -> list[Upload]:
+    """Return the files at `paths`, all of them found; see FoundFiles. Raises UnreadableDocument."""
+    return list(FoundFiles(paths))
+
+
+class FoundFiles:
+    """The files at some paths, found as they are asked for, and counted meanwhile.
+
+    Of a folder they are all files in it, in the order of their names, named by their path inside, hidden ones left out.
+    Links to folders are not followed, so that none leads round in a circle; a link to a file outside of the folder is
+    refused when its turn comes, and so is a folder that cannot be opened. A path that does not exist fails when it is
+    read.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """Look whether there is any file. Raises UnreadableDocument when a folder holds none."""
+        self._paths = paths
+        for path in paths:
+            if path.is_dir() and next(_walk(path), None) is None:
+                raise UnreadableDocument(f"The folder {path} holds no files.")
+        self._count = Count(0, 0, all=False)
+        self._counting: threading.Thread | None = None
+
+    def __iter__(self) -> Iterator[Upload]:
+        for path in self._paths:
+            if path.is_dir():
+                within = path.resolve()
+                for file, closed in _walk(path):
+                    name = Path(file).relative_to(path).as_posix()
+                    yield _closed(path, name, closed) if closed else _of_folder(Path(file), name, within)
+            else:
+                yield Upload(path, path.name, original=True)
+
+    def count(self) -> Count:
+        """Return how many files have been found so far; begins to count when it is first asked, and does not wait."""
+        if self._counting is None:
+            self._counting = threading.Thread(target=self._count_all, name="count files", daemon=True)
+            self._counting.start()
+        return self._count
+
+    def _count_all(self) -> None:
+        # A walk of its own, that keeps no names: a folder of a million files takes no memory before its turn.
+        files = size = 0
+        for path in self._paths:
+            for file, _ in _walk(path) if path.is_dir() else [(str(path), None)]:
+                files += 1
+                size += _size(file)
+                self._count = Count(files, size, all=False)
+        self._count = Count(files, size, all=True)
+
+
+def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
+    """Yield the files in a folder and below it, without hidden ones, in the order of their paths' parts.
+
+    A folder that cannot be opened comes in the place of its files, with what was said of it.
+    """
+    to_do: list[tuple[str, bool]] = [(str(folder), True)]
+    while to_do:
+        path, is_folder = to_do.pop()
+        if not is_folder:
+            yield path, None
+            continue
+        try:
+            with os.scandir(path) as found:
+                inside = sorted((one for one in found if not one.name.startswith(".")), key=lambda one: one.name)
+        except OSError as error:
+            yield path, error
+            continue
+        kinds = [(one.path, one.is_dir(follow_symlinks=False)) for one in inside if counts(one)]
+        to_do.extend(reversed(kinds))
+
+
+def counts(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder or a file, or leads to a file; a link may lead nowhere, or to itself."""
+    try:
+        return entry.is_dir(follow_symlinks=False) or entry.is_file()
+    except OSError:
+        return False
+
+
+def _size(file: str) -> int:
+    try:
+        return Path(file).stat().st_size
+    except OSError:
+        return 0
+
+
+def _closed(folder: Path, name: str, error: OSError) -> Upload:
+    name = folder.name if name == "." else name
+    said = f"The folder {shown(name)} cannot be opened: {error.strerror or error}. Check who may read it."
+    return Upload(folder / name, name, original=True, refused=said)
+
+
+def outside(file: Path, name: str, folder: Path) -> str | None:
+    """Return why a file of a folder is not opened: it is a link to one that is nobody's business; else None."""
+    if not file.is_symlink() or file.resolve().is_relative_to(folder):
+        return None
+    return f"{shown(name)} was left out: it is a link to a file outside of the folder. Add that file by itself."
+
+
+def _of_folder(file: Path, name: str, folder: Path) -> Upload:
+    """Return a file of a folder. A folder that somebody else made may hold such a link."""
+    return Upload(file, name, original=True, refused=outside(file, name, folder))
+
+
+Told = TypeVar("Told", bound=IngestResult | FolderChange)
+FOLDER = "\u2215"
+"""A “/” in the name of a file that a browser sent: the page's script puts it there, since Gradio cuts a “/” off."""
+MOST_SAID = 10
+"""Of the files within a file that were not added, those that are named."""
+
+
+def named(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return the name of each file in the collection, where one of the same name would take another's place."""
+    names = Names()
+    return {path: names.of(PurePosixPath(path.name.replace(FOLDER, "/"))) for path in dict.fromkeys(paths)}
+
+
+def first_of(failed: Sequence[str]) -> list[str]:
+    """Return what is said of the first files of many that were not added, and how many more there are."""
+    if (more := len(failed) - MOST_SAID) <= 0:
+        return [*failed]
+    said = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
+    return [*failed[:MOST_SAID], said]
+
+
+def of_folder(name: str, count: int, failed: Sequence[str]) -> IngestResult:
+    """Return what became of a folder, of which `count` files are in, and what is said of those that are not."""
+    note = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
+    return IngestResult(name, IngestStatus.ADDED, note=note, warnings=tuple(first_of(failed)))
+
+
+def with_warnings(results: Sequence[Told], said: Collection[str]) -> list[Told]:
+    """Return what became of files, with what is `said` of their collection beside the last one that is in."""
+    last = max((at for at, one in enumerate(results) if not one.error), default=-1)
+    return [
+        dataclasses.replace(one, warnings=(*one.warnings, *said)) if at == last else one
+        for at, one in enumerate(results)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uploading(Task):
+    """A file and how far it is; `result` says what became of one that is done.
+
+    A `copy` is removed when it is done or dismissed; `original` and `refused` are as in Upload. One that
+    `recognises` is no file, but all scans of a collection, and `results` says what became of each document. One that is
+    a `folder` stands for all files in it, too many for a row each; one that `follows` brings the bound folder of that
+    number in step. One that is `locked` can be added with its password.
+    """
+
+    id: int
+    collection: str
+    path: Path
+    copy: bool = True
+    original: bool = False
+    refused: str | None = None
+    recognises: bool = False
+    folder: bool = False
+    follows: int | None = None
+    progress: IngestProgress | None = None
+    result: IngestResult | None = None
+    results: tuple[IngestResult, ...] = ()
+    locked: bool = False
+
+    @property
+    def later(self) -> bool:
+        """Files go before folders that are followed, whose documents questions find already."""
+        return self.follows is not None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether somebody gave it to be added."""
+        return not (self.recognises or self.follows is not None)
+
+    @property
+    def lane(self) -> str:
+        """Text recognition takes long, and nothing waits for it."""
+        return "scans" if self.recognises else ""
+
+    @property
+    def key(self) -> int:
+        """Its number: several files may have one name."""
+        return self.id
+
+
+def is_in_as_a_whole(one: Uploading) -> bool:
+    """Return whether a file is in, and nothing is to be said of it."""
+    told = [one.result] if one.result else one.results
+    return one.state is TaskState.DONE and not any(result.warnings for result in told)
+
+
+def at_its_end(one: Uploading, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> Uploading:
+    """Return a file at its end: what became of itself, and of the files within it."""
+    failed = first_of([result.error for result in within if result.error])
+    if error := next((result.error for result in own if result.error), None):
+        locked = any(result.locked for result in own)
+        said = "\n".join([error, *failed])
+        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=said, locked=locked)
+    result = dataclasses.replace(own[0], warnings=(*own[0].warnings, *failed))
+    return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
+
 
 REST = 0.2
 """Seconds between two looks whether a question is being answered still."""

@@ -1,36 +1,256 @@
-"""The figures of an evaluation report: metrics by group, differences, decisions, times, lost answers."""
+"""The records of an evaluation's report: what report.json holds and the other forms show."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from localcrag.evaluation import curves
-from localcrag.evaluation.configurations import FULL, ablations
-from localcrag.evaluation.diagnosis import Cause, diagnose
-from localcrag.evaluation.figures import (
-    ALL,
-    KEYS,
-    Actions,
-    Decided,
-    Figures,
-    KeyFigure,
-    Losses,
-    MetricUsed,
-    Paired,
-    Time,
-    Verdict,
+from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, severity
+from localcrag.evaluation.metrics import BY_NAME, METRICS, holds
+from localcrag.evaluation.plan import FULL, ablations
+from localcrag.evaluation.results import GROUPS, About, Evaluation, measured, step_costs
+from localcrag.evaluation.wording import Difference, Estimate, difference, estimate, not_proved, says
+from localcrag.records.enums import Action, Grade, Origin
+from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.passages import GradedPassage, Source
+from localcrag.records.run import Run
+from localcrag.text.places import SheetRow, place
+
+ALL, IN_DOCUMENTS, ON_WEB, NOWHERE = GROUPS
+KEYS = (
+    ("answer_match", IN_DOCUMENTS),
+    ("answer_match", ON_WEB),
+    ("invention", NOWHERE),
+    ("unmarked_invention", NOWHERE),
+    ("action_right", ALL),
+    ("support", ALL),
+    ("seconds", ALL),
+    ("prompt_tokens", ALL),
 )
-from localcrag.evaluation.metrics import BY_NAME, METRICS
-from localcrag.evaluation.results import GROUPS, Evaluation, measured, step_costs
-from localcrag.evaluation.statistics import Difference, Estimate, difference, estimate
-from localcrag.evaluation.wording import not_proved, says
-from localcrag.evaluation.worst import worst
-from localcrag.records.enums import Action
-from localcrag.runs.evaluation_set import HeldBy, Question
+"""The figures that a verdict is made of: metric, and of which questions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricUsed:
+    """What a metric is, as metrics.py says it."""
+
+    title: str
+    definition: str
+    source: str
+    better: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFigure:
+    """One of KEYS under two configurations, over the questions that it applies to in each.
+
+    `ratio` is second / first, over the questions that it applies to in both; None where the first is 0.
+    """
+
+    metric: str
+    group: str
+    title: str
+    first: Estimate | None
+    second: Estimate | None
+    difference: Difference | None
+    ratio: float | None
+    says: str
+    not_proved: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What speaks for one configuration against another."""
+
+    first: str
+    second: str
+    figures: tuple[KeyFigure, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """second - first of every metric on the same questions, by group."""
+
+    first: str
+    second: str
+    differences: dict[str, dict[str, Difference]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The questions for which one action was decided.
+
+    `accuracy` is the share for which it was right, `speed` their mean seconds as a share of the first configuration's.
+    """
+
+    n: int
+    share: float
+    accuracy: Estimate | None
+    answer_match: Estimate | None
+    seconds: Estimate | None
+    speed: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actions:
+    """What was decided; `confusion` maps who holds the answer, then the action, to a number of questions."""
+
+    decided: dict[str, Decided]
+    confusion: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Time:
+    """Seconds a question, and what each step takes of them on average over all questions, with calls and tokens."""
+
+    mean: Estimate
+    median: float
+    slowest: float
+    steps: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """How many questions were answered right, and where the others were lost; by who holds the answer as well."""
+
+    questions: int
+    right: int
+    causes: dict[str, int]
+    by_holder: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A text with its relevance, None where nothing scored it; `holds` an accepted answer or not."""
+
+    where: str
+    relevance: float | None
+    grade: str | None
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst:
+    """A question that went wrong; `first_right` says whether the first configuration got it right, where it differs."""
+
+    id: str
+    question: str
+    standalone: str
+    held_by: str
+    accepted: tuple[str, ...]
+    answer: str
+    abstained: bool
+    uncertain: bool
+    action: str | None
+    rule: str
+    cause: str
+    why: str
+    passage: Shown | None
+    evidence: tuple[Shown, ...]
+    first_right: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Everything that a report shows. `scored` and `full` name the configurations that curves and causes are of."""
+
+    about: About
+    questions: int
+    groups: dict[str, int]
+    asked: dict[str, int]
+    missing: int
+    metrics: dict[str, MetricUsed]
+    verdicts: tuple[Verdict, ...]
+    estimates: dict[str, dict[str, dict[str, Estimate]]]
+    against_first: tuple[Paired, ...]
+    against_former: tuple[Paired, ...]
+    actions: dict[str, Actions]
+    scored: str | None
+    reliability: curves.Reliability | None
+    sweep: curves.Sweep | None
+    retention: tuple[curves.Length, ...]
+    times: dict[str, Time]
+    losses: dict[str, Losses]
+    full: str | None
+    worst: tuple[Worst, ...]
+
+
+WORST = 20
+"""As many as a person reads through."""
+
+
+def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
+    """Return WORST questions of a configuration, the worst first; `first` is the one that it is compared with."""
+    found = [
+        (question, run, loss) for question, run in evaluation.pairs(name) if (loss := diagnose(question, run))
+    ]  # fmt: skip
+    found.sort(key=lambda one: severity(*one))
+    others = evaluation.runs.get(first, {}) if name != first else {}
+    return tuple(
+        Worst(
+            id=question.id,
+            question=question.question,
+            standalone=run.standalone_question,
+            held_by=question.held_by.value,
+            accepted=question.answers,
+            answer=run.answer,
+            abstained=run.abstained,
+            uncertain=run.uncertain,
+            action=run.action.value if run.action else None,
+            rule=run.rule,
+            cause=loss.cause.value,
+            why=loss.why,
+            passage=_passage(question, run),
+            evidence=_evidence(question, run),
+            first_right=is_right(question, others[question.id]) if question.id in others else None,
+        )
+        for question, run, loss in found[:WORST]
+    )
+
+
+def _passage(question: Question, run: Run) -> Shown | None:
+    passage = best_passage(run, question.answers)
+    if passage is None:
+        return None
+    graded: Grade | None = passage.grade if run.action else None
+    return Shown(
+        where=_where(passage, passage.rows),
+        relevance=passage.relevance if run.action else None,
+        grade=graded.value if graded else None,
+        text=passage.text,
+        holds=holds(passage.text, question.answers),
+    )
+
+
+def _evidence(question: Question, run: Run) -> tuple[Shown, ...]:
+    sources = {source.id: source for source in run.sources}
+    pieces = []
+    for piece in run.evidence:
+        source = sources.get(piece.source)
+        where = _where(source, piece.rows) if source else ""
+        pieces.append(
+            Shown(
+                where=f"[{piece.n}] {where}".strip(),
+                relevance=piece.relevance if run.action else None,
+                grade=None,
+                text=piece.text,
+                holds=holds(piece.text, question.answers),
+            )
+        )
+    return tuple(pieces)
+
+
+def _where(one: Source | GradedPassage, rows: Sequence[SheetRow]) -> str:
+    if one.origin is Origin.WEB or one.document is None:
+        return f"web: {one.title or one.url or ''}"
+    return place(one.document, one.page, rows)
+
 
 FEWEST_ABLATED = 3
 """Configurations of an ablation from which on each is compared with the one before it."""
@@ -67,7 +287,7 @@ def figures(evaluation: Evaluation) -> Figures:
         against_former=tuple(paired(values, groups, *pair) for pair in _steps(asked)),
         actions=actions,
         scored=scored,
-        reliability=curves.reliability(of_scored),
+        reliability=curves.relevance_reliability(of_scored),
         sweep=curves.sweep(of_scored),
         retention=curves.retention(of_scored),
         times={name: _time(evaluation, name, values) for name in asked},

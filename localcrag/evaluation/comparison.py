@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from localcrag.evaluation.analysis import groups_of, paired, verdict
+from localcrag.evaluation.analysis import Paired, Verdict, groups_of, paired, verdict
 from localcrag.evaluation.diagnosis import diagnose, is_right
-from localcrag.evaluation.figures import Paired, Verdict
 from localcrag.evaluation.results import About, Evaluation, common, measured
 from localcrag.evaluation.wording import NONE, plain
 from localcrag.records.errors import EvaluationError
+from localcrag.records.evaluation_set import Question
 from localcrag.records.run import Run
-from localcrag.runs.evaluation_set import Question
 
 Side = tuple[Evaluation, str]
 """An evaluation and one of its configurations."""

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from localcrag.evaluation.answers import holds
-from localcrag.evaluation.measures import answer_match, local, token_f1, unmarked_invention
+from localcrag.crag.evaluate import compared
+from localcrag.crag.grading import is_scored
+from localcrag.evaluation.metrics import answer_match, holds, local, token_f1, unmarked_invention
 from localcrag.records.enums import Action, Backing, Grade, Origin
+from localcrag.records.evaluation_set import HeldBy, Question
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Run
-from localcrag.runs.evaluation_set import HeldBy, Question
-from localcrag.steps.evaluate.decide import compared
-from localcrag.steps.evaluate.evaluate import is_scored
 from localcrag.text.places import place
 
 NEARLY = 0.5

@@ -1,18 +1,256 @@
-"""The figures of an evaluation: name, definition, source and measure of each.
-
-Every figure is a mean over the questions that it applies to (measures.py). A precision is therefore a mean over what
-was done (0 or 1 for each abstention, say), a recall one over what should have been done.
-"""
+"""Whether a text holds an accepted answer, by SQuAD's rules (Rajpurkar et al. 2016, section 6.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
-from localcrag.evaluation import measures
+from localcrag.crag.answer import verify
+from localcrag.crag.answer.verify import citations, without_citations
+from localcrag.crag.grading import is_scored
+from localcrag.records.enums import Action, Backing, Origin, Strictness
+from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.passages import Evidence, GradedPassage, Source
 from localcrag.records.run import Run
-from localcrag.runs.evaluation_set import Question
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = re.compile(r"[^\w\s]")
+
+
+def normalised(text: str) -> str:
+    """Return the words of a text without case, punctuation and articles, one space between two."""
+    return " ".join(_ARTICLES.sub(" ", _PUNCTUATION.sub("", text.lower())).split())
+
+
+def holds(text: str, answers: Sequence[str]) -> bool:
+    """Whether a text holds one of the answers, as whole words; an answer that normalises to nothing never counts."""
+    padded = f" {normalised(text)} "
+    return any(f" {answer} " in padded for answer in map(normalised, answers) if answer)
+
+
+def answer_match(question: Question, run: Run) -> float | None:
+    """Return whether an accepted answer is in the answer; what an abstention or an uncertain answer quotes is none."""
+    if not question.answers:
+        return None
+    return float(run.answered and holds(shown(run), question.answers))
+
+
+def exact_match(question: Question, run: Run) -> float | None:
+    """Return whether the answer is an accepted one and nothing else."""
+    if not question.answers:
+        return None
+    return float(run.answered and normalised(shown(run)) in {normalised(answer) for answer in question.answers})
+
+
+def token_f1(question: Question, run: Run) -> float | None:
+    """Return the harmonic mean of precision and recall of the answer's words, of the accepted answer that fits best."""
+    if not question.answers:
+        return None
+    return max(_f1(shown(run), answer) for answer in question.answers) if run.answered else 0.0
+
+
+def shown(run: Run) -> str:
+    """Return the answer without its citations."""
+    return without_citations(run.answer)
+
+
+def _f1(text: str, answer: str) -> float:
+    said, accepted = normalised(text).split(), normalised(answer).split()
+    common = sum((Counter(said) & Counter(accepted)).values())
+    return 2 * common / (len(said) + len(accepted)) if common else 0.0
+
+
+def in_texts(question: Question, texts: Iterable[str]) -> float | None:
+    """Return whether one of the texts holds an accepted answer."""
+    return float(any(holds(text, question.answers) for text in texts)) if question.answers else None
+
+
+def abstention_precision(question: Question, run: Run) -> float | None:
+    """Return whether an abstention was right: neither documents nor web answer the question."""
+    return None if run.answered else float(question.held_by is HeldBy.NOWHERE)
+
+
+def abstention_recall(question: Question, run: Run) -> float | None:
+    """Return whether an unanswerable question was abstained from."""
+    return float(not run.answered) if question.held_by is HeldBy.NOWHERE else None
+
+
+def invention(question: Question, run: Run) -> float | None:
+    """Return whether an unanswerable question was answered all the same."""
+    return float(run.answered) if question.held_by is HeldBy.NOWHERE else None
+
+
+def unmarked_invention(question: Question, run: Run) -> float | None:
+    """Return whether the model's own words were shown as an answer, none of them marked as doubtful."""
+    if question.held_by is not HeldBy.NOWHERE:
+        return None
+    in_full = [support for support in run.support if support.shown and support.backing is Backing.SUPPORTED]
+    return float(run.answered and (bool(in_full) or not run.support))
+
+
+def uncertain(_question: Question, run: Run) -> float:
+    """Return whether the likeliest passages were shown in place of an answer, and said to be uncertain."""
+    return float(run.uncertain)
+
+
+def action_right(question: Question, run: Run) -> float | None:
+    """Return whether CORRECT was decided just where the documents hold the answer."""
+    if run.action is None:
+        return None
+    return float((run.action is Action.CORRECT) == (question.held_by is HeldBy.DOCUMENTS))
+
+
+def action_of_retrieved(question: Question, run: Run) -> float | None:
+    """Return whether CORRECT was decided just where a retrieved passage holds the answer."""
+    if run.action is None or (question.held_by is HeldBy.DOCUMENTS and not question.documents):
+        return None
+    there = question.held_by is HeldBy.DOCUMENTS and any(
+        passage.document in question.documents and holds(passage.text, question.answers) for passage in local(run)
+    )
+    return float((run.action is Action.CORRECT) == there)
+
+
+def action_not_opposite(question: Question, run: Run) -> float | None:
+    """Return whether the action was not the opposite of the right one; AMBIGUOUS, which asks both, never is."""
+    if run.action is None:
+        return None
+    opposite = Action.INCORRECT if question.held_by is HeldBy.DOCUMENTS else Action.CORRECT
+    return float(run.action is not opposite)
+
+
+def local(run: Run) -> list[GradedPassage]:
+    """Return the passages of the documents, in the order of retrieval; after a second look by relevance."""
+    return [passage for passage in run.passages if passage.origin is Origin.LOCAL]
+
+
+def hit_document(question: Question, run: Run) -> float | None:
+    """Return whether a passage is of a document that the set names."""
+    return _hit(_of_named_documents(question, run))
+
+
+def mrr_document(question: Question, run: Run) -> float | None:
+    """Return 1 / rank of the first passage of a document that the set names, 0 without one."""
+    return _rank(_of_named_documents(question, run))
+
+
+def hit_answer(question: Question, run: Run) -> float | None:
+    """Return whether a passage of the documents holds an accepted answer."""
+    return _hit(_with_answer(question, run))
+
+
+def mrr_answer(question: Question, run: Run) -> float | None:
+    """Return 1 / rank of the first passage of the documents that holds an accepted answer, 0 without one."""
+    return _rank(_with_answer(question, run))
+
+
+def _of_named_documents(question: Question, run: Run) -> list[bool] | None:
+    if not question.documents:
+        return None
+    return [passage.document in question.documents for passage in local(run)]
+
+
+def _with_answer(question: Question, run: Run) -> list[bool] | None:
+    if question.held_by is not HeldBy.DOCUMENTS:
+        return None
+    return [holds(passage.text, question.answers) for passage in local(run)]
+
+
+def _hit(found: list[bool] | None) -> float | None:
+    return None if found is None else float(any(found))
+
+
+def _rank(found: list[bool] | None) -> float | None:
+    if found is None:
+        return None
+    return 1.0 / (found.index(True) + 1) if True in found else 0.0
+
+
+def _strips(question: Question, run: Run) -> list[tuple[bool, bool]]:
+    """Return for each strip whether it was kept and whether it holds an accepted answer; none without refinement."""
+    if not question.answers or not is_scored(run.passages):
+        return []
+    return [(strip.kept, holds(strip.text, question.answers)) for strip in run.strips]
+
+
+def strip_precision(question: Question, run: Run) -> float | None:
+    """Return, of the strips kept, the share that holds an accepted answer; None where no strip holds one."""
+    strips = _strips(question, run)
+    kept = [good for is_kept, good in strips if is_kept]
+    return sum(kept) / len(kept) if kept and any(good for _, good in strips) else None
+
+
+def strip_recall(question: Question, run: Run) -> float | None:
+    """Return, of the strips that hold an accepted answer, the share kept."""
+    good = [is_kept for is_kept, is_good in _strips(question, run) if is_good]
+    return sum(good) / len(good) if good else None
+
+
+def strip_retention(question: Question, run: Run) -> float | None:
+    """Return the share of strips kept."""
+    return sum(strip.kept for strip in run.strips) / len(run.strips) if run.strips else None
+
+
+def support(question: Question, run: Run) -> float | None:
+    """Return the share of the answer's sentences that evidence backs in full; of quotations alone there is none."""
+    judged = _judged(run)
+    return sum(backing is Backing.SUPPORTED for _, backing in judged) / len(judged) if judged else None
+
+
+def cited(question: Question, run: Run) -> float | None:
+    """Return the share of the answer's sentences with a citation that exists and backs it, at least partly."""
+    judged = _judged(run)
+    return (
+        sum(any(_backs(run, sentence, n) for n in citations(sentence)) for sentence, _ in judged) / max(1, len(judged))
+        if judged
+        else None
+    )
+
+
+def citation_precision(question: Question, run: Run) -> float | None:
+    """Return the share of the answer's citations whose evidence alone backs their sentence, at least partly."""
+    found = [_backs(run, sentence, n) for sentence, _ in _judged(run) for n in citations(sentence)]
+    return sum(found) / len(found) if found else None
+
+
+def _judged(run: Run) -> list[tuple[str, Backing]]:
+    """Return the answer's sentences with their citations, and how far all evidence backs each.
+
+    Those of the language model: what the app quotes beside them is the evidence itself.
+    """
+    if not (run.answered and run.evidence):
+        return []
+    if run.support:
+        return [
+            (support.sentence + "".join(f"[{n}]" for n in support.citations), support.backing)
+            for support in run.support
+            if support.shown
+        ]
+    return list(_judged_anew(run.answer, run.evidence, run.standalone_question, run.sources))
+
+
+@lru_cache(maxsize=4096)  # Three metrics ask, each of all runs of a configuration.
+def _judged_anew(
+    answer: str, evidence: tuple[Evidence, ...], question: str, sources: tuple[Source, ...]
+) -> tuple[tuple[str, Backing], ...]:
+    judged = verify.verify(answer, evidence, question, Strictness.LENIENT, sources)
+    own = (span.text for span in verify.claims(answer))
+    return tuple((text, support.backing) for text, support in zip(own, judged, strict=True))
+
+
+def _backs(run: Run, sentence: str, n: int) -> bool:
+    pieces: list[Evidence] = [piece for piece in run.evidence if piece.n == n]
+    judged = verify.verify(sentence, pieces, run.standalone_question, Strictness.LENIENT, run.sources)
+    return bool(pieces) and all(support.backing is not Backing.NOT for support in judged)
+
+
+def cost_of(run: Run, kind: str) -> float:
+    """Return the sum of a cost over the steps: `llm_calls`, `prompt_tokens` or `completion_tokens`."""
+    return float(sum(getattr(step, kind) for step in run.steps))
+
 
 Measure = Callable[[Question, Run], float | None]
 SQUAD = "SQuAD's evaluation (Rajpurkar et al. 2016, section 6.1)"
@@ -46,100 +284,100 @@ METRICS: tuple[Metric, ...] = (
         "answer_match", "answer match",
         "An accepted string is in the answer. Of questions with an answer; an abstention is none, nor is an uncertain "
         "answer, whatever they quote.",
-        measures.answer_match, source=f"{SQUAD}'s normalisation; containment as in {CRAG}, section 5.1 (PopQA)",
+        answer_match, source=f"{SQUAD}'s normalisation; containment as in {CRAG}, section 5.1 (PopQA)",
     ),
-    Metric("exact_match", "exact match", "The answer is an accepted string.", measures.exact_match, source=SQUAD),
+    Metric("exact_match", "exact match", "The answer is an accepted string.", exact_match, source=SQUAD),
     Metric(
         "token_f1", "token F1",
         "Harmonic mean of precision and recall of the answer's words against the best accepted string.",
-        measures.token_f1, source=SQUAD,
+        token_f1, source=SQUAD,
     ),
     Metric(
         "in_passages", "answer in passages", "An accepted string is in a passage, of documents or web.",
-        lambda question, run: measures.in_texts(question, [passage.text for passage in run.passages]),
+        lambda question, run: in_texts(question, [passage.text for passage in run.passages]),
     ),
     Metric(
         "in_evidence", "answer in evidence", "An accepted string is in what the language model was given.",
-        lambda question, run: measures.in_texts(question, [piece.text for piece in run.evidence]),
+        lambda question, run: in_texts(question, [piece.text for piece in run.evidence]),
     ),
     Metric(
         "abstention_precision", "abstention precision",
         "Of abstentions and uncertain answers, those on questions that neither documents nor web answer.",
-        measures.abstention_precision, source=SQUAD2,
+        abstention_precision, source=SQUAD2,
     ),
     Metric(
         "abstention_recall", "abstention recall",
         "Of questions that neither documents nor web answer, those that were abstained from or said to be uncertain.",
-        measures.abstention_recall, source=SQUAD2,
+        abstention_recall, source=SQUAD2,
     ),
     Metric(
         "invention", "invention rate",
         "Of questions that neither documents nor web answer, those that were answered all the same, not as uncertain.",
-        measures.invention, Better.LOWER, source=SQUAD2,
+        invention, Better.LOWER, source=SQUAD2,
     ),
     Metric(
         "unmarked_invention", "unmarked invention rate",
         "Of the same questions, those answered in the model's words with a sentence that nothing marks as doubtful.",
-        measures.unmarked_invention, Better.LOWER,
+        unmarked_invention, Better.LOWER,
     ),
     Metric(
         "uncertain", "uncertain answers",
         "Questions for which the likeliest passages were shown, and said to be uncertain.",
-        measures.uncertain, Better.NEITHER,
+        uncertain, Better.NEITHER,
     ),
     Metric(
         "action_right", "action accuracy", "CORRECT was decided just where the documents hold the answer.",
-        measures.action_right, source=f"{CRAG}, section 5.5: the evaluator's accuracy, over a whole question",
+        action_right, source=f"{CRAG}, section 5.5: the evaluator's accuracy, over a whole question",
     ),
     Metric(
         "action_of_retrieved", "action accuracy, of what was retrieved",
         "CORRECT was decided just where a retrieved passage of a named document holds an accepted string.",
-        measures.action_of_retrieved, source=f"{CRAG}, section 5.5",
+        action_of_retrieved, source=f"{CRAG}, section 5.5",
     ),
     Metric(
         "action_not_opposite", "action not the opposite",
         "Not INCORRECT where the documents hold the answer, not CORRECT where they do not.",
-        measures.action_not_opposite,
+        action_not_opposite,
     ),
     Metric(
         "hit_document", "hit@k, by document", "A retrieved passage is of a document that holds the answer.",
-        measures.hit_document, source="hit rate at k (BEIR, Thakur et al. 2021)",
+        hit_document, source="hit rate at k (BEIR, Thakur et al. 2021)",
     ),
     Metric(
         "mrr_document", "MRR, by document", "1 / rank of the first such passage, 0 without one.",
-        measures.mrr_document, source="mean reciprocal rank (Voorhees 1999)",
+        mrr_document, source="mean reciprocal rank (Voorhees 1999)",
     ),
     Metric(
         "hit_answer", "hit@k, by answer", "A retrieved passage holds an accepted string. Where the documents hold it.",
-        measures.hit_answer, source="DPR (Karpukhin et al. 2020), top-k accuracy",
+        hit_answer, source="DPR (Karpukhin et al. 2020), top-k accuracy",
     ),
     Metric(
         "mrr_answer", "MRR, by answer", "1 / rank of the first such passage, 0 without one.",
-        measures.mrr_answer, source="mean reciprocal rank (Voorhees 1999)",
+        mrr_answer, source="mean reciprocal rank (Voorhees 1999)",
     ),
     Metric(
         "strip_precision", "strip precision",
-        "Of the strips kept, those that hold an accepted string; where a strip holds one.", measures.strip_precision,
+        "Of the strips kept, those that hold an accepted string; where a strip holds one.", strip_precision,
     ),
     Metric(
         "strip_recall", "strip recall", "Of the strips that hold an accepted string, those kept.",
-        measures.strip_recall,
+        strip_recall,
     ),
     Metric(
-        "strip_retention", "strip retention", "Of all strips, those kept.", measures.strip_retention, Better.NEITHER,
+        "strip_retention", "strip retention", "Of all strips, those kept.", strip_retention, Better.NEITHER,
     ),
     Metric(
         "support", "support", "Of the model's sentences that were shown, those that evidence backs in full.",
-        measures.support, source=ALCE,
+        support, source=ALCE,
     ),
     Metric(
         "cited", "sentences rightly cited",
         "Of the model's sentences that were shown, those with a citation that exists and backs them.",
-        measures.cited, source=f"citation recall of {ALCE}",
+        cited, source=f"citation recall of {ALCE}",
     ),
     Metric(
         "citation_precision", "citation precision", "Of the citations shown, those that back their sentence.",
-        measures.citation_precision, source=ALCE,
+        citation_precision, source=ALCE,
     ),
     Metric(
         "web_rate", "fallback rate", "Questions for which the web was asked.",
@@ -151,15 +389,15 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "llm_calls", "model calls", "Calls of the language model.",
-        lambda question, run: measures.cost_of(run, "llm_calls"), Better.LOWER,
+        lambda question, run: cost_of(run, "llm_calls"), Better.LOWER,
     ),
     Metric(
         "prompt_tokens", "prompt tokens", "Tokens that the language model read, all calls together.",
-        lambda question, run: measures.cost_of(run, "prompt_tokens"), Better.LOWER,
+        lambda question, run: cost_of(run, "prompt_tokens"), Better.LOWER,
     ),
     Metric(
         "completion_tokens", "written tokens", "Tokens that the language model wrote, all calls together.",
-        lambda question, run: measures.cost_of(run, "completion_tokens"), Better.LOWER,
+        lambda question, run: cost_of(run, "completion_tokens"), Better.LOWER,
     ),
 )  # fmt: skip
 BY_NAME = {metric.name: metric for metric in METRICS}

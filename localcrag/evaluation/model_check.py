@@ -10,15 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from localcrag.crag import condense, rewrite, web
+from localcrag.crag.answer import generate
 from localcrag.records.enums import Skill
 from localcrag.records.errors import GenerationError
 from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding, LanguageModel
 from localcrag.records.run import Message, Turn
-from localcrag.steps.answer import generate
-from localcrag.steps.condense import condense
-from localcrag.steps.retry import retry
-from localcrag.steps.web import search
 from localcrag.text.words import one_line
 
 ANSWER_TOKENS = 120
@@ -75,8 +73,8 @@ def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[Part]:
     silent = [_written(llm, _prompt(question)) for question in NOT_ANSWERED]
     yield _part("abstains", [(text, generate.says_nothing(text)) for text in silent])
     yield _part("follow-ups", [_follow_up(llm, question) for question in FOLLOW_UPS])
-    yield _part("other words", [_accepted(llm, question, retry) for question in REWORDED])
-    yield _part("web queries", [_accepted(llm, question, search) for question in REWORDED])
+    yield _part("other words", [_accepted(llm, question, rewrite) for question in REWORDED])
+    yield _part("web queries", [_accepted(llm, question, web) for question in REWORDED])
     yield _part("JSON", [_form(llm)])
     if not says_window:
         yield _part("window", [_window(llm)])
@@ -127,7 +125,7 @@ def _accepted(llm: LanguageModel, question: str, step: object) -> tuple[str, boo
     """Return what other words a step gets for a question, and whether it takes them."""
     prompt: Callable[[str], list[Message]] = step.prompt  # type: ignore[attr-defined]
     written = _written(llm, prompt(question), step.DECODING)  # type: ignore[attr-defined]
-    refused = {retry.key_words(question), one_line(question)}
+    refused = {rewrite.key_words(question), one_line(question)}
     return written, step.accept(written, question) not in refused  # type: ignore[attr-defined]
 
 

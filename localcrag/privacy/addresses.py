@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import ssl
 from typing import Any
+
+import httpx
 
 # This computer and private networks: RFC 1122 (127/8), RFC 1918, RFC 3927 and RFC 4291 (link-local), RFC 4193 (ULA).
 # Written out, because ipaddress.is_private also holds documentation and benchmark ranges.
@@ -73,3 +76,20 @@ def plain(host: Any) -> str:
         return ""
     text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
     return text.strip("[]").rstrip(".").lower()
+
+
+def trusted_certificates() -> ssl.SSLContext:
+    """Return httpx's certificates and this computer's own, where a home network's authority is installed."""
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_default_certs()
+    return context
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """Return the chain below `error`: httpx wraps httpcore's error, which wraps the system's."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return chain

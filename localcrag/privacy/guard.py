@@ -1,11 +1,324 @@
-"""The guard: keeps what happens in this process on this computer, from the moment that an app begins."""
+"""The egress guard: check every connection, name look-up and program before it happens.
+
+An audit hook of the interpreter (PEP 578). From `install` on it sees every connection of this process: those of our
+code, Gradio, the hub's client, torch, a reader. Let through are this computer itself and what a `passage` allows, for
+the thread that opened it and as long as it is open: a search for the SearXNG that was configured, a download for the
+hosts that it is from. Everything else raises EgressRefused, before a byte is sent, and is logged (egress_log.py).
+
+What it does not see: code in C that opens sockets by itself. `tests/browser/test_no_network.py` looks at that from
+outside.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
+import socket
+import sys
 import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-from localcrag.privacy import egress_guard, telemetry_off
+from localcrag.privacy import process
+from localcrag.privacy.addresses import is_here, is_number, plain, shown
+from localcrag.privacy.egress_log import Attempt, Kind, Purpose, asked_by, note
+from localcrag.records.errors import EgressRefused
+
+PORTS = {"http": 80, "https": 443}
+HARMLESS = (
+    ["uname", "-p"],
+    ["fc-list", "--help"],
+    ["fc-list", "--format=%{file}\\n"],
+    ["system_profiler", "-xml", "SPFontsDataType"],
+)
+"""Commands that connect to nothing: of Python's own library (platform.platform()), and of Matplotlib, which lists the
+system's fonts the first time that it draws."""
+# A leading "-m localcrag", or this file's own checkout: what may be started by this Python.
+OWN_MODULE = "localcrag"
+OWN_SCRIPT = Path(__file__).resolve().parents[2] / "app.py"
+GUARDED = "LOCALCRAG_GUARDED"
+"""Set in the environment of a guarded process: one that it starts is guarded as soon as it imports localcrag."""
+
+Judge = Callable[[str], bool]
+
+
+@dataclass(slots=True)
+class Passage:
+    """What may leave, and its purpose. `judge` decides whether an address behind a name may be connected to."""
+
+    purpose: Purpose
+    judge: Judge = lambda _address: True
+    programs: bool = False
+    tell: Callable[[str], None] | None = None
+    _hosts: set[tuple[str, int]] = field(default_factory=set)
+
+    def admit(self, host: str, port: int) -> None:
+        """Let connections to a host through, and say so when it is a new one that is not this computer.
+
+        Raises ValueError where there is no purpose: each has its row in docs/privacy.md.
+        """
+        if self.purpose is Purpose.NONE:
+            raise ValueError(f"A passage to {shown(host, port)} has no purpose: name one of Purpose in egress_log.py.")
+        one = (plain(host), port)
+        if one in self._hosts:
+            return
+        self._hosts.add(one)
+        if self.tell and not is_here(host):
+            self.tell(host)
+
+    def allows_name(self, name: str) -> bool:
+        """Return whether a name may be looked up."""
+        return any(host == name for host, _ in self._hosts)
+
+    def allows_address(self, address: str, port: int) -> bool:
+        """Return whether an address may be connected to: one that was admitted, or one behind an admitted name."""
+        return any(
+            at == port and (host == address or (not is_number(host) and self.judge(address)))
+            for host, at in self._hosts
+        )
+
+
+_passage: ContextVar[Passage | None] = ContextVar("passage", default=None)
+_free: list[str] = []
+
+
+@contextmanager
+def passage(
+    purpose: Purpose,
+    *hosts: tuple[str, int],
+    judge: Judge = lambda _address: True,
+    programs: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[Passage]:
+    """Let this thread connect to hosts (name or address, and port), or start programs, as long as it lasts.
+
+    `judge` is asked about every address that a name leads to. `tell` is told each host before it is asked.
+    """
+    opened = Passage(purpose, judge, programs, tell)
+    for host in hosts:
+        opened.admit(*host)
+    before = _passage.set(opened)
+    try:
+        yield opened
+    finally:
+        _passage.reset(before)
+
+
+def admit(url: str) -> None:
+    """Let the passage that is open here lead to a web address as well, by way of the proxy if one is configured."""
+    opened = _passage.get()
+    if opened is None:
+        return
+    for address in (url, *process.addresses()):
+        parts = urlsplit(address)
+        if parts.hostname:
+            opened.admit(parts.hostname, parts.port or PORTS.get(parts.scheme, 443))
+
+
+def let_start_programs(why: str) -> None:
+    """Let this whole process start any program: for tests and tools of developers, never for the app. Says `why`."""
+    _free.append(why)
+
+
+def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
+    asked = asked_by()
+    opened = _passage.get()
+    purpose = opened.purpose if opened else Purpose.NONE
+    note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=False, asked_by=asked))
+    return EgressRefused(
+        f"{what} was refused: localcrag lets nothing leave this computer but searches of the SearXNG that you set, "
+        "model downloads that you ask for, questions to a model server that you agreed to, and collections that you "
+        "moved to a PostgreSQL server. It was asked for by "
+        f"{asked}. `localcrag privacy` lists what was refused."
+    )
+
+
+def _let(kind: Kind, destination: str) -> None:
+    opened = _passage.get()
+    purpose = opened.purpose if opened else Purpose.NONE
+    note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=True, asked_by=asked_by()))
+
+
+def _connecting(arguments: tuple[Any, ...]) -> None:
+    """Look at socket.connect, sendto and sendmsg: (socket, address)."""
+    its_socket, address = arguments[0], arguments[1]
+    if address is None or its_socket.family == getattr(socket, "AF_UNIX", None):
+        return
+    if its_socket.family not in (socket.AF_INET, socket.AF_INET6) or not isinstance(address, tuple):
+        raise _refuse(Kind.CONNECTION, f"{its_socket.family!s} {address!r}", "A connection of another kind")
+    host, port = plain(address[0]), int(address[1])
+    if is_here(host):
+        return
+    opened, there = _passage.get(), shown(host, port)
+    # A name would be looked up without another event: it has to be looked up before.
+    if opened and is_number(host) and opened.allows_address(host, port):
+        _let(Kind.CONNECTION, there)
+        return
+    raise _refuse(Kind.CONNECTION, there, f"A connection to {there}")
+
+
+def _looking_up(arguments: tuple[Any, ...]) -> None:
+    """Look at socket.getaddrinfo, gethostbyname and gethostbyaddr: (name, …)."""
+    name = plain(arguments[0])
+    if is_here(name) or is_number(name):
+        return
+    opened = _passage.get()
+    if opened and opened.allows_name(name):
+        _let(Kind.LOOK_UP, name)
+        return
+    raise _refuse(Kind.LOOK_UP, name, f"A look-up of the name {name}")
+
+
+def _looking_up_address(arguments: tuple[Any, ...]) -> None:
+    """Look at socket.gethostbyaddr and getnameinfo, which ask for the name of an address."""
+    asked = arguments[0][0] if isinstance(arguments[0], tuple) else arguments[0]
+    if not is_here(plain(asked)):
+        raise _refuse(Kind.LOOK_UP, plain(asked), f"A look-up of the name of {plain(asked)}")
+
+
+def _starting(arguments: tuple[Any, ...]) -> None:
+    """Look at subprocess.Popen: (executable, arguments, folder, environment)."""
+    _start(os.fsdecode(arguments[0] or ""), arguments[1], arguments[3])
+
+
+def _replacing(arguments: tuple[Any, ...]) -> None:
+    """Look at os.exec and os.posix_spawn: (path, arguments, environment)."""
+    _start(os.fsdecode(arguments[0]), arguments[1], arguments[2])
+
+
+def _spawning(arguments: tuple[Any, ...]) -> None:
+    """Look at os.spawn: (mode, path, arguments, environment)."""
+    _start(os.fsdecode(arguments[1]), arguments[2], arguments[3])
+
+
+def _shell(arguments: tuple[Any, ...]) -> None:
+    """Look at os.system and os.startfile: (command, …)."""
+    _start(os.fsdecode(arguments[0]), ())
+
+
+def _start(program: str, arguments: Any, environment: Any = None) -> None:
+    """Refuse to start a program, unless it is ours or harmless, or a passage lets programs be started.
+
+    `program` is the file that is run, "" where only the arguments name it. The first argument is just a label: it may
+    differ from the file, so both are compared.
+    """
+    opened = _passage.get()
+    if _free or (opened and opened.programs):
+        return
+    words = [os.fsdecode(one) for one in arguments] if isinstance(arguments, list | tuple) else []
+    runs_what_it_says = bool(words) and program in ("", words[0])
+    ours = _is_our_own(words) and _keeps_the_guard(words, environment)
+    if runs_what_it_says and (ours or (words in HARMLESS and _has_our_path(environment))):
+        return
+    name = Path(program or (words[0] if words else "a program")).name
+    raise _refuse(Kind.PROGRAM, name, f"The start of the program {name}")
+
+
+def _has_our_path(environment: Any) -> bool:
+    """Return whether a program is looked for in the folders where this process would look for it."""
+    return environment is None or _as_text(environment).get("PATH") == os.environ.get("PATH")
+
+
+def _keeps_the_guard(words: list[str], environment: Any) -> bool:
+    """Return whether a program of ours is guarded: commands guard themselves, other modules by their environment."""
+    is_a_command = words[1:3] == ["-m", OWN_MODULE] or words[1] != "-m"
+    return is_a_command or environment is None or GUARDED in _as_text(environment)
+
+
+def _as_text(environment: Any) -> dict[str, str]:
+    """Return an environment as text: it may have bytes, as os.environb does."""
+    given = environment if isinstance(environment, Mapping) else {}
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in given.items()}
+
+
+def _is_our_own(words: list[str]) -> bool:
+    """Return whether a command is this Python with localcrag in it, which then has this guard as well."""
+    if len(words) < 2 or words[0] != sys.executable:
+        return False
+    module = words[2] if words[1] == "-m" and len(words) > 2 else ""
+    return module.split(".", 1)[0] == OWN_MODULE or Path(words[1]) == OWN_SCRIPT
+
+
+def _browsing(arguments: tuple[Any, ...]) -> None:
+    """Look at webbrowser.open: (address,)."""
+    host = urlsplit(str(arguments[0])).hostname or ""
+    if not host or not is_here(host):
+        raise _refuse(Kind.PROGRAM, f"browser at {host or 'a file'}", f"The browser at {host or 'a file'}")
+
+
+def open_browser(address: str) -> bool:
+    """Show a page of this computer in the browser, and return whether there is one. Raises EgressRefused for others."""
+    import webbrowser  # noqa: PLC0415 - looks for browsers when it is used
+
+    with passage(Purpose.NONE, programs=True):
+        return webbrowser.open(address)
+
+
+_LOOKED_AT: dict[str, Callable[[tuple[Any, ...]], None]] = {
+    "socket.connect": _connecting,
+    "socket.sendto": _connecting,
+    "socket.sendmsg": _connecting,
+    "socket.getaddrinfo": _looking_up,
+    "socket.gethostbyname": _looking_up,
+    "socket.gethostbyaddr": _looking_up_address,
+    "socket.getnameinfo": _looking_up_address,
+    "subprocess.Popen": _starting,
+    "os.exec": _replacing,
+    "os.posix_spawn": _replacing,
+    "os.spawn": _spawning,
+    "os.system": _shell,
+    "os.startfile": _shell,
+    "pty.spawn": lambda arguments: _start("", arguments[0]),
+    "webbrowser.open": _browsing,
+}
+
+
+def _hook(
+    event: str,
+    arguments: tuple[Any, ...],
+    # Bound here: names of modules are gone when the interpreter ends, and this is still called.
+    looked_at: dict[str, Callable[[tuple[Any, ...]], None]] = _LOOKED_AT,
+) -> None:
+    look = looked_at.get(event)
+    if look is not None:
+        look(arguments)
+
+
+def _look_at_names_first(method: str) -> None:
+    """Check the names that a socket method is given: it looks them up before its audit event is raised."""
+    original = getattr(socket.socket, method)
+
+    @functools.wraps(original)
+    def looked_at(its_socket: socket.socket, *arguments: Any) -> Any:
+        address = arguments[-1] if arguments else None
+        of_internet = its_socket.family in (socket.AF_INET, socket.AF_INET6)
+        if of_internet and isinstance(address, tuple) and address and isinstance(address[0], str | bytes | bytearray):
+            _looking_up(address)
+        return original(its_socket, *arguments)
+
+    setattr(socket.socket, method, looked_at)
+
+
+_installing = threading.Lock()
+_installed: list[str] = []
+
+
+def install() -> None:
+    """Check everything in this process from now on. An audit hook cannot be removed, so a second call does nothing."""
+    with _installing:
+        if _installed:
+            return
+        _installed.append("the hook")
+        sys.addaudithook(_hook)
+        for method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
+            if hasattr(socket.socket, method):
+                _look_at_names_first(method)
+
 
 _first = threading.Lock()
 _done: list[str] = []
@@ -22,6 +335,6 @@ def guard() -> None:
         if _done:
             return
         _done.append("guarded")
-        os.environ[egress_guard.GUARDED] = "1"
-        telemetry_off.silence()
-        egress_guard.install()
+        os.environ[GUARDED] = "1"
+        process.silence()
+        install()

@@ -1,4 +1,4 @@
-"""Documents, their pages and chunks, as frozen records.
+"""Documents, their pages, chunks and kinds, as they are stored, deleted and backed up.
 
 Offsets are in characters, end exclusive. Pages count from 1; `None` where the kind of file has no pages.
 """
@@ -8,12 +8,60 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
+from pathlib import Path
 from typing import Any, Self
 
-from localcrag.records.document_kinds import kind_of
 from localcrag.text.blocks import Heading
-from localcrag.text.lexicon.languages import ENGLISH, LEXICONS
-from localcrag.text.sheet_rows import SheetRow
+from localcrag.text.lexicon import ENGLISH, LEXICONS
+from localcrag.text.places import SheetRow
+
+PDF_TYPE = "application/pdf"
+OLD_SLIDES = "application/vnd.ms-powerpoint"
+KINDS = {
+    PDF_TYPE: "PDF",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
+    "application/msword": "Word",
+    "application/vnd.oasis.opendocument.text": "OpenDocument",
+    "application/rtf": "RTF",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PowerPoint",
+    OLD_SLIDES: "PowerPoint",
+    "application/vnd.oasis.opendocument.presentation": "OpenDocument",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "Excel",
+    "application/vnd.ms-excel": "Excel",
+    "application/vnd.oasis.opendocument.spreadsheet": "OpenDocument",
+    "text/csv": "CSV",
+    "text/tab-separated-values": "TSV",
+    "application/epub+zip": "EPUB",
+    "message/rfc822": "E-mail",
+    "application/vnd.ms-outlook": "E-mail",
+    "application/mbox": "Mailbox",
+    "multipart/related": "HTML",
+    "text/markdown": "Markdown",
+    "text/html": "HTML",
+    "application/xhtml+xml": "HTML",
+    "text/plain": "Text",
+    "image/png": "PNG",
+    "image/jpeg": "JPEG",
+    "image/tiff": "TIFF",
+    "image/gif": "GIF",
+    "image/bmp": "BMP",
+    "image/webp": "WebP",
+}
+"""By media type."""
+SHEETS = (
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.ms-excel",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "text/csv",
+    "text/tab-separated-values",
+)
+"""The media types of spreadsheets."""
+
+
+def kind_of(media_type: str) -> str:
+    """Return what people call this kind of document; the media type where nothing else is known."""
+    return KINDS.get(media_type, media_type)
+
 
 ARCHIVE = "application/zip"
 """The media type of files that hold others and say nothing themselves."""
@@ -165,7 +213,7 @@ class Document:
 
     `waiting` of its pages have no text and are still to be read by text recognition; `recognised` were, with the mean
     `confidence`; `illegible` show text in a script that it does not read, or cannot be drawn. `tags` are its own and
-    those of its folders, in order. `language` is as localcrag.text.language_of tells it, if it does. `also` is what
+    those of its folders, in order. `language` is as localcrag.text.words tells it, if it does. `also` is what
     other files with its content are called, in folders that the collection follows.
     """
 
@@ -205,3 +253,132 @@ class Document:
     def day(self) -> str:
         """The day that it bears, or its file was changed on; else the one on which it was added (ISO)."""
         return self.dated or self.added_at[:10]
+
+
+COLUMNS = ("name", "sha256", "media_type", "pages", "text", "added_at", "dated", "title")
+"""What is kept of a document itself, as fields here and columns in both homes are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk, what stands in front of it when it is searched, and its vector as little-endian float32."""
+
+    chunk: Chunk
+    front: str
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScan:
+    """What is known of a page that is a picture; `read` is JSON, as text recognition says it."""
+
+    page: int
+    read: str | None
+    confidence: float | None
+    seconds: float | None
+    error: str | None
+    in_text: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDocument:
+    """A document, its chunks in their order, its own tags and scanned pages, and its file where that was kept.
+
+    Two are equal when nothing of them differs but the ids under which they are kept.
+    """
+
+    name: str
+    sha256: str
+    media_type: str
+    pages: int | None
+    text: str
+    added_at: str
+    dated: str | None
+    title: str | None
+    chunks: tuple[StoredChunk, ...]
+    tags: tuple[str, ...]
+    scans: tuple[StoredScan, ...]
+    original: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Bytes that only one document has, in each form in which they may be stored; `said` is what they are, in words."""
+
+    said: str
+    forms: tuple[bytes, ...]
+
+    def within(self, value: object) -> bool:
+        """Return whether a value of a table has them."""
+        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        return isinstance(data, bytes) and any(form in data for form in self.forms)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a mark was found: in a file of the data folder `at` a byte, or in a table of a database."""
+
+    file: str
+    said: str
+    at: int | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search for so many marks found, and in how many files and bytes; `unread` could not be looked into."""
+
+    places: tuple[Place, ...]
+    marks: int
+    files: int
+    bytes: int
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """How much of what quotes a document was removed; `folders` are those of evaluations and their caches.
+
+    Of `redacted` runs only what they had found in it, since their answers use nothing of that.
+    """
+
+    runs: int = 0
+    redacted: int = 0
+    turns: int = 0
+    chats: int = 0
+    labels: int = 0
+    pins: int = 0
+    web_answers: int = 0
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What became of documents: which were there, what quoted them, and what is left of them by now.
+
+    `copies` have the same content in other collections, by name and collection; `backups` are copies of the data that
+    still hold it.
+    """
+
+    documents: tuple[str, ...]
+    removed: Removed
+    searched: Searched
+    copies: tuple[tuple[str, str], ...] = ()
+    backups: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> tuple[Place, ...]:
+        """The places that still have something of it, but for the backups."""
+        return tuple(one for one in self.searched.places if one.file not in self.backups)
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """What a backup holds, counted in the file itself; `elsewhere` are collections whose documents are not in it."""
+
+    path: Path
+    bytes: int
+    documents: int
+    chats: int
+    runs: int
+    elsewhere: tuple[str, ...]

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localcrag.records.computation import Computation
 from localcrag.records.enums import Action, Policy
 from localcrag.records.passages import Evidence, GradedPassage, Passage, Source, Strip
 from localcrag.records.restriction import SearchScope
-from localcrag.records.run import Conflict, Reading, Run, StepCost, Support
-from localcrag.records.web import WebUse
+from localcrag.records.run import Computation, Conflict, Reading, Run, StepCost, Support, WebUse
 
 
 @dataclass(frozen=True, slots=True)

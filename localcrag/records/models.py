@@ -1,7 +1,8 @@
-"""Models as they are listed and checked: role, state, files."""
+"""Models as they are listed and checked, and the progress of their downloads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -83,3 +84,30 @@ class FileCheck:
     model: str
     path: Path
     state: FileState
+
+
+class DownloadPhase(StrEnum):
+    """CONNECT: a host, whose name stands in the place of a file's, is about to be asked. TRANSFER: bytes arrive.
+
+    CHECK: bytes on the disk are unpacked or read for their checksum.
+    """
+
+    CONNECT = "connect"
+    TRANSFER = "transfer"
+    CHECK = "check"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadProgress:
+    """`done` and `total` in bytes of the phase, over all files; the rate and the time left are None until known."""
+
+    model: str
+    file: str
+    phase: DownloadPhase
+    done: int
+    total: int
+    bytes_per_second: float | None
+    seconds_left: float | None
+
+
+Report = Callable[[DownloadProgress], None]

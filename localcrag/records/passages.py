@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import Field
 
 from localcrag.records.enums import Grade, Origin, StripReason
-from localcrag.text.sheet_rows import SheetRow
+from localcrag.text.places import SheetRow
 from localcrag.text.titles import SEPARATOR, in_context
 
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.passages import Thresholds
-from localcrag.records.run import Message, Run
-from localcrag.records.web import WebAnswer
-from localcrag.text.span import Span
+from localcrag.records.run import Message, Run, WebAnswer
+from localcrag.text.sentences import Span
 
 Vectors = NDArray[np.float32]
 """Rows are texts; unit length, so that a dot product is a cosine."""
@@ -183,7 +182,7 @@ class ChunkStore(Protocol):
 
     @property
     def languages(self) -> Callable[[], Mapping[str, int]]:
-        """Returns how many documents are in each language, as localcrag.text.language_of says it."""
+        """Returns how many documents are in each language, as localcrag.text.words says it."""
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the id of the document of each chunk that still exists."""

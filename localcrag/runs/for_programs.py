@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
 from typing_extensions import TypedDict
 
+from localcrag.crag.answer.quotations import NOT_ASKED
+from localcrag.crag.answer.verify import cited
+from localcrag.crag.compute import computation_in_words
+from localcrag.crag.grading import is_scored
 from localcrag.records.passages import Evidence, GradedPassage, Passage, Source
 from localcrag.records.run import Run
-from localcrag.runs.diagnostics import totals
-from localcrag.steps.answer.abstain import NOT_ASKED
-from localcrag.steps.answer.cite import cited
-from localcrag.steps.compute.wording import computation_in_words
-from localcrag.steps.evaluate.evaluate import is_scored
+from localcrag.runs.export import TEMPLATES, about
+from localcrag.runs.recording import totals
 from localcrag.text import places
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+from localcrag.text.words import one_line, shorten
+
+# pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
+
 
 DECIMALS = 4
 """Of a relevance: more than calibration can tell apart."""
@@ -215,3 +220,19 @@ def _web(run: Run) -> Web:
     web = run.web
     why = _(NOT_ASKED[web.not_asked]) if web.not_asked else None
     return {"used": web.used, "query": web.query, "not_asked": why}
+
+
+LONGEST = 300
+"""Characters that are shown of a passage."""
+
+
+def html(run: Run) -> str:
+    """Return the answer with its citations, the action and why, and the passages with their relevance."""
+    found = passages(run.passages)
+    return TEMPLATES.get_template("run.html").render(
+        run=run,
+        citations=[{**one, "text": one_line(one["text"])} for one in citations(run)],
+        about=[*about(run), *notes_on_the_web(run)],
+        passages=[{**one, "text": shorten(one["text"], LONGEST)} for one in found],
+        heading=ngettext("%(num)s passage retrieved", "%(num)s passages retrieved", len(found)),
+    )

@@ -1,15 +1,331 @@
-"""A question being answered: its events as they happen, and the run that they have led to so far."""
+"""Recording: fold events into a run, its totals, its coverage, and the run as JSON."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Iterator
+import secrets
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, assert_never
 
-from localcrag.records.events import Event, RunFinished
+from pydantic import TypeAdapter
+
+from localcrag.crag.condense import leans_on
+from localcrag.crag.context import Context
+from localcrag.crag.evaluate import compared
+from localcrag.crag.read_all import wordings
+from localcrag.records.enums import Action, Grade, ScorerKind
+from localcrag.records.errors import QuestionError
+from localcrag.records.events import (
+    Answered,
+    AnswerPiece,
+    Computed,
+    Condensed,
+    Decided,
+    Evaluated,
+    Event,
+    Generated,
+    GradePiece,
+    PlainPromptCounted,
+    PointPiece,
+    QueryProposed,
+    Reconciled,
+    Refined,
+    Retried,
+    Retrieved,
+    RunFinished,
+    RunStarted,
+    SearchBegun,
+    Searched,
+    StepStarted,
+    Verified,
+    Warned,
+)
+from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import RunLog
-from localcrag.records.run import Run
-from localcrag.runs import record
+from localcrag.records.run import Attempt, Run, Turn, WebUse
+from localcrag.text.question_form import asks_for_all
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+from localcrag.text.words import shorten, valid
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A run's sums. Shares are None where there is nothing to have a share of.
+
+    `relevant` are the passages not graded incorrect, the web's among them; `retention` is the share of strips kept.
+    `prompt_tokens` and the others are all steps' together; `answer_prompt_tokens` are those of the answer alone, to be
+    compared with `plain_prompt_tokens`, the prompt that plain RAG would have sent.
+    """
+
+    retrieved: int
+    relevant: int
+    irrelevant: int
+    relevance_ratio: float | None
+    web_used: bool
+    strips: int
+    kept_strips: int
+    retention: float | None
+    seconds: float
+    llm_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    answer_prompt_tokens: int
+    plain_prompt_tokens: int | None
+    prompt_share: float | None
+
+
+def reading_in_words(run: Run) -> str:
+    """Return which reading of a doubtful question was kept, and by what; empty for other questions."""
+    if not run.readings:
+        return ""
+    own, joined = sorted(run.readings, key=lambda reading: bool(reading.follows))
+    values = {"own": own.relevance, "joined": joined.relevance, "before": shorten(joined.follows)}
+    if own.kept:
+        return _(
+            "read as a question of its own: its best passage has relevance %(own).2f, as a follow-up to “%(before)s” "
+            "%(joined).2f",
+            **values,
+        )
+    return _(
+        "read as a follow-up to “%(before)s”: its best passage has relevance %(joined).2f, as a question of its own "
+        "%(own).2f",
+        **values,
+    )
+
+
+def scope_in_words(run: Run) -> str:
+    """Return which documents were searched; empty for a run that does not say it."""
+    scope = run.scope
+    if scope is None or not scope.of:
+        return ""
+    if scope.restriction:
+        found = {"number": scope.documents, "of": scope.of, "which": scope.restriction.in_words()}
+        said = _("searched: %(number)s of %(of)s documents (%(which)s)", **found)
+    else:
+        said = ngettext("searched: %(num)s document", "searched: all %(num)s documents", scope.of)
+    if not scope.passages:
+        return said
+    of = ngettext(
+        "%(read)s of %(num)s passage read", "%(read)s of %(num)s passages read", scope.passages, read=scope.read
+    )
+    return f"{said}; {of}"
+
+
+def graded_by(run: Run) -> str:
+    """Return what graded the passages, in words."""
+    if run.scorer is ScorerKind.LLM:
+        return _("the language model %(name)s", name=run.models.get("llm", "")).strip()
+    return _("the cross-encoder %(name)s", name=run.models.get("relevance", "")).strip()
+
+
+def totals(run: Run) -> Totals:
+    """Return a run's sums."""
+    retrieved, strips = len(run.passages), len(run.strips)
+    irrelevant = sum(passage.grade is Grade.INCORRECT for passage in run.passages)
+    kept = sum(strip.kept for strip in run.strips)
+    sent = sum(step.prompt_tokens for step in run.steps if step.name == "generate")
+    return Totals(
+        retrieved=retrieved,
+        relevant=retrieved - irrelevant,
+        irrelevant=irrelevant,
+        relevance_ratio=run.relevance_ratio,
+        web_used=run.web.used,
+        strips=strips,
+        kept_strips=kept,
+        retention=kept / strips if strips else None,
+        seconds=round(sum(step.seconds for step in run.steps), 4),
+        llm_calls=sum(step.llm_calls for step in run.steps),
+        prompt_tokens=sum(step.prompt_tokens for step in run.steps),
+        completion_tokens=sum(step.completion_tokens for step in run.steps),
+        answer_prompt_tokens=sent,
+        plain_prompt_tokens=run.plain_prompt_tokens,
+        prompt_share=sent / run.plain_prompt_tokens if run.plain_prompt_tokens else None,
+    )
+
+
+def totals_in_words(sums: Totals) -> list[str]:
+    """Return the totals as short statements, for a screen and for a report."""
+    said = [
+        ngettext(
+            "%(num)s passage retrieved: %(relevant)s relevant, %(irrelevant)s not",
+            "%(num)s passages retrieved: %(relevant)s relevant, %(irrelevant)s not",
+            sums.retrieved,
+            relevant=sums.relevant,
+            irrelevant=sums.irrelevant,
+        )
+    ]
+    if sums.retention is not None:
+        share = f"{sums.retention:.0%}"
+        said.append(
+            _("%(kept)s of %(all)s strips kept (%(share)s)", kept=sums.kept_strips, all=sums.strips, share=share)
+        )
+    said.append(_("web asked") if sums.web_used else _("web not asked"))
+    said.append(
+        ngettext(
+            "%(num)s model call, %(prompt)s → %(completion)s tokens",
+            "%(num)s model calls, %(prompt)s → %(completion)s tokens",
+            sums.llm_calls,
+            prompt=f"{sums.prompt_tokens:,}",
+            completion=f"{sums.completion_tokens:,}",
+        )
+    )
+    plain = f"{sums.plain_prompt_tokens or 0:,}"
+    if sums.prompt_share:
+        said.append(
+            _(
+                "the answer's prompt: %(own)s tokens, %(share)s of plain RAG's %(plain)s",
+                own=f"{sums.answer_prompt_tokens:,}",
+                share=f"{sums.prompt_share:.0%}",
+                plain=plain,
+            )
+        )
+    elif sums.prompt_share is not None:
+        said.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A run that looked at `read` of `passages`; reading all takes about so many `seconds`, None where nothing tells.
+
+    `matters`: the question asks for all there is, which can stand in any of them.
+    """
+
+    read: int
+    passages: int
+    seconds: float | None
+    matters: bool
+
+    @property
+    def in_words(self) -> str:
+        """What the answer rests on: "6 of 214 passages"."""
+        return ngettext(
+            "This rests on %(read)s of %(num)s passage.",
+            "This rests on %(read)s of %(num)s passages.",
+            self.passages,
+            read=self.read,
+        )
+
+    @property
+    def cost_in_words(self) -> str:
+        """What reading all of them takes: "about 20 s"; empty where nothing tells."""
+        if self.seconds is None:
+            return ""
+        if self.seconds < 90:
+            return _("about %(number)s s", number=max(1, round(self.seconds)))
+        return _("about %(number)s min", number=round(self.seconds / 60))
+
+
+def unread(run: Run) -> Unread | None:
+    """Return what a run did not look at; None where it looked at all, does not say, or is no answer from passages."""
+    scope = run.scope
+    if scope is None or scope.whole or scope.read >= scope.passages or run.computation or run.stopped:
+        return None
+    seconds = next((step.seconds for step in run.steps if step.name == "evaluate"), None)
+    each = seconds / scope.read if seconds is not None and scope.read else None
+    question = run.standalone_question
+    whole = each * scope.passages * len(wordings(question)) if each is not None else None
+    return Unread(scope.read, scope.passages, whole, asks_for_all(question))
+
+
+_ADAPTER = TypeAdapter(Run)
+
+
+def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case per event
+    """Return the run with what `event` says."""
+    match event:
+        case RunStarted(started) | RunFinished(started):
+            return started
+        case StepStarted(name="generate"):
+            return dataclasses.replace(run, answer="")  # What was written before was not backed.
+        case StepStarted() | GradePiece() | PointPiece() | QueryProposed():
+            return run
+        case SearchBegun(query):
+            return dataclasses.replace(run, web=WebUse(query=query, discarded=True))
+        case Retried(cost=cost) | Generated(cost=cost):
+            changed = run
+        case Retrieved(cost=cost, scope=scope):
+            changed = dataclasses.replace(run, scope=scope)
+        case Condensed(standalone_question, cost, readings):
+            by_itself = any(reading.kept and not reading.follows for reading in readings)
+            changed = dataclasses.replace(
+                run,
+                standalone_question=standalone_question,
+                readings=readings,
+                history=() if by_itself else run.history,
+            )
+        case Evaluated(passages, cost, read):
+            searched = run.scope and dataclasses.replace(run.scope, read=run.scope.read + read)
+            changed = dataclasses.replace(_with_passages(run, passages), scope=searched)
+        case Decided(query, action, policy, rule, cost):
+            attempts = (*run.attempts, Attempt(query, action, rule, len(run.passages), run.max_relevance))
+            changed = dataclasses.replace(run, action=action, policy=policy, rule=rule, attempts=attempts)
+        case Computed(cost=cost):
+            changed = _computed(run, event)
+        case Searched(web, passages, cost):
+            changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
+        case Refined(strips, evidence, sources, cost):
+            changed = dataclasses.replace(run, strips=strips, evidence=evidence, sources=sources)
+        case Reconciled(conflicts, evidence, cost):
+            changed = dataclasses.replace(run, conflicts=conflicts, evidence=evidence)
+        case AnswerPiece(text):
+            return dataclasses.replace(run, answer=run.answer + text)
+        case PlainPromptCounted(tokens):
+            return dataclasses.replace(run, plain_prompt_tokens=tokens)
+        case Verified(support, cost):
+            changed = dataclasses.replace(run, support=support)
+        case Answered(answer, abstained, uncertain):
+            return dataclasses.replace(run, answer=answer, abstained=abstained, uncertain=uncertain)
+        case Warned(message):
+            return dataclasses.replace(run, warnings=(*run.warnings, message))
+        case _:
+            assert_never(event)
+    return dataclasses.replace(changed, steps=(*changed.steps, cost))
+
+
+def _computed(run: Run, event: Computed) -> Run:
+    return dataclasses.replace(
+        _with_passages(run, run.passages + event.passages),
+        action=Action.CORRECT,
+        rule=event.rule,
+        computation=event.computation,
+        strips=event.strips,
+        evidence=event.evidence,
+        sources=event.sources,
+    )
+
+
+def _with_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:
+    relevances = [passage.relevance for passage in passages]
+    relevant = sum(relevance >= run.thresholds.lower for relevance in relevances)
+    return dataclasses.replace(
+        run,
+        passages=passages,
+        max_relevance=max(relevances, default=None),
+        relevance_ratio=relevant / len(relevances) if relevances else None,
+    )
+
+
+def to_json(run: Run) -> dict[str, Any]:
+    """Return the run as `ask --json` prints it: what is stored, with its totals and each grade's reason."""
+    document: dict[str, Any] = _ADAPTER.dump_python(run, mode="json")
+    for passage, written in zip(run.passages, document["passages"], strict=True):
+        written["grade_reason"] = compared(passage.relevance, run.thresholds)
+    return {**document, "totals": dataclasses.asdict(totals(run))}
+
+
+def dump(run: Run) -> bytes:
+    """Return the run as the store keeps it; `read` is its inverse."""
+    return _ADAPTER.dump_json(run)
+
+
+def read(data: str | bytes) -> Run:
+    """Return a stored run. Raises pydantic.ValidationError when it is not one."""
+    return _ADAPTER.validate_json(data)
 
 
 class Recording(Iterator[Event]):
@@ -41,7 +357,7 @@ class Recording(Iterator[Event]):
         try:
             with closing(flow) as events:
                 for event in events:
-                    self._run = record.apply(self._run, event)
+                    self._run = apply(self._run, event)
                     yield event
         except (GeneratorExit, KeyboardInterrupt):
             self._run = dataclasses.replace(self._run, stopped=True)
@@ -49,3 +365,54 @@ class Recording(Iterator[Event]):
             raise
         log.save(self._run)
         yield RunFinished(self._run)
+
+
+LONGEST_QUESTION = 4000
+"""Characters; beyond it a text is not a question, and the scorer would not see its end."""
+FOUND = (
+    "standalone_question", "action", "rule", "attempts", "scorer", "thresholds", "passages", "max_relevance",
+    "relevance_ratio", "web", "history", "readings", "scope",
+)  # fmt: skip
+"""What the run of a selection takes over from the run that found it."""
+
+
+def checked(question: str) -> str:
+    """Return a question as it is asked. Raises QuestionError when it is none."""
+    question = valid(question).strip()
+    if not question:
+        raise QuestionError("The question is empty. Write one.")
+    if len(question) > LONGEST_QUESTION:
+        raise QuestionError(
+            f"The question has {len(question):,} characters; {LONGEST_QUESTION:,} are the most. Put long texts into "
+            "the collection as a document, and ask about them."
+        )
+    return question
+
+
+def new_run(question: str, context: Context, history: Sequence[Turn] = (), replays: str | None = None) -> Run:
+    """Return the run of a question before its first step. Raises QuestionError when it is none."""
+    question = checked(question)
+    now = datetime.now(UTC)
+    parts, settings = context.parts, context.settings
+    return Run(
+        # Sorts by time; the random part keeps two questions of one second apart.
+        run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+        created_at=now.isoformat(timespec="seconds"),
+        collection=settings.collection,
+        question=question,
+        standalone_question=question,
+        preset=settings.preset,
+        policy=settings.policy,
+        scorer=settings.scorer,
+        thresholds=context.thresholds,
+        models={"embedder": parts.embedder.name, "relevance": parts.scorer.name, "llm": parts.llm.name},
+        settings=settings.of_a_run(),
+        history=leans_on(question, history, turns=settings.history_turns),
+        replays=replays,
+    )
+
+
+def run_of_selection(before: Run, context: Context) -> Run:
+    """Return a new run of the question of `before`, with what that one found."""
+    found = {name: getattr(before, name) for name in FOUND}
+    return dataclasses.replace(new_run(before.question, context), forced_from=before.run_id, **found)

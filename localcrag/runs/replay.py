@@ -13,8 +13,8 @@ from typing import Any
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.run import Run
-from localcrag.text.decimals import decimals
 from localcrag.text.places import place
+from localcrag.text.translation import decimals
 from localcrag.text.words import shorten
 
 MOVED = 0.005

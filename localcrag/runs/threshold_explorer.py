@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from localcrag.crag.evaluate import apply_policy
+from localcrag.crag.grading import grade
 from localcrag.records.enums import Action, Grade, Policy, ScorerKind
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Calibration
-from localcrag.steps.evaluate.decide import decide
-from localcrag.steps.evaluate.evaluate import grade
 
 BINS = 20
 """Of the histogram, of equal width."""
@@ -220,7 +220,7 @@ def action_under(rules: Rules, relevances: Iterable[float]) -> Action:
     """Return what the flow would decide by these rules on passages of these relevances."""
     thresholds = Thresholds(rules.upper, rules.lower, strip=0.0)
     passages = [_Judged(relevance, grade(relevance, thresholds)) for relevance in relevances]
-    return decide(passages, policy=rules.policy, thresholds=thresholds, enough_relevant=rules.enough_relevant)[0]
+    return apply_policy(passages, policy=rules.policy, thresholds=thresholds, enough_relevant=rules.enough_relevant)[0]
 
 
 def _counted(actions: Sequence[Action]) -> dict[Action, int]:

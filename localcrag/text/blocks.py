@@ -1,23 +1,289 @@
-"""Blocks: headings, paragraphs, list items, tables and code in a plain text, each with its place.
-
-A sentence means what its heading, its table's header or the list that it is in says. What a reader of files knows of
-headings by other means (type size, markup) is handed in; all else shows in the text itself: Markdown's marks, numbers,
-bullets, columns, capital letters, blank lines. Knows no documents, tokens or scores.
-"""
+"""Lines of a plain text, and whether it was wrapped at a width: whether a line's end means anything."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import count
+from functools import lru_cache
+from itertools import accumulate, count, pairwise
 
-from localcrag.text.fences import Fences, fence_of
-from localcrag.text.line_marks import BOLD, HASHES, ORDERED, counts_on, is_bare_number, is_capitals, is_item, is_marked
-from localcrag.text.lines import TextLine, are_records, lines_of, wrapped_at
-from localcrag.text.table_lines import cells_in, has_rule_below, is_rule
+from localcrag.text.lexicon import CAPITAL, SMALL
 from localcrag.text.titles import end_of_front_matter
+
+WIDEST_WRAPPED = 110
+"""Characters; in a text with much longer lines no line was broken by a width."""
+WIDEST_FULL = 140
+"""Characters; a text with lines up to these was wrapped if most are full, and one breaks off within a sentence."""
+MOSTLY = 0.6
+FULL = 0.93
+"""Share of the width that a line has at least, together with the first word of the one below."""
+NARROWEST_WRAPPED = 40
+FEW = 0.05
+"""Share of the lines that may be longer than where a text is wrapped: links, tables."""
+
+HALF, NEARLY_FULL = 0.5, 0.75
+"""Shares of the width."""
+
+_LINE_SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\Z")
+_QUOTED = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_RECORD = re.compile(
+    rf"(?P<named>[^\W_{SMALL}][^:!?]{{0,40}}:[ \t]+\S)"
+    r"|(?P<dated>\d{1,4}(?:[-./]\d{1,2}){1,2}\.?(?!\w)|\d{1,2}[:.]\d\d(?!\w))"
+)
+"""A name and what is said of it, "Vet clinic: open day and night"; or a date or time with what was then."""
+_BEGINS_TEXT = re.compile(r"[\w\"'“„«(]")
+_COMPARED = re.compile(r"=|[-+−±$€£¥]?[ \t]?[.,]?\d")
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line without the white space around it and without the marks of a quotation; `text` is empty for a blank one.
+
+    `indent` is how many columns it stands in.
+    """
+
+    start: int
+    end: int
+    text: str
+    indent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """Where the lines of a text are wrapped, in characters; None where they are not."""
+
+    characters: int | None
+
+    def joins(self, above: TextLine, line: TextLine) -> bool:
+        """Whether a line goes on with the one above: its first word had no room there, or it begins in mid-sentence."""
+        if self.characters is None:
+            return False
+        if _with_next_word(above, line) > self.characters:
+            return True
+        length, first_word = above.indent + len(above.text), _first_word(line)
+        # Typed by hand, lines end early.
+        goes_on = first_word[0].islower() or not _LINE_SENTENCE_END.search(above.text)
+        return goes_on and length >= (HALF if first_word[0].islower() else NEARLY_FULL) * self.characters
+
+
+def are_records(above: str, line: str) -> bool:
+    """Whether two lines are each an entry of a list without any mark: a phone list, a diary."""
+    one, other = _RECORD.match(above), _RECORD.match(line)
+    return bool(one and other and one.lastgroup == other.lastgroup)
+
+
+def lines_of(text: str) -> list[TextLine]:
+    """Return the lines of a text in order, blank ones too."""
+    lines = []
+    position = 0
+    every = text.splitlines(keepends=True)
+    for number, raw in enumerate(every):
+        marks = _marks(raw, every[number - 1] if number else "", every[number + 1] if number + 1 < len(every) else "")
+        body = raw[marks:].expandtabs(4) if raw[marks:].startswith("\t") else raw[marks:]
+        stripped = raw[marks:].strip()
+        begin = position + marks + (len(raw[marks:]) - len(raw[marks:].lstrip())) if stripped else position
+        lines.append(TextLine(begin, begin + len(stripped), stripped, len(body) - len(body.lstrip())))
+        position += len(raw)
+    return lines
+
+
+def _marks(line: str, above: str, below: str) -> int:
+    """Return how many characters at a line's beginning mark it as quoted: no ">" that means "greater than"."""
+    quoted = _QUOTED.match(line)
+    if not quoted:
+        return 0
+    compares = _compares(line)
+    in_quotation = any(_QUOTED.match(other) and not _compares(other) for other in (above, below))
+    return 0 if compares and (line[quoted.end() - 1] == ">" or not in_quotation) else quoted.end()
+
+
+def _compares(line: str) -> bool:
+    """Whether a number stands behind the marks of a quotation."""
+    quoted = _QUOTED.match(line)
+    return quoted is not None and _COMPARED.match(line, quoted.end()) is not None
+
+
+def wrapped_at(lines: Sequence[TextLine]) -> Width:
+    """Return the width that a text's lines were wrapped at."""
+    lengths = sorted(line.indent + len(line.text) for line in lines if line.text and not line.text.startswith("|"))
+    if not lengths:
+        return Width(None)
+    widest = lengths[min(len(lengths) - 1, int(len(lengths) * (1 - FEW)))]
+    if lengths[-1] > 2 * WIDEST_WRAPPED or not NARROWEST_WRAPPED <= widest <= WIDEST_FULL:
+        return Width(None)
+    if widest > WIDEST_WRAPPED and not _are_full(lines, widest):
+        return Width(None)
+    return Width(widest)
+
+
+def _are_full(lines: Sequence[TextLine], width: int) -> bool:
+    """Whether most lines of running text end where the next one's first word would have had no room."""
+    running = [
+        (above, line)
+        for above, line in pairwise(lines)
+        if _BEGINS_TEXT.match(above.text) and _BEGINS_TEXT.match(line.text)
+    ]
+    full = sum(_with_next_word(above, line) > FULL * width for above, line in running)
+    broken = any(not _LINE_SENTENCE_END.search(above.text) for above, _ in running)
+    return broken and full >= MOSTLY * len(running)
+
+
+def _first_word(line: TextLine) -> str:
+    return line.text.split(None, 1)[0]
+
+
+def _with_next_word(above: TextLine, line: TextLine) -> int:
+    """Return how long a line would be, in characters, with the first word of the one below it."""
+    return above.indent + len(above.text) + 1 + len(_first_word(line))
+
+
+_FENCE = re.compile(r"(?:(`{3,})[^`]*|(~{3,}).*)\Z")
+_FENCE_END = re.compile(r"(?:`{3,}|~{3,})\Z")
+
+
+def fence_of(line: str) -> str:
+    """Return the mark of the fence that a line opens, empty where it opens none."""
+    found = _FENCE.match(line)
+    return (found[1] or found[2]) if found else ""
+
+
+class Fences:
+    """The lines of a text that may close a fence."""
+
+    def __init__(self, lines: Sequence[TextLine]) -> None:
+        self._lines = lines
+        ends = [number for number, line in enumerate(lines) if _FENCE_END.match(line.text)]
+        self._closing = {mark: [at for at in ends if lines[at].text[0] == mark] for mark in "`~"}
+        marks = {mark: [lines[at].text for at in reversed(closing)] for mark, closing in self._closing.items()}
+        self._longest = {mark: [*accumulate(map(len, some), max)][::-1] for mark, some in marks.items()}
+
+    def closes(self, at: int, fence: str) -> int | None:
+        """Return which line closes the fence that is opened by line number `at`; it is as long at least."""
+        closing = self._closing[fence[0]]
+        first = bisect_right(closing, at)
+        # Many that none closes are not sought again and again.
+        found = max(self._longest[fence[0]][first : first + 1], default=0) >= len(fence)
+        below = range(first, len(closing)) if found else range(0)
+        return next((closing[one] for one in below if self._lines[closing[one]].text.startswith(fence)), None)
+
+
+CODE_INDENT = 4
+"""Columns, from which on Markdown takes a line for code."""
+
+HASHES = re.compile(r"(#{1,6})[ \t]+\S")
+ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
+BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
+LEADS_IN = re.compile(r":[*_\s]*\Z")
+"""The end of what leads into a list or table."""
+_BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
+_STEP = re.compile(r"((?:Step[ \t]+)?\(?)(\d{1,3})([.):]+)[ \t]", re.I)
+_LOWER = re.compile(f"[{SMALL}]")
+_UPPER = re.compile(f"[{CAPITAL}]")
+
+
+def is_marked(line: TextLine) -> bool:
+    """Whether a line is a heading by Markdown's mark; further in it is code, where the mark begins a comment."""
+    return line.indent < CODE_INDENT and HASHES.match(line.text) is not None
+
+
+def is_item(line: str) -> bool:
+    """Whether a line begins an item of a list."""
+    return bool(_BULLET.match(line) or ORDERED.match(line)) and not BOLD.match(line)
+
+
+def counts_on(step: str, line: str) -> bool:
+    """Whether a line is the step behind `step`, numbered in the same way."""
+    one, other = _STEP.match(step), _STEP.match(line)
+    if one is None or other is None:
+        return False
+    return one.group(1, 3) == other.group(1, 3) and int(one[2]) + 1 == int(other[2])
+
+
+def is_bare_number(line: str) -> bool:
+    """Whether a line has no two letters in a row."""
+    return not re.search(r"[^\W\d_]{2}", line)
+
+
+def is_capitals(line: str) -> bool:
+    """Whether a line is in capital letters."""
+    return len(_UPPER.findall(line)) >= 3 and not _LOWER.search(line)
+
+
+LONGEST_CELL, MANY_CELLS = 40, 3
+"""Characters, and cells, of a table's row without lines between them."""
+
+_RULE = re.compile(r"(?=.*(?:--|==|\|))[|+]?[ \t]*:?[-=]+:?[ \t]*(?:[|+][ \t]*:?[-=]+:?[ \t]*)*[|+]?\Z")
+_GAP = re.compile(r"(?<=\S)(?: {2,}|\t+)(?=\S)")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_CELLS = re.compile(r"(?:\A|\|)((?:`[^`]*`|\\\||[^|])*)")
+"""Each behind a bar, code whole."""
+_DIGIT = re.compile(r"\d")
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line is the rule below a table's header, as in Markdown, or one that is drawn: "+---+---+"."""
+    return _RULE.match(line) is not None
+
+
+def has_rule_below(line: str, below: str) -> bool:
+    """Whether a line is a header by the rule below it, also without bars at its sides, or white space around them."""
+    return "|" in line and "|" in below and is_rule(below)
+
+
+def cells_in(line: str, *, header: bool = False) -> int:
+    """Return the number of a row's cells; 1 where a line is none.
+
+    Columns are apart by tabs or two spaces, as typed sentences may be: cells are short, and a row holds a number or
+    many cells, but for a table's header.
+    """
+    if " | " in line:
+        return line.strip("|").count(" | ") + 1
+    cells = _GAP.split(line)
+    short = all(len(cell) <= LONGEST_CELL for cell in cells)
+    is_row = header or "\t" in line or len(cells) >= MANY_CELLS or _DIGIT.search(line)
+    return len(cells) if short and is_row else 1
+
+
+def cells_of(line: str, *, header: str = "") -> list[str]:
+    """Return the cells of a row, without the marks of Markdown between them.
+
+    The `header` of its table tells what a bar at the beginning means, and how many cells there are: in code, authors
+    write bars as they are.
+    """
+    line = line.strip()
+    if "|" not in line:
+        return [cell.strip() for cell in _GAP.split(line)]
+    closed = line.endswith("|") and not line.endswith(r"\|")
+    if line.startswith("|") and (closed or not header or header.lstrip().startswith("|")):
+        line = line[1:]
+    if closed:
+        line = line[:-1]
+    # Hardly a line has a bar that is escaped, and there are as many lines as rows.
+    cells = [cell.strip() for cell in (_CELL_END.split(line) if "\\" in line else line.split("|"))]
+    if header and len(cells) > _number_of_cells(header):
+        cells = [cell.strip() for cell in _CELLS.findall(line)]
+    return cells
+
+
+@lru_cache(maxsize=8)
+def _number_of_cells(header: str) -> int:
+    """Return how many cells a header has: each row of its table asks."""
+    return len(cells_of(header))
+
+
+def in_cell(text: str) -> str:
+    """Return a text as it stands in a row with bars."""
+    return _CELL_END.sub(r"\|", text)
+
+
+def row_of(cells: Sequence[str]) -> str:
+    """Return a row with bars, at its sides too: without them an empty first or last cell would not show."""
+    written = (f" {in_cell(cell)}" if cell else "" for cell in cells)
+    return f"|{' |'.join(written)} |"
+
 
 DEEPEST_MARKED = 6
 """Markdown has six levels of headings; what looks like one without a mark is below them, in the order of `Heading`."""

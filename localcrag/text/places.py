@@ -1,14 +1,98 @@
-"""Where in its document something stands: page of a PDF, slide of a talk, letter, row of a sheet."""
+"""Places in a document (page, slide, message, sheet row), and names of files."""
 
 from __future__ import annotations
 
+import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from pathlib import PurePath
+from operator import attrgetter
+from pathlib import PurePath, PurePosixPath
 
-from localcrag.text.sheet_rows import SheetRow
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
+from localcrag.text.words import valid
+
+REPLACED = "\ufffd"
+"""Stands in a name for what does not show."""
+_UNSEEN = frozenset({"Cc", "Zl", "Zp"})
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Unicode's controls of direction: with them, “evil\u202etxt.exe” reads as if it ended in .txt."""
+
+
+def is_hidden(path: PurePath) -> bool:
+    """Return whether a path, or a folder on the way to it, is hidden: its name begins with a dot."""
+    return any(part.startswith(".") for part in path.parts)
+
+
+def shown(name: str) -> str:
+    """Return a name with “�” for what does not show, breaks lines, or turns the letters behind it round."""
+    if name.isascii() and name.isprintable():
+        return name  # As most are: a folder may hold a hundred thousand.
+    return "".join(REPLACED if _does_not_show(one) else one for one in valid(name))
+
+
+def _does_not_show(character: str) -> bool:
+    return unicodedata.category(character) in _UNSEEN or character in _TURNING
+
+
+class Names:
+    """Names of files, each given once: where one is taken already, it gets a number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def of(self, path: PurePosixPath) -> str:
+        """Return the path, or the first of it with a number behind its stem that is free."""
+        name = own = str(path)
+        # All numbers up to the last one that it got are taken: a file may hold thousands of one name.
+        number = self._numbers.get(name, 1)
+        while own in self._numbers:
+            number += 1
+            own = str(path.with_stem(f"{path.stem} ({number})"))
+        self._numbers[name] = number
+        self._numbers.setdefault(own, 1)
+        return own
+
+
+_START = attrgetter("start")
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """A line of a text that is a row of a sheet, or a part of one; it begins at `start`.
+
+    `number` is what the spreadsheet program shows beside the row: from 1, empty and hidden rows counted. `sheet` is
+    empty where a file has none (CSV).
+    """
+
+    start: int
+    sheet: str
+    number: int
+
+
+def rows_within(rows: Sequence[SheetRow], text: str, start: int, end: int) -> tuple[SheetRow, ...]:
+    """Return the rows that have a part in `text[start:end]`, in order, their places in that part.
+
+    `rows` are those of `text`, in order.
+    """
+    first = max(bisect_right(rows, start, key=_START) - 1, 0)
+    if first < len(rows) and rows[first].start < start and text.find("\n", rows[first].start, start + 1) >= 0:
+        first += 1  # That row has ended before.
+    behind = bisect_left(rows, end, key=_START)
+    return tuple(SheetRow(max(row.start - start, 0), row.sheet, row.number) for row in rows[first:behind])
+
+
+def rows_between(rows: Sequence[SheetRow], start: int, end: int) -> Sequence[SheetRow]:
+    """Return the rows that begin at places from `start` up to `end`, of rows in order."""
+    return rows[bisect_left(rows, start, key=_START) : bisect_left(rows, end, key=_START)]
+
+
+def moved(rows: Iterable[SheetRow], by: int) -> tuple[SheetRow, ...]:
+    """Return rows of a text that has `by` characters more in front."""
+    return tuple(SheetRow(row.start + by, row.sheet, row.number) for row in rows)
+
 
 MAILBOXES = frozenset((".mbox", ".mbx"))
 """Endings of documents whose pages are e-mails."""

@@ -1,11 +1,112 @@
-"""Quantities in one way of writing, to compare texts: "€12" and "12 euros", "3–5" and "3 to 5"."""
+"""Dates, times and quantities in one canonical form, so that texts can be compared."""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from email.utils import parsedate_to_datetime
 
-from localcrag.text.moments import comparable_moments
+EARLIEST = date(1990, 1, 1)
+"""Older than HTML (1993), PDF (1993) and DOCX (2007), and later than the zero of every clock a program may have written
+for want of a date: 1601 (Windows), 1899 and 1904 (Office), 1970 (Unix), 1980 (ZIP)."""
+AHEAD = timedelta(days=1)
+"""East of here it may be tomorrow already."""
+
+_ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?![\d-])")
+_PDF = re.compile(r"(?:D:)?(\d{4})(\d{2})(\d{2})(?=\d{2}|$|[ TZ+-])")
+"""ISO 32000-1, section 7.9.4: D:YYYYMMDDHHmmSS, where later parts may be left out; a year alone is no date here."""
+_WRITTEN = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y")
+
+
+def iso_date(written: str | None, today: date | None = None) -> str | None:
+    """Return a date as YYYY-MM-DD, its time of day left out; None when it is none, or cannot be true.
+
+    Read are ISO 8601, PDF's own form, RFC 2822 (as HTTP writes it) and the English "2 May 2024" and "May 2, 2024".
+    """
+    found = _read(written.strip()) if written else None
+    return None if found is None else _plausible(found, today)
+
+
+def date_of(seconds: float, today: date | None = None) -> str | None:
+    """Return the date of a file's time, in seconds since 1970; None when it cannot be true."""
+    try:
+        return _plausible(datetime.fromtimestamp(seconds, UTC).date(), today)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _plausible(found: date, today: date | None) -> str | None:
+    latest = (today or datetime.now(UTC).date()) + AHEAD
+    return found.isoformat() if EARLIEST <= found <= latest else None
+
+
+def _read(written: str) -> date | None:
+    try:
+        if match := _ISO_DATE.match(written) or _PDF.match(written):
+            return date(*map(int, match.groups()))
+        for form in _WRITTEN:
+            if found := _written(written, form):
+                return found
+        return parsedate_to_datetime(written).date()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _written(written: str, form: str) -> date | None:
+    try:
+        return datetime.strptime(written, form).replace(tzinfo=UTC).date()
+    except ValueError:
+        return None
+
+
+MONTHS = "January February March April May June July August September October November December".split()
+NOON = 12
+SHORT_MONTHS = {month[:3]: month for month in MONTHS} | {"Sept": "September"}
+
+_ABBREVIATED = re.compile(
+    rf"(?:(?<=\d )|\b(?=\w+\.? \d))({'|'.join(sorted(SHORT_MONTHS, reverse=True))})\b(?:\.(?= ))?"
+)
+_ISO = re.compile(r"(?<![\d-])(\d{4})-(\d\d)-(\d\d)(?![\d-])")
+_MONTH_FIRST = re.compile(rf"\b({'|'.join(MONTHS)}) (\d\d?)(?:st|nd|rd|th)?(?![\d:]|[.,]\d)(?:,(?= \d{{4}}\b))?")
+_HALF = re.compile(r"(?<![\d:.,])(\d\d?)(?:[:.]([0-5]\d))? ?([ap])\.?m\b", re.IGNORECASE)
+_TIME = re.compile(r"(?<![\d:.,])([01]?\d|2[0-4]):([0-5]\d)(?![\d:]|[.,]\d| [ap]\.m\b)")
+
+
+def comparable_moments(text: str) -> str:
+    """Return a text with dates as "1 March 2026" or "1 march 2026", and times as "6:30 p.m".
+
+    "8:00" is "8", which may be of the morning or of the evening; "08:00" is "8 a.m", and so is "8:00" in a text that
+    says "18:00" as well. ("am" is a word of its own.)
+    """
+    text = _ABBREVIATED.sub(lambda found: SHORT_MONTHS[found[1]], text)
+    text = _HALF.sub(_of_half, _MONTH_FIRST.sub(r"\2 \1", _ISO.sub(_date, text)))
+    counts_to_24 = any(int(hour) > NOON for hour, _ in _TIME.findall(text))
+
+    def time(found: re.Match[str]) -> str:
+        hour = int(found[1])
+        said = _short(str(hour % NOON or NOON), found[2])
+        if 0 < hour <= NOON and not (counts_to_24 or found[1].startswith("0")):
+            return said
+        return f"{said} {'p' if NOON <= hour < 2 * NOON else 'a'}.m"
+
+    return _TIME.sub(time, text)
+
+
+def _date(found: re.Match[str]) -> str:
+    month = int(found[2])
+    # In lower case: no name of anybody comes to a text in which none stood.
+    return f"{int(found[3])} {MONTHS[month - 1].lower()} {found[1]}" if 0 < month <= len(MONTHS) else found[0]
+
+
+def _of_half(found: re.Match[str]) -> str:
+    return f"{_short(found[1], found[2])} {found[3].lower()}.m"
+
+
+def _short(hour: str, minutes: str | None) -> str:
+    """Return a time without a zero in front, and without minutes where there are none."""
+    return str(int(hour)) + (f":{minutes}" if minutes and minutes != "00" else "")
+
 
 CURRENCIES = {
     **dict.fromkeys(("€", "eur", "euro", "euros"), "euro"),

@@ -1,14 +1,20 @@
-"""Sanitizing text by others: one line that a language model can read but is not steered by.
+"""Sanitize foreign text for prompts and Markdown, and remove terms that must never be sent.
 
 Takes away what a reader of the page would not see, and what a prompt or a model's chat template is built of: tokens of
 any family, role labels, brackets that look like citations, images. Knows nothing of what a text says: that is
 prompt_injection.py's part. The backend keeps the vocabulary's own control tokens text in any case; here are those of
 all others.
+
+Compared are letters, digits, marks and symbols, after Unicode's NFKC and case folding. White space, punctuation
+(hyphens, quotes, …) and invisible characters do not count, so that "Blue-Heron", "BLUE HERON" and "blueherons" all
+hold "blue heron". A short term is therefore found in many a word: better a search too few than one too many.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 
 from localcrag.text.words import one_line, valid
 
@@ -79,3 +85,69 @@ def quotable(text: str, *, citations: bool = False) -> str:
 def without_unseen(text: str) -> str:
     """Return the text without characters that are not shown, or that change the order in which others are."""
     return _UNSEEN.sub("", valid(text))
+
+
+# Also what makes links of bare addresses (://, www., @), and the & of character references.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>!#|~$&:@]|\bwww(?=\.))")
+_SIGN = re.compile(r"^([-+])(?= )")
+_LIST_ITEM = re.compile(r"^(\s*)\\?[-+*] ", re.MULTILINE)
+
+
+def literal(text: str) -> str:
+    """Return a text as Markdown that shows just that text: no HTML, no image, no link can come of it."""
+    lines = _MARKDOWN.sub(_escaped, text)
+    return _LIST_ITEM.sub(r"\1- ", lines)
+
+
+def literal_line(text: str) -> str:
+    """Return a line as Markdown that shows just that text, and no list item, even where it begins like one."""
+    return _SIGN.sub(r"\\\1", _MARKDOWN.sub(_escaped, text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    # "www." has no character that Markdown lets be escaped but its dot: the letters become references.
+    return "".join(f"&#{ord(letter)};" for letter in found[1]) if found[1] == "www" else f"\\{found[1]}"
+
+
+SHORTEST = 2
+"""Letters or digits that a term needs: of one alone, every query would be full."""
+
+
+def is_term(text: str) -> bool:
+    """Return whether `text` can be looked for: it has at least two letters or digits."""
+    return sum(letter.isalnum() for letter in _letters(text)) >= SHORTEST
+
+
+def holds(text: str, terms: Sequence[str]) -> bool:
+    """Return whether `text` holds one of the terms."""
+    letters = _letters(text)
+    return any(term in letters for term in map(_letters, terms) if term)
+
+
+def without(query: str, terms: Sequence[str]) -> str:
+    """Return `query` without the words that hold a term, or a part of one that runs over several words."""
+    words = query.split()
+    # Once more after each round: words that come together when others go may make a term between them.
+    while found := _touched(words, terms):
+        words = [word for number, word in enumerate(words) if number not in found]
+    return query if len(words) == len(query.split()) else " ".join(words)
+
+
+def _touched(words: Sequence[str], terms: Sequence[str]) -> set[int]:
+    """Return the numbers of the words that a term lies in, wholly or in part."""
+    spelled = [_letters(word) for word in words]
+    letters = "".join(spelled)
+    word_of = [number for number, word in enumerate(spelled) for _ in word]
+    found: set[int] = set()
+    for term in filter(None, map(_letters, terms)):
+        at = letters.find(term)
+        while at >= 0:
+            found.update(word_of[at : at + len(term)])
+            at = letters.find(term, at + 1)
+    return found
+
+
+def _letters(text: str) -> str:
+    # Normalised twice: folding can leave characters that NFKC would have composed.
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(letter for letter in folded if unicodedata.category(letter)[0] in "LNMS")

@@ -1,4 +1,4 @@
-"""Splitting text into sentences, with their places. Knows no documents, tokens or scores.
+"""Split text into sentences, with their spans in the text.
 
 The sentence rules are sentencex's (Wikimedia's splitter: abbreviations, decimals, quotations, scripts without spaces).
 What a line may mean by itself (heading, list item, table row, quotation, code) is decided here first, since a sentence
@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sentencex import get_sentence_boundaries  # type: ignore[attr-defined]  # compiled, exported without stubs
 
-from localcrag.text.language_of import OTHER, language_of
-from localcrag.text.lexicon.languages import LEXICONS, read_in
-from localcrag.text.span import Span
+from localcrag.text.lexicon import LEXICONS, read_in
+from localcrag.text.words import OTHER, language_of
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a longer text: `text == longer[start:end]`."""
+
+    start: int
+    end: int
+    text: str
+
 
 # A line that begins a block of its own: a bullet, a number or letter of a list, a Markdown heading, quotation or row.
 _MARKER = re.compile(
@@ -71,7 +81,7 @@ def split_sentences(text: str, language: str | None = None) -> list[Span]:
 def rules_for(text: str) -> str:
     """Return the code of the language whose rules a text is split by.
 
-    Its own where it is long enough to tell, else that of the question (localcrag.text.lexicon.languages.reading).
+    Its own where it is long enough to tell, else that of the question (localcrag.text.lexicon.reading).
     """
     own = language_of(text) if len(text.split(None, LEAST_WORDS)) > LEAST_WORDS or not text.isascii() else None
     return own if own and own != OTHER else read_in()

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 
-from localcrag.backends.store import collection_settings, new_vectors
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.folder_store import FolderStore
-from localcrag.records.folders import BoundFolder, KnownFile, WhenGone
-from localcrag.records.ingest import Stamp
+from localcrag.records.ingest import BoundFolder, KnownFile, Stamp, WhenGone
+from localcrag.storage.collections import chunks, queries
+from localcrag.storage.collections.folder_store import FolderStore
+from localcrag.storage.database import Database
 from tests.browser.test_collections_page import listed, put
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
@@ -44,9 +43,9 @@ def data(tmp_path: Path) -> Path:
     store.put(number, files)
     with database.transaction() as connection:
         connection.execute("UPDATE collections SET embedder = 'gone-embedder' WHERE name = 'old house'")
-    collection_settings.set_embedder(database, "old house", EMBEDDER)
-    (chunk, _), *_ = new_vectors.missing(database, "old house")[0]
-    new_vectors.put(database, EMBEDDER, {chunk: np.full(384, 384**-0.5, dtype=np.float32)})
+    queries.set_embedder(database, "old house", EMBEDDER)
+    (chunk, _), *_ = chunks.missing(database, "old house")[0]
+    chunks.put(database, EMBEDDER, {chunk: np.full(384, 384**-0.5, dtype=np.float32)})
     database.close()
     return data
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from localcrag.evaluation.report.report import write
+from localcrag.evaluation.report import write
 from localcrag.evaluation.results import Evaluation
 from tests.support.app_process import watch
 from tests.support.made_evaluations import HOSTILE, varied

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, Dialog, Page, expect
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.documents import Chunk
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.database import Database
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
 from tests.support.page_driver import opened, reload

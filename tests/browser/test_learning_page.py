@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.database_header import DATABASE_NAME
-from localcrag.backends.store.label_store import LabelStore, PinStore
+from localcrag.storage.database import Database
+from localcrag.storage.label_store import LabelStore, PinStore
+from localcrag.storage.schema import DATABASE_NAME
 from tests.support.app_process import running_app
 from tests.support.page_driver import (
     PATIENCE,

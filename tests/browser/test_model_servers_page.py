@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.models.llm import LlamaCpp
 from localcrag.privacy.addresses import is_here, is_private
 from localcrag.settings import REPOSITORY_MODELS
 from tests.support.app_process import running_app

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Response, expect
 
-from localcrag.server.doors.response_headers import HEADERS
-from localcrag.ui.server.index_page import cleaned
+from localcrag.interfaces.api.middleware import HEADERS
+from localcrag.interfaces.page.server.guards import cleaned
 from tests.support.app_process import running_app
 from tests.support.page_driver import PATIENCE, ask, close_settings, dropped, go, open_settings
 

@@ -15,10 +15,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.store.database_header import DATABASE_NAME
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.settings import REPOSITORY_MODELS, load
+from localcrag.storage.schema import DATABASE_NAME
 from tests.support.app_process import running_app, standing_still
 from tests.support.documents import make_html, make_pages_pdf, make_pdf
 from tests.support.first_start import started_before

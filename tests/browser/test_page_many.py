@@ -15,14 +15,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.store.database_header import DATABASE_NAME
+from localcrag.app.assembly import Assembly
+from localcrag.interfaces.page.chat.chat import TURNS_SHOWN
 from localcrag.records.events import RunFinished
 from localcrag.records.ingest import Upload
-from localcrag.records.run import Run
-from localcrag.runs.chats import TurnState
+from localcrag.records.run import Run, TurnState
 from localcrag.settings import load
-from localcrag.ui.chat.chat import TURNS_SHOWN
+from localcrag.storage.schema import DATABASE_NAME
 from tests.support.app_process import free_port, process_at, readers_standing_still, running_app
 from tests.support.documents import make_pdf
 from tests.support.first_start import started_before

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Playwright, expect
 
-from localcrag.privacy.telemetry_off import SWITCHES
+from localcrag.privacy.process import SWITCHES
 from tests.support.app_process import running_app, start_chromium, watch
 from tests.support.page_driver import PATIENCE, ask, drop
 

@@ -11,16 +11,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.records.enums import Action, Backing, ConflictJudge, Origin
 from localcrag.records.errors import NameRefused
+from localcrag.records.evaluation_set import HeldBy
 from localcrag.records.ingest import Upload
 from localcrag.records.passages import GradedPassage
-from localcrag.records.run import Claim, Conflict, Run, Turn
-from localcrag.records.web import WebResult, WebUse
-from localcrag.runs.chat_export import ExportForm, export
-from localcrag.runs.chats import TurnState
-from localcrag.runs.evaluation_set import HeldBy
+from localcrag.records.run import Claim, Conflict, Run, Turn, TurnState, WebResult, WebUse
+from localcrag.runs.export import ExportForm, export
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
 from tests.support.app_process import running_app, watch

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.store.calibration_file import read_calibration
+from localcrag.app.assembly import Assembly
+from localcrag.models.encoders import read_calibration
 from localcrag.settings import REPOSITORY_MODELS, load
-from localcrag.text.decimals import decimals
+from localcrag.text.translation import decimals
 from tests.support.app_process import running_app, watch
 from tests.support.page_driver import PATIENCE, open_settings, wait_until
 from tests.support.scored_runs import scored_run

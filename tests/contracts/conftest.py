@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.cross_encoder import CrossEncoder
-from localcrag.backends.models.llama_cpp import LlamaCpp
-from localcrag.backends.servers.address import parse_server
-from localcrag.backends.servers.chat import ServerLanguageModel
-from localcrag.backends.servers.exchange import Exchange
+from localcrag.models.encoders import BiEncoder
+from localcrag.models.llm import LlamaCpp
+from localcrag.models.reranker import CrossEncoder
+from localcrag.models.served_models import ServerLanguageModel
+from localcrag.models.server_address import parse_server
+from localcrag.models.server_exchange import Exchange
 from localcrag.privacy.egress_log import Purpose
 from localcrag.settings import REPOSITORY_MODELS
 from tests.support.model_servers import ModelServer, serving

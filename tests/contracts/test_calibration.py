@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from localcrag.backends.store.calibration_file import CALIBRATION_FILE, WITHOUT_COSINES, read_calibration
+from localcrag.models.encoders import CALIBRATION_FILE, WITHOUT_COSINES, read_calibration
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.passages import Thresholds
-from localcrag.steps.evaluate.calibration import UNCALIBRATED, FittedCalibration, Logistic
+from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration, Logistic
 
 GOOD = FittedCalibration(Logistic(0.5, -4.4, 4.9), Logistic(0.6, -0.6), Thresholds(upper=0.35, lower=0.12, strip=0.14))
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localcrag.app.homes import Store
-from localcrag.records.documents import Chunk, ScannedLine, ScannedPage
+from localcrag.app.collections.locator import Store
+from localcrag.records.documents import Chunk, ScannedLine, ScannedPage, StoredChunk, StoredDocument, StoredScan
 from localcrag.records.errors import NameRefused, StoreError, UnknownDocument, UnreadableDocument
 from localcrag.records.ingest import FileAsRead
-from localcrag.records.stored_document import StoredChunk, StoredDocument, StoredScan
-from localcrag.text.sheet_rows import SheetRow
+from localcrag.text.places import SheetRow
 from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
 from tests.support.other_languages import LEASES

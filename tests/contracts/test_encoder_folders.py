@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.cross_encoder import CrossEncoder
-from localcrag.backends.models.place_head import PLACE_FILE
-from localcrag.backends.models.precision import refusal
-from localcrag.backends.models.relevance_format import load_fastest
+from localcrag.app.assembly import Assembly
+from localcrag.models.encoders import BiEncoder, refusal
+from localcrag.models.reranker import PLACE_FILE, CrossEncoder
+from localcrag.models.reranker_format import load_fastest
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.settings import REPOSITORY_MODELS, load

@@ -10,8 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from localcrag.backends.models.cross_encoder import CrossEncoder
-from localcrag.backends.models.exit_head import CUT, EXIT_FILE, LAYERS, ExitHead
+from localcrag.models.reranker import CUT, EXIT_FILE, LAYERS, CrossEncoder, ExitHead
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged
 from localcrag.text.sentences import split_sentences

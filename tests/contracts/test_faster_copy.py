@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.models.faster_copy import faster_copy
-from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.crag.answer.generate import prompt
+from localcrag.models.gguf import faster_copy
+from localcrag.models.llm import LlamaCpp
 from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
-from localcrag.steps.answer.generate import prompt
 from tests.support.gguf_files import hollow_copy
 
 EVIDENCE = {
@@ -29,7 +29,7 @@ EVIDENCE = {
 REPACK_WITH_LITTLE_ROOM = """
 import resource, signal, sys
 from pathlib import Path
-from localcrag.backends.models.faster_copy import faster_copy
+from localcrag.models.gguf import faster_copy
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000_000, 20_000_000))
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL if sys.argv[3] == "killed" else signal.SIG_IGN)
 sys.stdout.write(str(faster_copy(Path(sys.argv[1]), Path(sys.argv[2]))))

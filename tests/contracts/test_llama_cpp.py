@@ -13,12 +13,12 @@ from pathlib import Path
 import llama_cpp
 import pytest
 
-from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.crag.answer import generate
+from localcrag.models.llm import LlamaCpp
 from localcrag.records.errors import GenerationError, ModelDamaged
 from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
-from localcrag.steps.answer import generate
 from tests.support import DATA
 from tests.support.gguf_files import hollow_copy
 from tests.support.threads import DEADLOCK, start
@@ -226,7 +226,7 @@ def test_a_template_that_fails_on_every_message_is_a_generation_error(
 def test_a_model_is_loaded_after_the_vector_index_was(gguf_file: Path) -> None:
     """usearch brings a C++ library of its own, beside which llama.cpp's found no letters (usearch_engine.py)."""
     code = (
-        "import sys, localcrag.backends.store.vectors.usearch_engine, llama_cpp\n"
+        "import sys, localcrag.storage.collections.usearch_engine, llama_cpp\n"
         "print(len(llama_cpp.Llama(sys.argv[1], vocab_only=True, verbose=False).tokenize(b'hello')))"
     )
     done = subprocess.run(

@@ -8,8 +8,7 @@ from pathlib import Path
 import llama_cpp
 import pytest
 
-from localcrag.backends.models.llama_cpp import LlamaCpp
-from localcrag.backends.models.lookup_decoding import LookupLlama, guess
+from localcrag.models.llm import LlamaCpp, LookupLlama, guess
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.models.llama_cpp import LlamaCpp
-from localcrag.backends.models.llama_stream import LlamaStream
-from localcrag.backends.models.prompt_memory import LONGEST_SET_ASIDE, PORTION, SET_ASIDE, portions
+from localcrag.models.llm import LONGEST_SET_ASIDE, PORTION, SET_ASIDE, LlamaCpp, LlamaStream, portions
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.run_store import RunStore
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import RunLog
 from localcrag.records.run import Run
+from localcrag.storage.database import Database
+from localcrag.storage.run_store import RunStore
 from tests.support.fakes import FakeRunLog
 from tests.support.hostile_texts import HOSTILE
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.models.cross_encoder import READINGS, CrossEncoder
-from localcrag.backends.models.place_head import PLACE_FILE
-from localcrag.backends.models.precision import refusal
+from localcrag.crag.grading import ScoreCache
+from localcrag.models.encoders import refusal
+from localcrag.models.reranker import PLACE_FILE, READINGS, CrossEncoder
 from localcrag.records.enums import NumberFormat
 from localcrag.records.protocols import Scorer
-from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import valid
 from tests.support.fakes import FakeScorer

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localcrag.backends.models.llama_cpp import LlamaCpp
-from localcrag.backends.servers.address import parse_server
-from localcrag.backends.servers.chat import ServerLanguageModel, estimate
-from localcrag.backends.servers.exchange import Exchange
-from localcrag.backends.servers.rerank import TEXTS, Scale, ServerScorer
+from localcrag.models.llm import LlamaCpp
+from localcrag.models.served_models import TEXTS, Scale, ServerLanguageModel, ServerScorer, estimate
+from localcrag.models.server_address import parse_server
+from localcrag.models.server_exchange import Exchange
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.errors import GenerationError, ServerError, ServerNotRunning
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
-from localcrag.text.span import Span
+from localcrag.text.sentences import Span
 from tests.support.model_servers import MODEL, ModelServer, overlap, serving
 from tests.support.threads import DEADLOCK
 

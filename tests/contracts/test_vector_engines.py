@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from localcrag.app.health import State, vector_engines
-from localcrag.backends.store.vectors.engine_choice import EngineChoice, engine_of, why_not_hnswlib
-from localcrag.backends.store.vectors.engines import Engine
 from localcrag.records.enums import IndexEngine
 from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.engine_choice import EngineChoice, engine_of, why_not_hnswlib
+from localcrag.storage.collections.engines import Engine
 from tests.support.engines import EACH_ENGINE, needs_hnswlib
 
 DIMENSION = 32

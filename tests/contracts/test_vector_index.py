@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app.homes import Index, Store
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
-from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.app.collections.locator import Index, Store
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.vector_index import MOST_RECENT, ChunkIndex
+from localcrag.storage.database import Database
 from tests.support.engines import HNSWLIB, USEARCH, needs_hnswlib
 from tests.support.homes import Homes, LocalHomes, PostgresHomes
 from tests.support.threads import DEADLOCK, start

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from localcrag.backends.searxng.client import SearXNG
 from localcrag.records.errors import JsonDisabled, NoResults, SearchError
 from localcrag.records.protocols import WebSearch
-from localcrag.records.web import WebAnswer, WebResult
+from localcrag.records.run import WebAnswer, WebResult
+from localcrag.search import SearXNG
 from tests.support.fakes import FakeWeb
 from tests.support.hostile_texts import HOSTILE
 from tests.support.search_servers import Reply, answer_reply, scripted_search

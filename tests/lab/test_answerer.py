@@ -22,13 +22,13 @@ from lab.training.pairs import Row, locate
 from numpy.typing import NDArray
 from peft import set_peft_model_state_dict
 
-from localcrag.backends.models.faster_copy import faster_copy
-from localcrag.backends.models.llama_cpp import LlamaCpp
-from localcrag.evaluation import store
-from localcrag.evaluation.configurations import FULL
+from localcrag.crag import condense
+from localcrag.evaluation import results
+from localcrag.evaluation.plan import FULL
+from localcrag.models.gguf import faster_copy
+from localcrag.models.llm import LlamaCpp
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.passages import Evidence
-from localcrag.steps.condense import condense
 from tests.support.first_start import started_before
 from tests.support.made_evaluations import varied
 from tests.support.scripts import run_script
@@ -194,8 +194,8 @@ def test_a_training_leaves_an_adapter(
 
 def test_what_models_write_from_the_evidence_of_an_evaluation_is_compared(tmp_path: Path) -> None:
     made, path = varied(), tmp_path / "evaluation"
-    store.begin(path, made.about, made.questions)
-    with store.appended(path) as runs:
+    results.begin(path, made.about, made.questions)
+    with results.appended(path) as runs:
         for configuration, own in made.runs.items():
             for name, run in own.items():
                 runs.add(configuration, name, run)

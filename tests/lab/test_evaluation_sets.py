@@ -11,7 +11,7 @@ from lab.evaluation_sets.followups import follow_up
 from lab.evaluation_sets.search import Judge, text_of
 from lab.evaluation_sets.texts import Candidate, Document
 
-from localcrag.runs.evaluation_set import EvaluationSet, HeldBy, Question, read
+from localcrag.records.evaluation_set import EvaluationSet, HeldBy, Question, read
 from tests.support.eval_set_data import whole_text, write_data_folder
 from tests.support.scripts import run_script
 

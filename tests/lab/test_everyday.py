@@ -17,8 +17,8 @@ from lab.everyday.other_sets import words_held
 from lab.everyday.outcomes import Outcome, Shown, figures
 from lab.everyday.questions import Case, Document, Kind, Labelled, halves, laid_out, rows, sample
 
-from localcrag.records.computation import Computation, Group, TableRow
 from localcrag.records.enums import Action, Operation
+from localcrag.records.run import Computation, Group, TableRow
 from tests.support.scripts import run_script
 
 BATH = """\

@@ -20,8 +20,8 @@ from lab.fuzzing.findings import Findings
 from lab.fuzzing.kinds import KINDS, MOST_BYTES, PASSWORD, names_of
 from lab.fuzzing.reading import Reading
 
-from localcrag.backends.processes.frames import Frame
-from localcrag.backends.readers import answering
+from localcrag.documents.readers import worker
+from localcrag.processes.worker import Frame
 from tests.support import ROOT
 
 STAND_IN = """
@@ -128,7 +128,7 @@ def test_an_error_that_no_reader_foresaw_is_a_fault(tmp_path: Path, monkeypatch:
     def broken(*_given: object) -> None:
         raise ZeroDivisionError("x")
 
-    monkeypatch.setattr(answering, "open_document", broken)
+    monkeypatch.setattr(worker, "open_document", broken)
     (tmp_path / "current").write_bytes(b"Berth seven.")
     (found,) = Reading(tmp_path / "current", "a.txt", PASSWORD).read()
     assert (found.sort, "ZeroDivisionError" in found.place) == ("fault", True)

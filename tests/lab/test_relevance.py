@@ -10,10 +10,10 @@ import pytest
 from lab.relevance import calibration, metrics
 from lab.relevance import sample as sampled
 
-from localcrag.backends.store.calibration_file import read_calibration
-from localcrag.evaluation.calibration import platt
-from localcrag.evaluation.calibration import threshold_sweeps as thresholds
-from localcrag.evaluation.probability_metrics import Places
+from localcrag.evaluation import calibration as platt
+from localcrag.evaluation import calibration as thresholds
+from localcrag.evaluation.curves import Places
+from localcrag.models.encoders import read_calibration
 from localcrag.settings import REPOSITORY_MODELS
 from tests.support.compressed_lines import write
 from tests.support.labelled_sets import write_sets

@@ -25,7 +25,7 @@ from lab.speed.texts import write_documents
 from lab.speed.versions import BACK, accepted, commit, earlier, measured_by, unpack
 
 import localcrag
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.settings import load
 from tests.support import ROOT
 from tests.support.desktop_screen import until

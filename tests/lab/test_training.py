@@ -29,9 +29,9 @@ from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from localcrag.backends.downloads import packed_e5
-from localcrag.backends.models.cross_encoder import CrossEncoder
-from localcrag.backends.models.with_words import LAYERS, WORDS, whole_model
+from localcrag.models import download
+from localcrag.models.reranker import CrossEncoder
+from localcrag.models.reranker_format import LAYERS, WORDS, whole_model
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage
 from localcrag.settings import REPOSITORY_MODELS
@@ -157,7 +157,7 @@ def test_a_model_is_trained_on_every_kind_of_data_but_for_what_is_held_out(
 def test_a_model_with_the_words_of_its_embedder_ships_without_them(data: Path, tmp_path: Path) -> None:
     embedder = tmp_path / "multilingual"
     embedder.mkdir()
-    packed_e5.unpack(pack(tmp_path / "e5.bin", positions=512), embedder)
+    download.unpack(pack(tmp_path / "e5.bin", positions=512), embedder)
     main(options_for(data, tmp_path / "work", "--base", embedder, "--words-stay"))
     model = tmp_path / "work" / "model"
     assert (model / LAYERS).exists()

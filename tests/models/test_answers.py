@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.answer.verify import citations
+from localcrag.crag.refine.refine import WEAKEST_SHARE
 from localcrag.records.enums import Action, Origin, StripMode, StripReason
 from localcrag.records.events import AnswerPiece, GradePiece, PointPiece, RunFinished
 from localcrag.records.run import Run, Turn
 from localcrag.settings import load
-from localcrag.steps.answer.cite import citations
-from localcrag.steps.refine.refine import WEAKEST_SHARE
 
 
 def ask(assembly: Assembly, question: str, *history: Turn, **settings: object) -> Run:

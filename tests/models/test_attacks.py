@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from lab.injection.attacks import Attack, Range, Way, load, search_server
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.settings import load as load_settings
 from tests.support.first_start import started_before
 

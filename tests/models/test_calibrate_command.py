@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
 from localcrag.app.health import examine
-from localcrag.backends.downloads.model_checksums import weights_digest
-from localcrag.cli.main import main
+from localcrag.app.uploads import uploads_from
+from localcrag.interfaces.cli.main import main
+from localcrag.models.files import weights_digest
 from localcrag.records.enums import ScorerKind
+from localcrag.records.evaluation_set import read
 from localcrag.records.events import RunFinished
 from localcrag.records.models import ModelRole
 from localcrag.records.run import Run
-from localcrag.runs.evaluation_set import read
+from localcrag.records.thresholds import HowFitted
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
-from localcrag.steps.evaluate.applied_calibration import HowFitted
 from tests.support.first_start import started_before
 from tests.support.model_servers import ModelServer, overlap, serving
 from tests.support.scored_runs import scored_run

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.app.moving import Moved
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.locator import Moved
+from localcrag.app.uploads import uploads_from
 from localcrag.records.enums import Preset
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.records.events import RunFinished

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.errors import StoreError
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
+from localcrag.storage.schema import SCHEMA_VERSION
 from tests.support.first_start import started_before
 
 WORD = "quillwort"

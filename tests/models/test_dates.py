@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.readers.open_document import open_document
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.web import to_passages
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import Upload
-from localcrag.records.web import WebResult
+from localcrag.records.run import WebResult
 from localcrag.settings import load
-from localcrag.steps.web.search import to_passages
-from localcrag.text.dates import date_of, iso_date
+from localcrag.text.quantities import date_of, iso_date
 from tests.support import documents
 from tests.support.fakes import FakeEmbedder
 

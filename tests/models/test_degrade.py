@@ -8,9 +8,11 @@ from typing import NoReturn
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.app.missing_models import MissingLanguageModel, MissingScorer
+from localcrag.app.assembly import Assembly
+from localcrag.app.models.lifecycle import MissingLanguageModel, MissingScorer
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.answer.generate import whole_sentences
+from localcrag.crag.context import Budget
 from localcrag.pipeline import answer
 from localcrag.records.enums import Action, NotAsked
 from localcrag.records.errors import ModelError, ModelMissing, StoreError
@@ -18,9 +20,7 @@ from localcrag.records.events import AnswerPiece, Event, RunFinished
 from localcrag.records.protocols import Decoding, Vectors
 from localcrag.records.run import Message, Run
 from localcrag.settings import load
-from localcrag.steps.answer.generate import whole_sentences
-from localcrag.steps.budget import Budget
-from localcrag.text.span import Span
+from localcrag.text.sentences import Span
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeScorer, FakeStream, FakeWeb
 

@@ -12,11 +12,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.other_names import Meant
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.aliases import Meant
 from localcrag.records.errors import FolderError
-from localcrag.records.folders import FolderChange, FolderStatus, WhenGone
-from localcrag.records.ingest import IngestProgress, Upload
+from localcrag.records.ingest import FolderChange, FolderStatus, IngestProgress, Upload, WhenGone
 from localcrag.records.restriction import Restriction
 from localcrag.settings import load
 from tests.support.first_start import started_before

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import UnknownDocument
 from localcrag.records.events import RunFinished
 from localcrag.records.ingest import IngestResult
-from localcrag.records.run import Run, Turn
-from localcrag.runs.chats import ChatTurn, TurnState
+from localcrag.records.run import ChatTurn, Run, Turn, TurnState
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
 from tests.support.command_line import localcrag

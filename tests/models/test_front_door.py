@@ -16,7 +16,7 @@ import pytest
 
 import localcrag
 from localcrag import Action, AnswerPiece, IngestError, IngestResult, Localcrag, LocalcragError, Run
-from localcrag.app import front_door
+from localcrag.app import facade
 from localcrag.records.enums import Grade, IngestStatus
 from localcrag.records.errors import DocumentError, QuestionError, SettingsError, UnreadableDocument
 from tests.support.first_start import started_before
@@ -41,7 +41,7 @@ def app(folder: Path) -> Iterator[Localcrag]:
 
 
 @pytest.mark.parametrize(
-    "example", doctest.DocTestFinder().find(front_door, "front_door"), ids=lambda example: example.name
+    "example", doctest.DocTestFinder().find(facade, "front_door"), ids=lambda example: example.name
 )
 def test_the_examples_of_the_docstrings_are_true(app: Localcrag, folder: Path, example: doctest.DocTest) -> None:
     said: list[str] = []

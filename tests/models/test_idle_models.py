@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.app.idle_models import IdleModels
-from localcrag.app.in_turn import answered_in_turn
-from localcrag.app.model_turns import ModelTurn, ModelTurns
-from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.cross_encoder import CrossEncoder
+from localcrag.app.assembly import Assembly
+from localcrag.app.chats import ModelTurn, ModelTurns, answered_in_turn
+from localcrag.app.models.lifecycle import IdleModels
+from localcrag.app.uploads import uploads_from
+from localcrag.models.encoders import BiEncoder
+from localcrag.models.reranker import CrossEncoder
 from localcrag.records.events import AnswerPiece, RunFinished, StepStarted
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message

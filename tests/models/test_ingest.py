@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.documents.ingest import TOGETHER
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.records.ingest import IngestProgress, IngestResult
 from localcrag.settings import load
-from localcrag.steps.ingest.ingest import TOGETHER
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.vector_index import ChunkIndex
 from tests.support.documents import make_docx, make_image_pdf, make_pages_pdf, make_pdf
 from tests.support.odd_pdfs import make_mapped_pdf
 from tests.support.office_files import make_doc, make_epub, make_pptx, make_xlsx
@@ -305,11 +305,11 @@ def test_a_collection_can_be_embedded_anew_for_another_embedder(assembly: Assemb
 KILLED = """
 import sys
 from pathlib import Path
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.ingest import IngestResult
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.ingest import IngestResult
 from localcrag.settings import load
 assembly = Assembly(load(data_dir=sys.argv[1]))

@@ -9,17 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.export_files import write_lines, write_set
-from localcrag.backends.store.label_store import LabelStore, PinStore
+from localcrag.app.assembly import Assembly
+from localcrag.records import evaluation_set
 from localcrag.records.enums import Action
 from localcrag.records.errors import LabelError, ReportError, UnknownRun
+from localcrag.records.evaluation_set import HeldBy
 from localcrag.records.run import Run, Turn
-from localcrag.runs import evaluation_set, labelled_question, labels, labels_export
-from localcrag.runs.evaluation_set import HeldBy
+from localcrag.runs import export as labels_export
+from localcrag.runs import labels
+from localcrag.runs import labels as labelled_question
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
+from localcrag.storage.database import Database
+from localcrag.storage.label_store import LabelStore, PinStore, write_lines, write_set
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
 

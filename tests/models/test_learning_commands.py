@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.database_header import DATABASE_NAME
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.run_store import RunStore
+from localcrag.records import evaluation_set
 from localcrag.records.documents import Chunk
 from localcrag.records.run import Run
-from localcrag.runs import evaluation_set
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.database import Database
+from localcrag.storage.run_store import RunStore
+from localcrag.storage.schema import DATABASE_NAME
 from tests.support.command_line import as_json, localcrag
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeWeb

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.downloads.model_files import Library
-from localcrag.backends.downloads.model_manifest import HubSource, Manifest
+from localcrag.models.files import Library
+from localcrag.models.manifest import HubSource, Manifest
 from localcrag.records.errors import ModelDamaged, ModelError, ModelMissing
 from localcrag.records.models import FileState, ModelRole, ModelState
 from localcrag.settings import REPOSITORY_MODELS

@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.store import collection_homes
-from localcrag.backends.store.collection_homes import Elsewhere, HomeState
-from localcrag.backends.store.document_store import DocumentStore
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.enums import IngestStatus, Preset
 from localcrag.records.errors import LocalcragError, NameRefused, StoreError, UnknownCollection, UnknownDocument
 from localcrag.records.events import RunFinished
@@ -19,6 +16,9 @@ from localcrag.records.ingest import IngestResult
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run
 from localcrag.settings import load
+from localcrag.storage.collections import admin
+from localcrag.storage.collections.admin import Elsewhere, HomeState
+from localcrag.storage.collections.document_store import DocumentStore
 from tests.support.documents import make_pdf
 from tests.support.first_start import started_before
 from tests.support.postgres import PostgresServer
@@ -277,6 +277,6 @@ def test_what_an_app_that_was_open_meanwhile_adds_is_not_lost(
 
 def test_documents_only_asks_no_collection_on_another_computer(assembly: Assembly) -> None:
     there = Elsewhere("postgresql://me@192.168.7.7:5432/documents", 1, HomeState.THERE)
-    collection_homes.put(assembly.database, "default", there)
+    admin.put(assembly.database, "default", there)
     with pytest.raises(StoreError, match="documents-only nothing leaves this computer"):
         assembly.ask(QUESTION, preset=Preset.DOCUMENTS_ONLY)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.cross_encoder import CrossEncoder
+from localcrag.app.assembly import Assembly
+from localcrag.models.encoders import BiEncoder
+from localcrag.models.reranker import CrossEncoder
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.models import ModelRole
 from tests.support.tiny_models import tiny_bert
@@ -23,8 +23,8 @@ import json, sys
 from pathlib import Path
 found = []
 sys.addaudithook(lambda event, about: found.append(about) if event == "pickle.find_class" else None)
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.events import RunFinished
 from localcrag.settings import load
 assembly = Assembly(load(data_dir=Path(sys.argv[1])))

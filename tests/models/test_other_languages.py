@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.enums import Action
 from localcrag.records.run import Run
 from localcrag.settings import load

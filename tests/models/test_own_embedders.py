@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.store import collection_settings
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.documents.chunking import AT_ONCE
 from localcrag.records.errors import ModelError
 from localcrag.records.events import RunFinished
 from localcrag.records.ingest import IngestResult
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
 from localcrag.settings import load
-from localcrag.steps.ingest.embed import AT_ONCE
+from localcrag.storage.collections import queries
 from tests.support.fakes import FakeEmbedder
 from tests.support.first_start import started_before
 from tests.support.scans import picture
@@ -65,7 +65,7 @@ def test_a_collection_is_asked_by_its_old_vectors_until_all_new_ones_are_there(t
     add(assembly, tmp_path / "ships.md", sections)
     chunks = assembly.collections.store().number_of_chunks()
     assert chunks > AT_ONCE
-    collection_settings.set_embedder(assembly.database, "default", embedder.name)
+    queries.set_embedder(assembly.database, "default", embedder.name)
     assert assembly.collections.embedders.to_embed() == ["default"]
     steps = assembly.collections.re_embed()
     while next(steps)[0] < AT_ONCE:
@@ -99,11 +99,11 @@ def test_what_was_stopped_or_chosen_is_gone_on_with_and_a_choice_meanwhile_count
     embedders = assembly.collections.embedders
     before = embedders.name_of("default")
     assert embedders.left_to_do() == []
-    collection_settings.set_embedder(assembly.database, "default", embedder.name)
+    queries.set_embedder(assembly.database, "default", embedder.name)
     assert embedders.left_to_do() == ["default"]
     steps = embedders.re_embed("default")
     next(steps)
-    collection_settings.set_embedder(assembly.database, "default", None)
+    queries.set_embedder(assembly.database, "default", None)
     assert list(steps) == [(1, 1)]
     assert (embedders.name_of("default"), embedders.left_to_do()) == (before, [])
     assert assembly.database.rows("SELECT count(*) FROM new_vectors")[0][0] == 0
@@ -116,7 +116,7 @@ def test_another_process_that_embedded_it_anew_is_noticed(tmp_path: Path) -> Non
     add(one, tmp_path / "tarn.txt", "The quillwort grows in the tarn above the village.")
     assert asked(one).passages
     other = opened(data, embedder)
-    collection_settings.set_embedder(other.database, "default", embedder.name)
+    queries.set_embedder(other.database, "default", embedder.name)
     for _ in other.collections.re_embed():
         pass
     other.close()
@@ -135,7 +135,7 @@ def test_scans_are_read_in_a_collection_with_an_embedder_of_its_own(
     data, embedder = started_before(tmp_path / "data"), Counting()
     assembly = opened(data, embedder)
     assembly.collections.new("own")
-    collection_settings.set_embedder(assembly.database, "own", embedder.name)
+    queries.set_embedder(assembly.database, "own", embedder.name)
     for _ in assembly.collections.re_embed("own"):
         pass
     (tmp_path / "tarn.txt").write_text("The quillwort grows in the tarn above the village.")

@@ -11,10 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForSequenceClassification
 
-from localcrag.backends.downloads import packed_e5
-from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.cross_encoder import CrossEncoder
-from localcrag.backends.models.with_words import LAYERS, WORDS, packed, unpacked, whole_model
+from localcrag.models import download
+from localcrag.models.encoders import BiEncoder
+from localcrag.models.reranker import CrossEncoder
+from localcrag.models.reranker_format import LAYERS, WORDS, packed, unpacked, whole_model
 from localcrag.records.errors import ModelDamaged
 from tests.support.packed_e5 import HIDDEN, INNER, PIECES, POSITIONS, pack
 
@@ -23,7 +23,7 @@ from tests.support.packed_e5 import HIDDEN, INNER, PIECES, POSITIONS, pack
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "multilingual"
     made.mkdir()
-    packed_e5.unpack(pack(tmp_path / "e5.bin"), made)
+    download.unpack(pack(tmp_path / "e5.bin"), made)
     return made
 
 
@@ -44,13 +44,13 @@ def test_questions_and_passages_are_read_behind_the_words_that_the_model_was_tra
 
 def test_weights_in_four_bits_are_the_low_halves_and_then_the_high_ones() -> None:
     block = np.array([[*np.array([0.5], "<f2").view(np.uint8), *[0x80 | 0x07] * 16]], dtype=np.uint8)
-    assert packed_e5.four_bits(block).tolist() == [[-0.5] * 16 + [0.0] * 16]
+    assert download.four_bits(block).tolist() == [[-0.5] * 16 + [0.0] * 16]
 
 
 def test_what_is_unpacked_is_the_same_every_time(folder: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.mkdir()
-    packed_e5.unpack(tmp_path / "e5.bin", again)
+    download.unpack(tmp_path / "e5.bin", again)
     files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     assert [(folder / path).read_bytes() for path in files] == [(again / path).read_bytes() for path in files]
 
@@ -59,7 +59,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.bin"
     other.write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ValueError, match="not packed as this localcrag expects"):
-        packed_e5.unpack(other, tmp_path)
+        download.unpack(other, tmp_path)
 
 
 # A relevance model without words.
@@ -107,7 +107,7 @@ def test_it_is_made_once_and_anew_when_what_it_is_made_from_changes(folder: Path
     assert whole_model(layers, folder, cache) == first
     assert (first / "model.safetensors").stat().st_mtime_ns == made
     assert (first / "calibration.json").read_text() == "{}"
-    packed_e5.unpack(pack(tmp_path / "e5.bin", seed=2), folder)
+    download.unpack(pack(tmp_path / "e5.bin", seed=2), folder)
     second = whole_model(layers, folder, cache)
     assert second != first
     assert not first.exists()

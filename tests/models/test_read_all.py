@@ -10,20 +10,18 @@ from pathlib import Path
 import pytest
 
 from localcrag import Localcrag, Restriction
-from localcrag.app.assemble import Assembly
-from localcrag.app.conversations import Conversations
-from localcrag.backends.store.chat_store import ChatStore
-from localcrag.backends.store.database import Database
+from localcrag.app.assembly import Assembly
+from localcrag.app.chats import Conversations
 from localcrag.pipeline import answer
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.events import StepStarted
 from localcrag.records.protocols import Calibration, Consent, Scorer, Vectors
-from localcrag.records.run import Run, Turn
-from localcrag.runs import record
-from localcrag.runs.chats import Chat, TurnState
-from localcrag.runs.coverage import unread
-from localcrag.runs.recording import Recording
-from localcrag.text.span import Span
+from localcrag.records.run import Chat, Run, Turn, TurnState
+from localcrag.runs import recording as record
+from localcrag.runs.recording import Recording, unread
+from localcrag.storage.chat_store import ChatStore
+from localcrag.storage.database import Database
+from localcrag.text.sentences import Span
 from tests.support.threads import DEADLOCK
 
 LEASE = """# Lease of the flat in Quay Street

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.cli.main import main
+from localcrag.interfaces.cli.main import main
 from localcrag.records.enums import Action
 from tests.support.fixtures_handbook import WARRANTY
 

@@ -8,10 +8,10 @@ import pytest
 
 from localcrag import Localcrag
 from localcrag.app import samples
-from localcrag.app.recorded_search import recorded_search
-from localcrag.evaluation.answers import holds
+from localcrag.evaluation.metrics import holds
+from localcrag.evaluation.recorded_search import recorded_search
+from localcrag.records.evaluation_set import HeldBy, Question, read
 from localcrag.records.run import Run
-from localcrag.runs.evaluation_set import HeldBy, Question, read
 
 SET = read(samples.FOLDER)
 NOT_FOUND = {"security", "fund"}

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from localcrag.backends.models.cross_encoder import CrossEncoder
-from localcrag.backends.models.precision import refusal
-from localcrag.backends.models.probe_pairs import PROBES
-from localcrag.backends.models.relevance_format import (
+from localcrag.models.encoders import refusal
+from localcrag.models.reranker import CrossEncoder
+from localcrag.models.reranker_format import (
     FILE_NAME,
     HOPELESS,
+    PROBES,
     Choice,
     describe,
     deviation,

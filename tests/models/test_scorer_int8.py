@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from localcrag.backends.models.int8_linear import MOST, Int8Linear, largest_weight, round_layers
+from localcrag.models.reranker import MOST, Int8Linear, largest_weight, round_layers
 
 
 @pytest.fixture(autouse=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.crag.answer.verify import misses_the_point
 from localcrag.records.enums import Rewriter
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.settings import changed
-from localcrag.steps.answer.to_the_point import misses_the_point
 
 QUESTION = "How many households had the island's ferry service in 1994?"
 BEST = "By 1994 there were 3.5 million households with the ferry service, a record."

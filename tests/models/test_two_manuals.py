@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.context import Parts
+from localcrag.crag.grading import evaluate
+from localcrag.crag.retrieve import hybrid_search
 from localcrag.records.ingest import IngestResult
 from localcrag.records.passages import Passage
 from localcrag.settings import load
-from localcrag.steps.context import Parts
-from localcrag.steps.evaluate.evaluate import evaluate
-from localcrag.steps.retrieve.retrieve import retrieve
 from tests.support.first_start import started_before
 
 MANUAL = """# {name} dehumidifier: manual
@@ -29,7 +29,7 @@ wall, so that the air can flow, and to curtains. When the tank is full, a red li
 
 
 def retrieved(parts: Parts, question: str) -> tuple[Passage, ...]:
-    return retrieve(
+    return hybrid_search(
         question, question, k=6, candidates=30, embedder=parts.embedder, index=parts.index, store=parts.store
     )
 

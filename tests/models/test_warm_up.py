@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.models.llama_stream import LlamaStream
+from localcrag.app.assembly import Assembly
+from localcrag.crag.answer.generate import prompt
+from localcrag.models.llm import LlamaStream
 from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.settings import load
-from localcrag.steps.answer.generate import prompt
 from tests.support.first_start import started_before
 
 

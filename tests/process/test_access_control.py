@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from localcrag.server.doors.os_users import ROOT, is_neighbour, is_told
-from localcrag.server.doors.response_headers import HEADERS
+from localcrag.interfaces.api.middleware import HEADERS, ROOT, is_neighbour, is_told
 from tests import support
 from tests.support.app_process import free_port, running_app
 from tests.support.raw_http import ask, said

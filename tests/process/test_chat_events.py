@@ -15,15 +15,15 @@ import gradio as gr
 import pytest
 from gradio.state_holder import SessionState
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.jobs import Job
+from localcrag.app.assembly import Assembly
+from localcrag.app.tasks import Job
+from localcrag.interfaces.page.chat import choices
+from localcrag.interfaces.page.chat.chat import TURNS_SHOWN, View
+from localcrag.interfaces.page.handlers import MOST_TABS, Tabs
+from localcrag.interfaces.page.page import App, build
 from localcrag.records.enums import Preset
-from localcrag.runs.chats import TurnState
+from localcrag.records.run import TurnState
 from localcrag.settings import load
-from localcrag.ui.chat import chat_choices
-from localcrag.ui.chat.chat import TURNS_SHOWN, View
-from localcrag.ui.page import App, build
-from localcrag.ui.tabs import MOST_TABS, Tabs
 from tests.support.first_start import started_before
 
 QUESTION = "Is anything here?"
@@ -75,7 +75,7 @@ def test_what_is_clicked_twice_is_done_in_that_order(app: App) -> None:
 @pytest.mark.parametrize("chat", ["²", "9" * 5000, "one", ""])
 def test_a_chat_that_no_number_names_is_none(app: App, chat: str) -> None:
     assert app.chats.open(the(chat=chat), request("one"))[WHERE] == ""
-    assert chat_choices.number(chat) is None
+    assert choices.number(chat) is None
 
 
 def test_an_answer_that_ends_between_a_look_and_the_next_is_shown(app: App, assembly: Assembly) -> None:

@@ -423,7 +423,7 @@ def test_doctor_says_that_searxng_is_not_running_and_hides_its_password(data: Pa
 
 def test_help_imports_nothing_heavy() -> None:
     code = (
-        "import sys, localcrag.cli.main as c\ntry:\n c.main(['--help'])\nexcept SystemExit: pass\n"
+        "import sys, localcrag.interfaces.cli.main as c\ntry:\n c.main(['--help'])\nexcept SystemExit: pass\n"
         "print([m for m in ('torch', 'gradio', 'pydantic', 'numpy', 'transformers', 'llama_cpp') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -431,7 +431,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_the_client_of_postgresql_is_imported_for_who_has_a_server() -> None:
-    code = "import sys, localcrag.app.assemble; print('pg8000' in sys.modules)"
+    code = "import sys, localcrag.app.assembly; print('pg8000' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

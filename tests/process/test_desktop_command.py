@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.one_instance import OneInstance
-from localcrag.cli.main import main
+from localcrag.app.desktop.one_instance import OneInstance
+from localcrag.interfaces.cli.main import main
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from localcrag.backends.desktop import macos, windows, xdg
-from localcrag.backends.desktop.app_window import found
-from localcrag.backends.desktop.entry import OPENS, SIZES, Commands, drawings
-from localcrag.backends.desktop.xdg_defaults import keep_defaults
-from localcrag.records.document_kinds import KINDS
+from localcrag.app.desktop import linux, macos, windows
+from localcrag.app.desktop.entry import OPENS, SIZES, Commands, drawings
+from localcrag.app.desktop.linux import keep_defaults
+from localcrag.app.desktop.window import found
+from localcrag.records.documents import KINDS
 
 COMMANDS = Commands(opens=("/opt/my own/python", "-P", "-m", "localcrag", "desktop", "open"), ends=("/bin/true",))
 
@@ -33,7 +33,7 @@ def test_the_icon_is_there_in_each_size() -> None:
 
 
 def test_the_entry_is_valid(tmp_path: Path) -> None:
-    made = xdg.XdgEntry(tmp_path).install(COMMANDS)
+    made = linux.XdgEntry(tmp_path).install(COMMANDS)
     assert all(path.is_file() for path in made)
     checked = subprocess.run(
         ["desktop-file-validate", tmp_path / "applications/localcrag.desktop"], capture_output=True, check=False
@@ -48,7 +48,7 @@ def test_the_entry_hands_over_files_whatever_they_and_the_command_are_called(tmp
     tells.write_text("import sys, pathlib\npathlib.Path(__file__).with_name('told').write_text('|'.join(sys.argv[1:]))")
     document = odd / "one & 'two'.md"
     document.write_text("# One")
-    xdg.XdgEntry(tmp_path / "data").install(Commands((sys.executable, str(tells), "open"), ("true",)))
+    linux.XdgEntry(tmp_path / "data").install(Commands((sys.executable, str(tells), "open"), ("true",)))
     subprocess.run(["gio", "launch", tmp_path / "data/applications/localcrag.desktop", document], check=True)
     told = odd / "told"
     subprocess.run(["timeout", "60", "sh", "-c", 'until [ -s "$0" ]; do sleep 0.05; done', told], check=True)
@@ -60,7 +60,7 @@ def test_removed_it_leaves_nothing_of_its_own_and_all_of_others(tmp_path: Path) 
     other.parent.mkdir()
     other.write_text("[Desktop Entry]\nType=Application\nName=Other\nExec=true\n")
     before = files(tmp_path)
-    entry = xdg.XdgEntry(tmp_path)
+    entry = linux.XdgEntry(tmp_path)
     entry.install(COMMANDS)
     made = entry.install(COMMANDS)
     assert sorted(entry.remove()) == sorted(made)
@@ -94,7 +94,7 @@ def test_a_list_of_choices_that_is_somebody_elses_stays(tmp_path: Path) -> None:
     own.parent.mkdir()
     own.write_text("[Default Applications]\ntext/plain=mine.desktop\n")
     assert keep_defaults(tmp_path, ("text/html",), {"XDG_DATA_DIRS": str(tmp_path)}) is None
-    entry = xdg.XdgEntry(tmp_path)
+    entry = linux.XdgEntry(tmp_path)
     entry.install(COMMANDS)
     entry.remove()
     assert own.read_text() == "[Default Applications]\ntext/plain=mine.desktop\n"

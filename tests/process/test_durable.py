@@ -13,15 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.health import State
-from localcrag.app.repair import repair
+from localcrag.app.health import State, repair
 from localcrag.app.storage import Storage
-from localcrag.backends.store.collection_queries import documents_of
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.salvage import full_text_anew
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.settings import load
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.queries import documents_of
+from localcrag.storage.database import Database
+from localcrag.storage.salvage import full_text_anew
+from localcrag.storage.schema import SCHEMA_VERSION
 from tests.support import ROOT
 from tests.support.command_line import as_json, localcrag
 from tests.support.engines import needs_hnswlib
@@ -109,7 +108,7 @@ def test_restoring_is_refused_while_another_process_has_the_folder(tmp_path: Pat
     as_json(localcrag(data, "backup", str(file), "--json"))
     filled(data, "lighthouse")
     code = f"""
-import sys; from pathlib import Path; from localcrag.backends.store.database import Database
+import sys; from pathlib import Path; from localcrag.storage.database import Database
 Database(Path({str(data / NAME)!r})); print("open", flush=True); sys.stdin.read()
 """
     other = subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True, cwd=ROOT)

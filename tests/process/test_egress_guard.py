@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localcrag.privacy import egress_guard, egress_log
+from localcrag.privacy import egress_log, guard
 from localcrag.privacy.addresses import is_private
 from localcrag.privacy.egress_log import Attempt, Kind, Purpose
 from localcrag.records.errors import EgressRefused, LocalcragError
@@ -164,7 +164,7 @@ def test_a_passage_leads_to_its_host_and_port_alone_as_long_as_it_is_open(folder
         return False
 
     elsewhere: list[bool] = []
-    with egress_guard.passage(Purpose.WEB_SEARCH, (FOREIGN, 8080)):
+    with guard.passage(Purpose.WEB_SEARCH, (FOREIGN, 8080)):
         assert not refused(FOREIGN, 8080)
         assert refused(FOREIGN, 8081)
         assert refused("192.0.2.2", 8080)
@@ -178,7 +178,7 @@ def test_a_passage_leads_to_its_host_and_port_alone_as_long_as_it_is_open(folder
 
 
 def test_a_name_that_has_come_to_lead_to_a_public_address_is_not_followed(folder: Path) -> None:
-    with egress_guard.passage(Purpose.WEB_SEARCH, ("searx.lan", 80), judge=is_private):
+    with guard.passage(Purpose.WEB_SEARCH, ("searx.lan", 80), judge=is_private):
         with pytest.raises(EgressRefused), socket.socket() as one:
             one.connect((FOREIGN, 80))
         with pytest.raises(EgressRefused):
@@ -198,11 +198,11 @@ def test_a_name_that_has_come_to_lead_to_a_public_address_is_not_followed(folder
 def test_a_host_is_said_before_it_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
-    egress_guard.admit("https://nobody-asked.example/")
-    with egress_guard.passage(Purpose.MODEL_DOWNLOAD, tell=told.append) as opened:
-        egress_guard.admit("https://hub.example/a")
-        egress_guard.admit("https://hub.example/b")
-        egress_guard.admit("http://127.0.0.1:8000/c")
+    guard.admit("https://nobody-asked.example/")
+    with guard.passage(Purpose.MODEL_DOWNLOAD, tell=told.append) as opened:
+        guard.admit("https://hub.example/a")
+        guard.admit("https://hub.example/b")
+        guard.admit("http://127.0.0.1:8000/c")
         assert opened.allows_name("proxy.example")
         assert opened.allows_address("192.0.2.9", 3128)
         assert not opened.allows_address("192.0.2.9", 80)
@@ -362,7 +362,7 @@ def test_the_browser_may_show_the_page_of_this_computer(folder: Path, tmp_path: 
     code = """
 import localcrag
 localcrag.guard()
-from localcrag.privacy.egress_guard import open_browser
+from localcrag.privacy.guard import open_browser
 from localcrag.records.errors import EgressRefused
 import webbrowser
 open_browser("http://127.0.0.1:7860")

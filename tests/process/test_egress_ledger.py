@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app import egress_report
-from localcrag.app.assemble import Assembly
-from localcrag.backends.searxng.client import SearXNG
-from localcrag.backends.store import egress_ledger
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.egress_ledger import EgressLedger, EgressSummary
+from localcrag.app import egress
+from localcrag.app.assembly import Assembly
 from localcrag.privacy import egress_log
 from localcrag.privacy.egress_log import Attempt, Kind, Purpose
 from localcrag.records.errors import NoResults
+from localcrag.search import SearXNG
 from localcrag.settings import load
+from localcrag.storage import egress as egress_ledger
+from localcrag.storage.database import Database
+from localcrag.storage.egress import EgressLedger, EgressSummary
 from localcrag.text import translation
 from tests.support.search_servers import answer_reply, closed_port, scripted_search
 
@@ -132,7 +132,7 @@ def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: EgressLedger)
     noted("c:1", purpose=Purpose.SET_UP, allowed=False)
     assert ledger.summary() == EgressSummary(2, (), 1, set_up=1)
     assert len(ledger.newest(9)) == 4
-    assert egress_report.described(ledger.newest(9)[-1]) == "program, pip download a, let through, for set-up"
+    assert egress.described(ledger.newest(9)[-1]) == "program, pip download a, let through, for set-up"
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: EgressLedger)
 def test_the_line_says_what_left(summary: EgressSummary, english: str, german: str) -> None:
     try:
         translation.choose("en")
-        assert egress_report.line(summary) == english
+        assert egress.line(summary) == english
         translation.choose("de")
-        assert egress_report.line(summary) == german
+        assert egress.line(summary) == german
     finally:
         translation.choose("en")
 

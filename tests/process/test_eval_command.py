@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 
 from localcrag.app import samples
-from localcrag.evaluation import plan, store
-from localcrag.evaluation.calibration import set_scores
-from localcrag.evaluation.configurations import Configuration
+from localcrag.evaluation import calibration_scores, plan, results
+from localcrag.evaluation.plan import Configuration
 from localcrag.evaluation.results import GROUPS, estimates
+from localcrag.records import evaluation_set
 from localcrag.records.enums import Origin
+from localcrag.records.evaluation_set import HeldBy
 from localcrag.records.passages import Passage
-from localcrag.runs import evaluation_set
-from localcrag.runs.evaluation_set import HeldBy
+from localcrag.records.thresholds import UNCALIBRATED
 from localcrag.settings import load
-from localcrag.steps.evaluate.calibration import UNCALIBRATED
 from tests.support.command_line import as_json, as_process, localcrag, start
 
 QUESTIONS: list[dict[str, Any]] = [
@@ -88,11 +87,11 @@ def data(tmp_path_factory: pytest.TempPathFactory, island: Path) -> Path:
 
 def made(data: Path) -> Path:
     """Return the folder of the newest evaluation."""
-    return data / "evaluations" / store.ids(data / "evaluations")[0]
+    return data / "evaluations" / results.ids(data / "evaluations")[0]
 
 
 def test_documents_web_and_nowhere_are_told_apart_and_answered_so(data: Path) -> None:
-    evaluation = store.read(made(data))
+    evaluation = results.read(made(data))
     held = {question.id: question.held_by for question in evaluation.questions}
     assert held == {
         "ferry": HeldBy.DOCUMENTS, "everest": HeldBy.WEB, "telescope": HeldBy.NOWHERE, "mill": HeldBy.DOCUMENTS,
@@ -106,7 +105,7 @@ def test_documents_web_and_nowhere_are_told_apart_and_answered_so(data: Path) ->
 
 
 def test_plain_rag_checks_nothing_and_sends_every_passage(data: Path) -> None:
-    for run in store.read(made(data)).runs["plain RAG"].values():
+    for run in results.read(made(data)).runs["plain RAG"].values():
         assert run.action is None
         assert not run.support
         assert not run.web.used
@@ -157,14 +156,14 @@ def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path, isla
                 break
         said.read()
     assert process.wait() == (130 if how is signal.SIGINT else -how)
-    there = store.read(made(tmp_path)).runs["localcrag"]
+    there = results.read(made(tmp_path)).runs["localcrag"]
     assert len(there) >= 2
     with (made(tmp_path) / evaluation_set.RUNS).open("ab") as file:
         file.write(b'{"configuration": "localcrag", "question": "mi')  # what a kill leaves of a line
     done = localcrag(tmp_path, "eval", str(island), "--no-plain")
     assert done.returncode == 0, done.stderr
     assert "runs are missing" in done.stderr
-    finished = store.read(made(tmp_path))
+    finished = results.read(made(tmp_path))
     assert finished.missing == 0
     assert all(finished.runs["localcrag"][name] == run for name, run in there.items())
 
@@ -204,13 +203,13 @@ def test_a_set_of_another_language_is_asked_with_a_warning(tmp_path: Path) -> No
     done = localcrag(tmp_path / "data", "eval", str(folder), "--no-plain")
     assert done.returncode == 0, done.stderr
     assert "do not look English" in done.stderr
-    assert store.read(made(tmp_path / "data")).about.warnings
+    assert results.read(made(tmp_path / "data")).about.warnings
 
 
 def test_a_damaged_line_in_the_middle_is_named(data: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
-    for name in (store.ABOUT, evaluation_set.RUNS):
+    for name in (results.ABOUT, evaluation_set.RUNS):
         (copy / name).write_bytes((made(data) / name).read_bytes())
     lines = (copy / evaluation_set.RUNS).read_bytes().split(b"\n")
     (copy / evaluation_set.RUNS).write_bytes(b"\n".join([lines[0], lines[1][:50], *lines[2:]]))
@@ -223,7 +222,7 @@ def test_the_set_that_ships_with_localcrag_is_asked(tmp_path: Path) -> None:
     # Of the forty those of its fixed seed; all of them take three minutes.
     done = localcrag(tmp_path, "eval", str(samples.FOLDER), "--no-plain", "--json", "--questions", "16")
     found = as_json(done)
-    evaluation = store.read(made(tmp_path))
+    evaluation = results.read(made(tmp_path))
     assert evaluation.missing == 0
     assert len(evaluation.runs["localcrag"]) == 16
     figures = {group: estimates(evaluation, "localcrag", chosen) for group, chosen in GROUPS.items()}
@@ -259,5 +258,5 @@ def test_a_document_in_a_folder_of_the_set_is_known_by_its_path(tmp_path: Path) 
     passage = Passage(
         id="chunk-1", origin=Origin.LOCAL, text=DOCUMENTS["ferry.md"], document="island/ferry.md", cosine=0.5
     )
-    assert set_scores.label(passage, question) is True
-    assert set_scores.label(dataclasses.replace(passage, document="ferry.md"), question) is None
+    assert calibration_scores.label(passage, question) is True
+    assert calibration_scores.label(dataclasses.replace(passage, document="ferry.md"), question) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.database import Database
+from localcrag.storage.database import Database
 from tests.support.command_line import as_json, localcrag, start
 from tests.support.first_start import started_before
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app.folders.keeper import LOOK_AGAIN
-from localcrag.backends.store import new_vectors
-from localcrag.backends.store.collection_queries import texts_of
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
+from localcrag.app.background import LOOK_AGAIN
 from localcrag.records.documents import Chunk
 from localcrag.settings import load
+from localcrag.storage.collections import chunks
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.queries import texts_of
+from localcrag.storage.database import Database
 from tests.support.api_process import running_api
 from tests.support.app_process import running_app
 from tests.support.command_line import localcrag
@@ -101,10 +101,10 @@ def test_a_collection_whose_embedding_anew_was_stopped_is_gone_on_with(
                 chunks=[Chunk(None, 0, len(text), text)], vectors=before.embed([text]),
             )  # fmt: skip
         kept = np.full(SIZE, SIZE**-0.5, dtype=np.float32)
-        new_vectors.put(database, in_use, {new_vectors.missing(database, "default")[0][0][0]: kept})
+        chunks.put(database, in_use, {chunks.missing(database, "default")[0][0][0]: kept})
         began = time.monotonic()
         with running(data):
-            while new_vectors.begun(database):
+            while chunks.begun(database):
                 assert time.monotonic() < began + LONGEST
                 time.sleep(0.1)
         assert [row["embedder"] for row in database.rows("SELECT embedder FROM collections")] == [in_use]

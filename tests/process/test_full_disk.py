@@ -20,9 +20,9 @@ import numpy as np
 
 sys.path.insert(0, {str(ROOT / "scripts")!r})
 from lab.faults.full_disk import mount, own_mounts
-from localcrag.backends.store.vectors.engine_choice import EngineChoice
-from localcrag.backends.store.vectors.index_files import Growth
-from localcrag.backends.store.vectors.index_folder import IndexFolder
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.index_files import Growth
+from localcrag.storage.collections.index_folder import IndexFolder
 from localcrag.records.enums import IndexEngine
 from localcrag.records.errors import IndexFileError
 

@@ -9,9 +9,9 @@ IMPORTED = """
 import sys
 opened = []
 sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
-from localcrag.ui import gradio_stubs
+from localcrag.interfaces.page import gradio_stubs
 gradio_stubs.leave_out()
-import localcrag.ui.page
+import localcrag.interfaces.page.page
 import gradio as gr
 print(callable(gr.Textbox.change))
 print("gradio.component_meta" in sys.modules)

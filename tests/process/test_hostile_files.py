@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.readers.reader_process import ReaderProcesses
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.documents.readers.process import ReaderProcesses
 from localcrag.records.documents import Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.privacy import egress_log
-from localcrag.privacy.egress_guard import GUARDED
+from localcrag.privacy.guard import GUARDED
 from tests.support import ROOT
 
 FOREIGN = "192.0.2.1"
@@ -60,8 +60,9 @@ print(attempt() != "EgressRefused")
     [
         "localcrag.guard()",
         "localcrag.Localcrag().close()",
-        "from localcrag.cli.main import main; main(['presets', '--data-dir', os.environ['LOCALCRAG_DATA_DIR']])",
-        "from localcrag.app.start import begin; begin()",
+        "from localcrag.interfaces.cli.main import main; "
+        "main(['presets', '--data-dir', os.environ['LOCALCRAG_DATA_DIR']])",
+        "from localcrag.app.facade import begin; begin()",
     ],
     ids=["guard", "an app", "a command", "settings"],
 )

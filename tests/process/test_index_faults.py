@@ -26,10 +26,10 @@ if LOADED not in os.environ:
 
 import numpy as np
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import ChunkIndex
-from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.storage.database import Database
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import IndexFileError
 from localcrag.records.enums import IndexEngine

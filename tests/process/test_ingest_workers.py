@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.reader_process import ReaderProcesses
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.documents.ingest import ingest
+from localcrag.documents.readers.process import ReaderProcesses
 from localcrag.records.documents import Member
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
-from localcrag.steps.ingest.ingest import ingest
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.database import Database
 from tests.support.app_process import children
 from tests.support.command_line import start as start_command
 from tests.support.documents import make_pdf
@@ -198,7 +198,7 @@ def test_no_reader_is_left_of_a_command_that_is_interrupted_or_killed(tmp_path: 
     readers: set[int] = set()
     while len(readers) < 3:
         assert command.poll() is None, "it ended before it could be ended"
-        readers = {one for one in children(command.pid) if b"localcrag.backends.readers" in _called(one)}
+        readers = {one for one in children(command.pid) if b"localcrag.documents.readers" in _called(one)}
         time.sleep(0.05)
     command.send_signal(by)
     assert command.wait() == (130 if by is signal.SIGINT else -signal.SIGKILL)

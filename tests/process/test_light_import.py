@@ -7,7 +7,7 @@ import sys
 
 IMPORTED = """
 import sys
-from localcrag.backends.models.sentence_encoders import SentenceTransformer
+from localcrag.models.encoders import SentenceTransformer
 print([name for name in ("sklearn", "scipy.stats", "pandas") if name in sys.modules])
 from sentence_transformers.util import pairwise_manhattan_sim, manhattan_sim
 print(manhattan_sim([[0.0, 1.0]], [[2.0, 4.0]]).tolist())

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import gradio
 import pytest
 
-from localcrag.server.doors.incoming_body import MOST_SAID
-from localcrag.ui.server.request_body import UPLOADS_A_MINUTE
+from localcrag.interfaces.api.middleware import MOST_SAID
+from localcrag.interfaces.page.server.guards import UPLOADS_A_MINUTE
 from tests.support.app_process import process_at, resident, running_app
 from tests.support.page_driver import wait_until
 from tests.support.raw_http import ask, config, exchange, opened, read, said, stream

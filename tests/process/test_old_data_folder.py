@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.database_header import DATABASE_NAME
-from localcrag.cli.main import main
+from localcrag.interfaces.cli.main import main
+from localcrag.storage.schema import DATABASE_NAME
 from tests.support.command_line import as_process
 from tests.support.schemas import database_before_0_1_0
 

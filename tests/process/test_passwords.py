@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.readers.locked_office import OF_EXCEL
-from localcrag.backends.readers.open_document import open_document
-from localcrag.backends.readers.reader_process import ReaderProcesses
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.documents.readers.office.encrypted import OF_EXCEL
+from localcrag.documents.readers.open_document import open_document
+from localcrag.documents.readers.process import ReaderProcesses
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import PasswordNeeded
 from localcrag.records.ingest import IngestResult, Upload

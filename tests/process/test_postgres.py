@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.postgres import schema
-from localcrag.backends.postgres.address import PostgresAddress, parse_postgres
-from localcrag.backends.postgres.connection import PostgresDatabase
-from localcrag.backends.postgres.document_store import PostgresStore
-from localcrag.backends.postgres.home import PostgresHome
-from localcrag.backends.postgres.vector_index import PgVectorIndex
 from localcrag.privacy import egress_log
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
+from localcrag.storage.postgres import schema
+from localcrag.storage.postgres.address import PostgresAddress, parse_postgres
+from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.storage.postgres.connection import PostgresDatabase
+from localcrag.storage.postgres.document_store import PostgresStore
+from localcrag.storage.postgres.search import PgVectorIndex
 from tests.support.command_line import as_process
 from tests.support.fakes import FakeEmbedder
 from tests.support.postgres import PostgresServer, a_server, opened

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from localcrag.app import samples
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.processes.limits import MOST_MEMORY
-from localcrag.backends.readers.open_document import open_document
-from localcrag.backends.readers.page_pictures import picture
-from localcrag.backends.readers.reader_process import ReaderProcesses
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.documents.readers.open_document import open_document
+from localcrag.documents.readers.pdf.reader import picture
+from localcrag.documents.readers.process import ReaderProcesses
+from localcrag.processes.worker import MOST_MEMORY
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument, UnsupportedDocument
 from localcrag.records.ingest import IngestProgress, IngestResult

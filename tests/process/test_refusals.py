@@ -18,7 +18,7 @@ from localcrag.privacy.egress_log import VARIABLE
 
 LEAVE = "\\n".join(["import localcrag, socket", "localcrag.guard()", "try:",
     "    socket.create_connection(('192.0.2.1', 443))", "except OSError: pass"])
-CONFINED = "\\n".join(["from localcrag.backends.processes.confine import confine", "import localcrag, socket",
+CONFINED = "\\n".join(["from localcrag.processes.worker import confine", "import localcrag, socket",
     "localcrag.guard()", "confine()", "try:", "    socket.getaddrinfo('nobody.example', 80)", "except OSError: pass"])
 
 def leave():
@@ -54,7 +54,7 @@ def test_nothing_after_those(): ...
 CONFTEST = """
 import localcrag
 localcrag.guard()
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.privacy.guard import let_start_programs
 let_start_programs("these tests do")
 """
 UNNAMED = {

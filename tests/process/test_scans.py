@@ -16,12 +16,11 @@ from pathlib import Path
 import docx
 import pytest
 
-from localcrag.backends.ocr.recogniser import Recogniser
-from localcrag.backends.readers.page_pictures import picture
+from localcrag.documents.readers.pdf.reader import picture
+from localcrag.documents.scans import LEAST_CERTAIN, Recogniser
 from localcrag.records.documents import ScannedPage
 from localcrag.records.enums import Action
 from localcrag.records.errors import UnreadableDocument
-from localcrag.steps.ingest.read_scans import LEAST_CERTAIN
 from tests.support import scans
 from tests.support.app_process import children
 from tests.support.command_line import as_json, as_process, localcrag, start

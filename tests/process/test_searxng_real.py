@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.searxng.client import SearXNG
 from localcrag.records.errors import AllEnginesFailed, BadSearchAnswer, NoResults
+from localcrag.search import SearXNG
 from tests.support.search_servers import real_searx
 from tests.support.web_pages import PAGES
 

@@ -11,11 +11,11 @@ import gradio as gr
 import pytest
 from gradio.block_function import BlockFunction
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.interfaces.page.page import App, build
 from localcrag.records.enums import WebMode
 from localcrag.settings import load
-from localcrag.ui.page import App, build
 from tests.support.first_start import started_before
 from tests.support.scored_runs import scored_run
 

@@ -12,7 +12,7 @@ TEXT = "the diary of a beekeeper"
 FAILING = f"""
 import traceback
 from localcrag.app import failed
-from localcrag.privacy.unexpected import keep_to_oneself
+from localcrag.privacy.process import keep_to_oneself
 if not {{debug}}:
     keep_to_oneself()
 def reads(text):

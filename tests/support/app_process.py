@@ -24,7 +24,7 @@ ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--disable-quic",
 )  # fmt: skip
-READERS = b"localcrag.backends.readers"
+READERS = b"localcrag.documents.readers"
 START_LIMIT = 120.0
 """Seconds after which a server that does not answer is given up; far beyond what a busy machine needs."""
 

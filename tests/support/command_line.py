@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 from typing import Any
 from unittest import mock
 
-from localcrag.cli.main import main
+from localcrag.interfaces.cli.main import main
 from localcrag.privacy import egress_log
 from localcrag.text import translation
 from tests.support import forks

@@ -5,18 +5,17 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.crag.context import Parts
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Skill
 from localcrag.records.events import Event, RunFinished
 from localcrag.records.protocols import VectorIndex
-from localcrag.records.run import Run, Turn
-from localcrag.records.web import WebAnswer, WebResult
+from localcrag.records.run import Run, Turn, WebAnswer, WebResult
 from localcrag.settings import Settings, load
-from localcrag.steps.context import Parts
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.database import Database
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeRunLog, FakeScorer, FakeWeb
 
 DOCUMENT = (

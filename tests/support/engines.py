@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.backends.store.vectors.engine_choice import EngineChoice, why_not_hnswlib
 from localcrag.records.enums import IndexEngine
+from localcrag.storage.collections.engine_choice import EngineChoice, why_not_hnswlib
 
 needs_hnswlib = pytest.mark.skipif(bool(why_not_hnswlib()), reason=f"hnswlib is not installed: {why_not_hnswlib()}")
 HNSWLIB, USEARCH = EngineChoice(IndexEngine.HNSWLIB), EngineChoice(IndexEngine.USEARCH)

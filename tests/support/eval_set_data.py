@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.open_document import open_document
 from tests.support.labelled_sets import write_lines
 
 ISLANDS = ("Sandholm", "Krogsund", "Vellmark")

@@ -13,10 +13,9 @@ import numpy as np
 from localcrag.records.errors import GenerationError, SearchError
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Decoding, JsonSchema, Vectors
-from localcrag.records.run import Message, Run
-from localcrag.records.web import WebAnswer
-from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
-from localcrag.text.span import Span
+from localcrag.records.run import Message, Run, WebAnswer
+from localcrag.records.thresholds import FittedCalibration, Logistic
+from localcrag.text.sentences import Span
 from localcrag.text.words import content_words
 
 CALIBRATION = FittedCalibration(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.documents import Chunk
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.database import Database
 from tests.support.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()

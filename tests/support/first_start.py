@@ -23,7 +23,7 @@ LONGEST = 600.0
 START = """
 import sys
 from pathlib import Path
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.settings import load
 Assembly(load(data_dir=Path(sys.argv[1]))).warm_up()
 """

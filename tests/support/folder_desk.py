@@ -7,12 +7,11 @@ import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.folders.folders import Folders, FolderState
-from localcrag.app.folders.sync import FolderSync
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.folder_sync import FolderSync
+from localcrag.app.collections.folders import Folders, FolderState
 from localcrag.records.events import RunFinished
-from localcrag.records.folders import BoundFolder, FolderChange, WhenGone
-from localcrag.records.ingest import IngestEvent, Upload
+from localcrag.records.ingest import BoundFolder, FolderChange, IngestEvent, Upload, WhenGone
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run
 from localcrag.settings import changed

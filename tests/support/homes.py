@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from localcrag.app.homes import Home, Store
-from localcrag.backends.postgres import registry
-from localcrag.backends.postgres.address import parse_postgres
-from localcrag.backends.postgres.connection import PostgresDatabase
-from localcrag.backends.postgres.document_store import PostgresStore
-from localcrag.backends.postgres.home import PostgresHome
-from localcrag.backends.postgres.vector_index import PgVectorIndex
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.local_home import LocalHome
-from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
-from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.app.collections.locator import Home, Store
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.sqlite_collection import LocalHome
+from localcrag.storage.collections.vector_index import MOST_RECENT, ChunkIndex
+from localcrag.storage.database import Database
+from localcrag.storage.postgres import schema
+from localcrag.storage.postgres.address import parse_postgres
+from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.storage.postgres.connection import PostgresDatabase
+from localcrag.storage.postgres.document_store import PostgresStore
+from localcrag.storage.postgres.search import PgVectorIndex
 from tests.support.fakes import FakeEmbedder
 from tests.support.postgres import opened
 
@@ -62,7 +62,7 @@ class PostgresHomes:
         return opened(self.database, name, embedder=embedder or fake.name, dimension=dimension or fake.dimension)
 
     def home(self, name: str = "c") -> PostgresHome:
-        row = registry.find(self.database, name)
+        row = schema.find(self.database, name)
         assert row
         return PostgresHome(self.database, row["id"], name)
 

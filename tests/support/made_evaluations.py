@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localcrag.evaluation.configurations import FULL, PLAIN
+from localcrag.crag.grading import graded, unscored
+from localcrag.crag.refine.strips import split_into_strips
+from localcrag.evaluation.plan import FULL, PLAIN
 from localcrag.evaluation.results import About, Evaluation, SetUsed
 from localcrag.records.enums import Action, Backing, Origin, Policy, StripMode, StripReason
+from localcrag.records.evaluation_set import HeldBy, Question
 from localcrag.records.passages import Evidence, GradedPassage, Passage, Source, Strip, Thresholds
-from localcrag.records.run import Attempt, Run, StepCost, Support
-from localcrag.records.web import WebResult, WebUse
-from localcrag.runs.evaluation_set import HeldBy, Question
-from localcrag.steps.evaluate.evaluate import graded, unscored
-from localcrag.steps.refine.strips import split_into_strips
+from localcrag.records.run import Attempt, Run, StepCost, Support, WebResult, WebUse
 
 LIMITS = Thresholds(upper=0.5, lower=0.2, strip=0.3)
 HOSTILE = "<script>document.title = 'taken'</script><img src=http://192.0.2.1/x.png onerror=alert(1)> | `x` *b*"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from localcrag.crag.grading import grade
 from localcrag.records.enums import Action, Origin
 from localcrag.records.passages import GradedPassage, Thresholds
-from localcrag.records.presets import REFERENCE
 from localcrag.records.run import Run
-from localcrag.steps.evaluate.evaluate import grade
+from localcrag.records.thresholds import REFERENCE
 
 
 def graded(relevance: float, text: str, **fields: object) -> GradedPassage:

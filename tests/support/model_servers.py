@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.models.llm import LlamaCpp
 from localcrag.privacy.addresses import shown
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message

@@ -15,11 +15,12 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from localcrag.backends.postgres import registry, schema
-from localcrag.backends.postgres.address import PORT, parse_postgres
-from localcrag.backends.postgres.connection import PostgresDatabase
-from localcrag.backends.postgres.document_store import PostgresStore
 from localcrag.records.errors import StoreError
+from localcrag.storage.postgres import schema
+from localcrag.storage.postgres import schema as registry
+from localcrag.storage.postgres.address import PORT, parse_postgres
+from localcrag.storage.postgres.connection import PostgresDatabase
+from localcrag.storage.postgres.document_store import PostgresStore
 
 USER = "postgres"
 

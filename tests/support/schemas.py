@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from localcrag.backends.store.schema import APPLICATION_ID
+from localcrag.storage.schema import APPLICATION_ID
 from tests.support import DATA
 
 FIRST = DATA / "schemas" / "0.1.0.sql"

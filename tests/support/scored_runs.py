@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from localcrag.crag.grading import grade
 from localcrag.records.enums import Action, Grade, Origin, ScorerKind
 from localcrag.records.passages import GradedPassage, Thresholds
 from localcrag.records.run import Run, StepCost
-from localcrag.steps.evaluate.calibration import Logistic
-from localcrag.steps.evaluate.evaluate import grade
+from localcrag.records.thresholds import Logistic
 
 THRESHOLDS = Thresholds(upper=0.33, lower=0.05, strip=0.06)
 COSINE = OVERLAP = 0.5

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import date
 
-from localcrag.records.computation import Computation
-from localcrag.steps.compute.compute import compute
-from localcrag.steps.compute.plan import plan_of
-from localcrag.steps.compute.question import request_of
-from localcrag.steps.compute.table import tables_in
+from localcrag.records.run import Computation
+from localcrag.tables.execute import compute
+from localcrag.tables.parse import tables_in
+from localcrag.tables.plan import plan_of
+from localcrag.tables.question import request_of
 
 
 def computed_on(text: str, question: str, today: date | None = None) -> Computation | None:

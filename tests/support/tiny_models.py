@@ -13,8 +13,8 @@ from transformers import (
     PreTrainedModel,
 )
 
-from localcrag.backends.models.place_head import PLACE_FILE
-from localcrag.backends.store.calibration_file import CALIBRATION_FILE
+from localcrag.models.encoders import CALIBRATION_FILE
+from localcrag.models.reranker import PLACE_FILE
 
 TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
 WORDS = 30522

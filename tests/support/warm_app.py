@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 IMPORTED = (
-    "localcrag.ui.server.launch",
-    "localcrag.backends.models.bi_encoder",
-    "localcrag.backends.models.cross_encoder",
-    "localcrag.backends.models.llama_cpp",
-    "localcrag.backends.models.relevance_format",
-    "localcrag.backends.store.vector_index",
+    "localcrag.interfaces.page.server.launch",
+    "localcrag.models.encoders",
+    "localcrag.models.reranker",
+    "localcrag.models.llm",
+    "localcrag.models.reranker_format",
+    "localcrag.storage.collections.vector_index",
     "sentence_transformers",
 )
 """What the app imports, or has imported by the time its models are loaded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.evaluation.answers import holds, normalised
+from localcrag.evaluation.metrics import holds, normalised
 
 
 @pytest.mark.parametrize(

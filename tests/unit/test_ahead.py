@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from localcrag.steps.ingest.ahead import Ahead, Bounds
+from localcrag.documents.prefetch import Ahead, Bounds
 from tests.support.threads import DEADLOCK, start
 
 

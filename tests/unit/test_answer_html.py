@@ -8,10 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from localcrag.interfaces.page.chat.html import answer_html, mathml
 from localcrag.records.enums import Action, Backing
-from localcrag.runs.evaluation_set import HeldBy
-from localcrag.ui.chat.answer_html import answer_html
-from localcrag.ui.chat.formulas import mathml
+from localcrag.records.evaluation_set import HeldBy
 from tests.support import DATA
 from tests.support.made_evaluations import HOSTILE, passage, question, run, sentence
 

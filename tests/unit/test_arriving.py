@@ -15,16 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app import collection_copies
-from localcrag.app.assemble import Assembly
-from localcrag.backends.store import arriving, scan_store
-from localcrag.backends.store.collection_file import AboutCollection, CollectionWriter
-from localcrag.backends.store.collection_queries import collection_names, of_other_embedders
-from localcrag.backends.store.database import Database
-from localcrag.records.documents import Chunk
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections import copies
+from localcrag.records.documents import Chunk, StoredChunk, StoredDocument, StoredScan
 from localcrag.records.errors import NameRefused, StoreError
-from localcrag.records.stored_document import StoredChunk, StoredDocument, StoredScan
 from localcrag.settings import load
+from localcrag.storage.collections import collection_file, document_store
+from localcrag.storage.collections.collection_file import AboutCollection, CollectionWriter
+from localcrag.storage.collections.queries import collection_names, of_other_embedders
+from localcrag.storage.database import Database
 from tests.support import ROOT
 
 DIMENSION = 4
@@ -51,7 +50,7 @@ def file_of(folder: Path, *names: str) -> Path:
 @pytest.fixture
 def assembly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Assembly]:
     """An app without a model, whose imports let others in behind each document."""
-    monkeypatch.setattr(collection_copies, "LONGEST_PIECE", 0.0)
+    monkeypatch.setattr(copies, "LONGEST_PIECE", 0.0)
     with closing(Assembly(load(data_dir=tmp_path / "data"))) as one:
         yield one
 
@@ -76,7 +75,7 @@ def test_others_read_and_write_while_a_collection_is_imported_and_see_nothing_of
         for _, moved in assembly.collection_copies.import_file(file):
             other.execute("INSERT INTO collection_settings (collection, web) VALUES (?, 'never')", (str(len(seen)),))
             listed = collection_names(assembly.database)
-            waiting = scan_store.collections(assembly.database)
+            waiting = document_store.collections(assembly.database)
             others = of_other_embedders(assembly.database, "mine")
             seen.append((moved.done, listed, [*waiting], others))
     there = ["house"]
@@ -140,7 +139,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from localcrag.app import collection_copies
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.settings import load
 collection_copies.LONGEST_PIECE = 0.0
 assembly = Assembly(load(data_dir=Path(sys.argv[1])))
@@ -186,7 +185,7 @@ def test_a_copy_that_was_made_meanwhile_has_nothing_of_it_once_it_is_in_use(asse
 
 def test_what_cannot_be_removed_stays_hidden_until_a_start_that_can(tmp_path: Path) -> None:
     database = Database(tmp_path / "localcrag.sqlite3")
-    with suppress(KeyError), arriving.arriving(database, embedder="x", dimension=4, created_at="2026"):
+    with suppress(KeyError), collection_file.arriving(database, embedder="x", dimension=4, created_at="2026"):
         with database.transaction() as connection:
             sql = "CREATE TRIGGER kept BEFORE DELETE ON collections BEGIN SELECT raise(ABORT, 'kept'); END"
             connection.execute(sql)
@@ -195,6 +194,6 @@ def test_what_cannot_be_removed_stays_hidden_until_a_start_that_can(tmp_path: Pa
     assert database.rows("SELECT count(*) FROM collections")[0][0] == 1
     with database.transaction() as connection:
         connection.execute("DROP TRIGGER kept")
-    arriving.remove_abandoned(database)
+    collection_file.remove_abandoned(database)
     assert database.rows("SELECT count(*) FROM collections")[0][0] == 0
     database.close()

@@ -11,21 +11,20 @@ from typing import Any
 
 import pytest
 
-from localcrag.app.waiting_consent import WaitingConsent
-from localcrag.backends.searxng.client import SearXNG
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.web_cache import StoredAnswers
+from localcrag.app.chats import WaitingConsent
+from localcrag.app.web_search import SlidingMinute
+from localcrag.crag.context import Parts
+from localcrag.crag.web import EDITED_HOLDS_TERM, NOBODY_TO_ASK, TAKEN_OUT, TOO_LITTLE_LEFT
 from localcrag.pipeline import answer
 from localcrag.records.enums import NotAsked
 from localcrag.records.errors import ConsentMissing, ForbiddenTerm
 from localcrag.records.events import Event, QueryProposed, RunFinished, SearchBegun, StepStarted
-from localcrag.records.run import Run
-from localcrag.records.web import WebUse
-from localcrag.runs import record
+from localcrag.records.run import Run, WebUse
+from localcrag.runs import recording
+from localcrag.search import SearXNG
 from localcrag.settings import load
-from localcrag.steps.context import Parts
-from localcrag.steps.rate_limit import SlidingMinute
-from localcrag.steps.web.ask_web import EDITED_HOLDS_TERM, NOBODY_TO_ASK, TAKEN_OUT, TOO_LITTLE_LEFT
+from localcrag.storage.database import Database
+from localcrag.storage.egress import StoredAnswers
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 from tests.support.fakes import FakeLanguageModel
 from tests.support.search_servers import Reply, ScriptedSearch, answer_reply, scripted_search
@@ -188,7 +187,7 @@ def test_the_time_that_the_person_thinks_is_not_the_steps(
     opened: Callable[..., WebDesk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("localcrag.steps.clock.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("localcrag.crag.context.time.perf_counter", lambda: now[0])
 
     def thinks(query: str) -> str:
         now[0] += 250
@@ -218,7 +217,7 @@ def test_forbidden_terms_never_reach_the_server(
     if not sent:
         assert run.web == WebUse(not_asked=NotAsked.FORBIDDEN_TERM)
         assert "a term that you said may never be sent" in run.answer
-    stored = json.dumps(record.to_json(run)["warnings"])
+    stored = json.dumps(recording.to_json(run)["warnings"])
     assert not any(term.lower() in stored.lower() for term in terms), "the warning need not repeat the term"
 
 
@@ -394,11 +393,11 @@ def test_a_search_ahead_neither_waits_for_the_limit_nor_sends_what_is_known(open
 
 def test_a_run_with_every_kind_of_web_use_is_read_back_as_it_was(opened: Callable[..., WebDesk]) -> None:
     _, run = opened().ask()
-    assert record.read(record.dump(run)) == run
-    shown = record.to_json(run)["web"]
+    assert recording.read(recording.dump(run)) == run
+    shown = recording.to_json(run)["web"]
     assert shown.keys() >= {"used", "query", "results", "error", "cached_at", "not_asked", "discarded"}
     assert shown["not_asked"] == "nobody to ask"
-    assert record.read(record.dump(run).replace(b',"cached_at":null', b"")) == run, (
+    assert recording.read(recording.dump(run).replace(b',"cached_at":null', b"")) == run, (
         "a field without a value may be missing"
     )
 

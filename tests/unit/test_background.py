@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 
-from localcrag.app.background import BackgroundList, Task, TaskState, Tell
+from localcrag.app.tasks import BackgroundList, Task, TaskState, Tell
 from tests.support.threads import DEADLOCK
 
 

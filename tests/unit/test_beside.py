@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.open_document import open_document
 from tests.support import drawn_files as drawn
 from tests.support.documents import replace_part
 from tests.support.spreadsheet_files import Note, make_xls, make_xlsb

@@ -6,8 +6,7 @@ import textwrap
 
 import pytest
 
-from localcrag.text.blocks import BlockKind, Heading, blocks_of
-from localcrag.text.lines import lines_of, wrapped_at
+from localcrag.text.blocks import BlockKind, Heading, blocks_of, lines_of, wrapped_at
 
 CHAT_LINE = (
     "[11/05 19:02] Oda: who is coming? I need a number by thursday for the cabin. " + "Please be honest. " * 9 + "Oda"

@@ -7,12 +7,20 @@ import dataclasses
 import numpy as np
 import pytest
 
-from localcrag.evaluation.calibration.calibrate import Fitted, fit_calibration
-from localcrag.evaluation.calibration.criteria import Criterion, CriterionKind, choose_upper, cost, f1, web_rate
+from localcrag.evaluation.calibration import (
+    Criterion,
+    CriterionKind,
+    Fitted,
+    choose_upper,
+    cost,
+    f1,
+    fit_calibration,
+    web_rate,
+)
 from localcrag.records.errors import EvaluationError
 from localcrag.records.passages import Thresholds
-from localcrag.runs.labelled_scores import LabelledScore, LabelledStrip
-from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
+from localcrag.records.thresholds import FittedCalibration, Logistic
+from localcrag.runs.labels import LabelledScore, LabelledStrip
 
 TRUE = FittedCalibration(Logistic(1.0, -2.0, 1.0, 0.5), Logistic(1.0, 0.5), Thresholds(upper=0.5, lower=0.1, strip=0.3))
 OFF = dataclasses.replace(TRUE, passage=Logistic(0.3, 2.0))

@@ -5,40 +5,39 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from localcrag.evaluation import probability_metrics
-from localcrag.evaluation.calibration import platt
-from localcrag.evaluation.calibration import threshold_sweeps as thresholds
+from localcrag.evaluation import calibration, curves
+from localcrag.evaluation import calibration as thresholds
 
-LOGIT, BOTH = platt.Form((0,)), platt.Form((0, 1))
-TEMPERATURE = platt.Form((0,), bias=False)
+LOGIT, BOTH = calibration.Form((0,)), calibration.Form((0, 1))
+TEMPERATURE = calibration.Form((0,), bias=False)
 
 
-def made(slope: float, bias: float, second: float, *, questions: int = 800, sets: int = 2) -> platt.Rows:
+def made(slope: float, bias: float, second: float, *, questions: int = 800, sets: int = 2) -> calibration.Rows:
     """Return rows whose relevance truly is a logistic function of logit and second input, five to a question."""
     chosen = np.random.default_rng(7)
     number = questions * 5 * sets
     features = np.stack([chosen.normal(0, 3, number), chosen.normal(0, 1, number)], axis=1)
     true = 1 / (1 + np.exp(-(slope * features[:, 0] + second * features[:, 1] + bias)))
     places = np.arange(number)
-    return platt.Rows(features, chosen.random(number) < true, places // 5 % questions, places // (5 * questions))
+    return calibration.Rows(features, chosen.random(number) < true, places // 5 % questions, places // (5 * questions))
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_data() -> None:
-    fitted = platt.fit(made(0.8, -1.0, 2.0), BOTH)
+    fitted = calibration.fit(made(0.8, -1.0, 2.0), BOTH)
     assert [fitted.logit, fitted.bias, fitted.cosine] == pytest.approx([0.8, -1.0, 2.0], abs=0.1)
-    assert platt.fit(made(0.8, 0.0, 0.0), TEMPERATURE).bias == 0.0
+    assert calibration.fit(made(0.8, 0.0, 0.0), TEMPERATURE).bias == 0.0
 
 
 def test_sets_count_the_same_however_many_rows_they_have() -> None:
     marks = np.zeros(6, dtype=bool)
-    rows = platt.Rows(np.zeros((6, 2)), marks, np.arange(6), np.array([0, 0, 0, 0, 2, 2]))
+    rows = calibration.Rows(np.zeros((6, 2)), marks, np.arange(6), np.array([0, 0, 0, 0, 2, 2]))
     assert rows.weights[:4].sum() == pytest.approx(rows.weights[4:].sum())
     assert rows.weights.mean() == pytest.approx(1.0)
 
 
 def test_logits_that_fall_with_relevance_are_refused() -> None:
     with pytest.raises(ValueError, match="above 0"):
-        platt.fit(made(-0.8, 0.0, 0.0), LOGIT)
+        calibration.fit(made(-0.8, 0.0, 0.0), LOGIT)
 
 
 def step(threshold: float, objective: float, *, admissible: bool = True) -> thresholds.Step:
@@ -104,7 +103,7 @@ def test_an_answer_is_lost_only_when_every_sentence_that_holds_it_is_dropped() -
     ],
 )
 def test_auc_is_the_share_of_pairs_in_the_right_order(marks: list[int], scores: list[int], expected: float) -> None:
-    found = probability_metrics.auc(np.array(marks, dtype=bool), np.array(scores, dtype=float))
+    found = curves.auc(np.array(marks, dtype=bool), np.array(scores, dtype=float))
     assert found == pytest.approx(expected, nan_ok=True)
 
 
@@ -112,17 +111,17 @@ def test_the_calibration_error_is_the_mean_distance_of_said_and_true_over_the_bi
     said = np.array([0.1, 0.1, 0.1, 0.1, 0.85, 0.85])
     true = np.array([False, False, False, True, True, True])
     # |0.10 - 0.25| on four of six and |0.85 - 1| on two.
-    assert probability_metrics.calibration_error(said, true) == pytest.approx(0.15)
-    low, high = probability_metrics.reliability(said, true)
+    assert curves.calibration_error(said, true) == pytest.approx(0.15)
+    low, high = curves.reliability(said, true)
     assert [low.count, low.said, low.relevant] == pytest.approx([4, 0.1, 0.25])
     assert [high.count, high.share] == pytest.approx([2, 1 / 3])
 
 
 def test_weights_count_in_the_calibration_error_and_certainty_has_a_bin() -> None:
     said, true = np.array([1.0, 0.0]), np.array([False, False])
-    assert probability_metrics.calibration_error(said, true, np.array([1.0, 3.0])) == pytest.approx(0.25)
+    assert curves.calibration_error(said, true, np.array([1.0, 3.0])) == pytest.approx(0.25)
 
 
 def test_log_losses_are_finite_where_a_certain_prediction_is_wrong() -> None:
-    losses = probability_metrics.log_losses(np.array([1.0, 0.5]), np.array([False, True]))
+    losses = curves.log_losses(np.array([1.0, 0.5]), np.array([False, True]))
     assert losses == pytest.approx([-np.log(1e-6), np.log(2)])

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.open_document import open_document
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.documents.ingest import ingest
+from localcrag.documents.prepare import AsFile, OpenDocument
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.documents import Member, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import IngestResult, Upload
 from localcrag.records.protocols import Vectors
-from localcrag.steps.ingest.ingest import ingest
-from localcrag.steps.ingest.members import AsFile
-from localcrag.steps.ingest.prepare import OpenDocument
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.database import Database
 from tests.support.documents import make_pdf
 from tests.support.fakes import FakeEmbedder
 

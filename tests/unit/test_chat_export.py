@@ -7,9 +7,9 @@ import json
 import pytest
 
 from localcrag.records.enums import Action
-from localcrag.runs.chat_export import ExportForm, export
-from localcrag.runs.chats import Chat, ChatTurn, TurnState, Version
-from localcrag.runs.evaluation_set import HeldBy
+from localcrag.records.evaluation_set import HeldBy
+from localcrag.records.run import Chat, ChatTurn, TurnState, Version
+from localcrag.runs.export import ExportForm, export
 from tests.support.made_evaluations import HOSTILE, passage, question, run
 
 CHAT = Chat(id=1, title=f"Tanks {HOSTILE}", collection="work", created_at="2026-01-02T03:04", changed_at="x", turns=2)

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from localcrag.evaluation.configurations import FULL
-from localcrag.runs.chats import ChatTurn, TurnState, Version
-from localcrag.ui.chat.chat_html import meaning, turn_html, turns_html
+from localcrag.evaluation.plan import FULL
+from localcrag.interfaces.page.chat.html import meaning, turn_html, turns_html
+from localcrag.records.run import ChatTurn, TurnState, Version
 from tests.support.made_evaluations import HOSTILE, varied
 
 RUNS = varied().runs[FULL]

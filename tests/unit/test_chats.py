@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.chat_store import ChatStore
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.salvage import salvaged
 from localcrag.records.enums import Preset
 from localcrag.records.errors import QuestionError, StoreError, UnknownChat
-from localcrag.records.run import Turn
-from localcrag.runs.chats import UNTITLED, ChatTurn, TurnState, Version, history
+from localcrag.records.run import UNTITLED, ChatTurn, Turn, TurnState, Version, history
+from localcrag.storage.chat_store import ChatStore
+from localcrag.storage.database import Database
+from localcrag.storage.salvage import salvaged
 
 
 @pytest.fixture

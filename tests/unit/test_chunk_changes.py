@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.store import chunk_changes
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.shelving import delete_collection, move_documents
-from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
-from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.documents import Chunk
+from localcrag.storage.collections import full_text
+from localcrag.storage.collections.admin import delete_collection, move_documents
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.vector_index import MOST_RECENT, ChunkIndex
+from localcrag.storage.database import Database
 from tests.support.engines import EACH_ENGINE
 from tests.support.fakes import FakeEmbedder
 
@@ -137,7 +137,7 @@ def test_an_index_that_lacks_more_than_is_kept_reads_all_ids(
     assert len(in_index(behind)) == 6
     store.delete("a")
     with database.transaction() as connection:
-        connection.execute("UPDATE chunk_changes SET number = number + ?", (chunk_changes.KEPT,))
+        connection.execute("UPDATE chunk_changes SET number = number + ?", (full_text.KEPT,))
     put(store, "b")
     index.refresh()
     index.save()
@@ -153,13 +153,13 @@ def test_no_more_changes_are_kept_than_an_index_may_lack(database: Database, tmp
     with database.transaction() as connection:
         connection.executemany(
             "INSERT INTO chunk_changes (collection_id, chunk_id) VALUES (?, ?)",
-            [(store.id, 10**9)] * (chunk_changes.KEPT + 20),
+            [(store.id, 10**9)] * (full_text.KEPT + 20),
         )
     index.save()
     put(store, "b")
     index.refresh()
     index.save()
-    assert database.rows("SELECT count(*) FROM chunk_changes")[0][0] == chunk_changes.KEPT
+    assert database.rows("SELECT count(*) FROM chunk_changes")[0][0] == full_text.KEPT
 
 
 @pytest.mark.parametrize("engines", EACH_ENGINE)

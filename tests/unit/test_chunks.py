@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from localcrag.documents import chunking
+from localcrag.documents.chunking import LETTERS_AT_ONCE, PORTION, split_into_chunks
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.ingest import IngestProgress
-from localcrag.steps.ingest import embed
-from localcrag.steps.ingest.chunk import split_into_chunks
-from localcrag.steps.ingest.outline import LETTERS_AT_ONCE, PORTION
 from localcrag.text.blocks import Heading
 from localcrag.text.titles import in_context
 from tests.support.fakes import FakeEmbedder
@@ -115,7 +114,7 @@ def cut_on_the_way(pages: Sequence[Page]) -> tuple[list[Chunk], list[tuple[str, 
         told.append((phase, done, total))
         return IngestProgress("a.txt", 1, 1, phase, done, total, None)
 
-    cutting = embed.chunks_of(pages, "", FakeEmbedder(), 180, at)
+    cutting = chunking.chunks_of(pages, "", FakeEmbedder(), 180, at)
     while True:
         try:
             next(cutting)

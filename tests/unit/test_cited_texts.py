@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from localcrag.crag.refine.refine import recompose
+from localcrag.interfaces.page.run_panel import panel
+from localcrag.interfaces.page.source import cited_texts
 from localcrag.records.enums import StripReason
 from localcrag.records.passages import Strip
-from localcrag.steps.refine.refine import recompose
-from localcrag.ui.run_panel import panel
-from localcrag.ui.source import cited_texts
 from tests.support.made_records import graded, some_run
 
 TEXT = "| Room | Fee |\n|---|---|\n| Single | 80 |\n| Double | 110 |\n| Suite | 190 |\n\nDogs are free. Cats are not."

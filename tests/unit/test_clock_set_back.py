@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from localcrag.backends.store.chat_store import ChatStore
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.durable_files import is_abandoned
+from localcrag.documents.prepare import is_unchanged, stamp_of
 from localcrag.records.ingest import Upload
-from localcrag.steps.ingest.checksum import is_unchanged, stamp_of
+from localcrag.storage.chat_store import ChatStore
+from localcrag.storage.database import Database
+from localcrag.storage.files import is_abandoned
 
 AHEAD = "2099-01-01T00:00:00.000000+00:00"
 FAR = 4_000_000_000

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localcrag.backends.store import collection_file
-from localcrag.backends.store.collection_file import AboutCollection, CollectionReader, CollectionWriter
-from localcrag.records.documents import Chunk
+from localcrag.records.documents import Chunk, StoredChunk, StoredDocument, StoredScan
 from localcrag.records.errors import StoreError
-from localcrag.records.stored_document import StoredChunk, StoredDocument, StoredScan
-from localcrag.text.sheet_rows import SheetRow
+from localcrag.storage.collections import collection_file
+from localcrag.storage.collections.collection_file import AboutCollection, CollectionReader, CollectionWriter
+from localcrag.text.places import SheetRow
 
 DIMENSION = 4
 VECTOR = np.array([0.5, 0.5, 0.5, 0.5], "<f4").tobytes()

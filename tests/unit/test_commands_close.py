@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.cli.main import _parser
+from localcrag.interfaces.cli.main import _parser
 from localcrag.records.errors import LocalcragError
 from tests.support.command_line import as_json, localcrag
 from tests.support.first_start import started_before
@@ -85,6 +85,6 @@ def test_a_command_that_breaks_off_closes_what_it_opened(data: Path, monkeypatch
         assert open_files(data), "the database is open by then"
         raise LocalcragError("broken off")
 
-    monkeypatch.setattr("localcrag.cli.privacy_command.print_result", fail)
+    monkeypatch.setattr("localcrag.interfaces.cli.maintenance.print_result", fail)
     assert localcrag(data, "privacy").returncode == 1
     assert open_files(data) == []

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import pytest
 
+from localcrag.crag.refine.completeness import complete
+from localcrag.crag.refine.refine import recompose
+from localcrag.crag.refine.strips import split_into_strips
 from localcrag.records.enums import StripMode, StripReason
 from localcrag.records.passages import Strip
-from localcrag.steps.refine.completeness import complete
-from localcrag.steps.refine.refine import recompose
-from localcrag.steps.refine.strips import split_into_strips
 from tests.support.fakes import FakeEmbedder
 from tests.support.made_records import graded
 

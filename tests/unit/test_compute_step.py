@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.cli import terminal
+from localcrag.crag.context import Steps
+from localcrag.documents.chunking import join_pages, split_into_chunks
+from localcrag.interfaces.cli import terminal
+from localcrag.interfaces.page.run_panel import panel
 from localcrag.pipeline import answer
 from localcrag.records.documents import Page
 from localcrag.records.enums import Action, StripReason
@@ -17,13 +20,10 @@ from localcrag.records.errors import ModelError
 from localcrag.records.events import Computed, RunFinished
 from localcrag.records.protocols import Vectors
 from localcrag.records.restriction import Restriction
-from localcrag.records.run import Run
-from localcrag.runs import record, report
-from localcrag.runs.chat_export import ExportForm, export
-from localcrag.runs.chats import Chat, ChatTurn, TurnState
-from localcrag.steps.context import Steps
-from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
-from localcrag.ui.run_panel import panel
+from localcrag.records.run import Chat, ChatTurn, Run, TurnState
+from localcrag.runs import export as report
+from localcrag.runs import recording as record
+from localcrag.runs.export import ExportForm, export
 from tests.support.desk import Desk
 from tests.support.fakes import FakeEmbedder, FakeScorer
 

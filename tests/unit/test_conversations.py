@@ -10,18 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.conversations import Answering, Conversations
-from localcrag.app.in_turn import Happened
-from localcrag.backends.store.chat_store import ChatStore
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.run_store import RunStore
+from localcrag.app.chats import Answering, Conversations, Happened
 from localcrag.records.errors import ChatBusy, ConsentMissing, GenerationError, QuestionError, StoreError, UnknownChat
 from localcrag.records.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted, Warned
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Consent, RunLog
-from localcrag.records.run import Run, StepCost, Turn
-from localcrag.runs.chats import Chat, TurnState
+from localcrag.records.run import Chat, Run, StepCost, Turn, TurnState
 from localcrag.runs.recording import Recording
+from localcrag.storage.chat_store import ChatStore
+from localcrag.storage.database import Database
+from localcrag.storage.run_store import RunStore
 from tests.support.fakes import FakeRunLog
 
 SECONDS = 30.0

@@ -6,12 +6,11 @@ import dataclasses
 
 import pytest
 
-from localcrag.evaluation.configurations import FULL
+from localcrag.evaluation.plan import FULL
+from localcrag.interfaces.page.chat.html import turn_html
 from localcrag.records.restriction import SearchScope
-from localcrag.records.run import Run, StepCost
-from localcrag.runs.chats import ChatTurn, TurnState
-from localcrag.runs.coverage import unread
-from localcrag.ui.chat.chat_html import turn_html
+from localcrag.records.run import ChatTurn, Run, StepCost, TurnState
+from localcrag.runs.recording import unread
 from tests.support.made_evaluations import varied
 
 

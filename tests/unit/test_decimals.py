@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.decimals import counted, decimals, whole_number
+from localcrag.text.translation import counted, decimals, whole_number
 
 
 @pytest.mark.parametrize(

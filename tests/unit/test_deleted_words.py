@@ -17,24 +17,22 @@ from typing import Any
 
 import pytest
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.deletion import Overwriting, forms
 from localcrag.app.health import examine_stored
-from localcrag.app.overwriting import Overwriting
-from localcrag.backends.store import deleted_words, shelving
-from localcrag.backends.store.chat_store import ChatStore, delete_turn
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.label_store import LabelStore, PinStore
-from localcrag.backends.store.web_cache import StoredAnswers
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import StoreError
-from localcrag.records.web import WebAnswer, WebResult
-from localcrag.runs.chats import Chat, TurnState
-from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.run import Chat, TurnState, WebAnswer, WebResult
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
-from localcrag.text.distinctive import forms
+from localcrag.storage.chat_store import ChatStore, delete_turn
+from localcrag.storage.collections import admin, full_text
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.database import Database
+from localcrag.storage.egress import StoredAnswers
+from localcrag.storage.label_store import LabelStore, PinStore
 from tests.support.command_line import localcrag
 from tests.support.fakes import FakeEmbedder, FakeScorer
 
@@ -95,12 +93,12 @@ def test_what_a_document_said_before_it_changed_is_noted_and_then_in_no_byte(tmp
     for number in range(30):
         put(store, f"{number}.txt", f"{words(40, number)} heron")
     put(store, "note.txt", "the quormvellity is kept in Brackwater")
-    assert not deleted_words.are_left(database)
+    assert not full_text.are_left(database)
     put(store, "note.txt", "the heron is kept in Oakham")
-    assert deleted_words.are_left(database)
+    assert full_text.are_left(database)
     assert holding(tmp_path, "quormvellity")
-    deleted_words.overwrite(database)
-    assert not deleted_words.are_left(database)
+    full_text.overwrite(database)
+    assert not full_text.are_left(database)
     assert holding(tmp_path, "quormvellity") == []
     assert store.full_text("Oakham", 3)
     check(database)
@@ -112,7 +110,7 @@ def test_what_a_language_of_stems_said_is_overwritten_too(tmp_path: Path) -> Non
     german = "Die Quormvellität wird im Keller aufbewahrt, und der Schlüssel liegt nicht mehr unter der Treppe. "
     put(store, "notiz.txt", german)
     put(store, "notiz.txt", german.replace("Quormvellität", "Laterne"))
-    deleted_words.overwrite(database)
+    full_text.overwrite(database)
     assert holding(tmp_path, "quormvell") == []
     assert store.full_text("Laternen", 3)
     database.close()
@@ -121,7 +119,7 @@ def test_what_a_language_of_stems_said_is_overwritten_too(tmp_path: Path) -> Non
 def test_others_write_between_two_steps_and_full_text_stays_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deleted_words, "PAGES", 2)
+    monkeypatch.setattr(full_text, "PAGES", 2)
     database, store = opened(tmp_path)
     for number in range(80):
         put(store, f"{number}.txt", words(60, number))
@@ -137,11 +135,11 @@ def test_others_write_between_two_steps_and_full_text_stays_whole(
             put(store, f"{steps % 80}.txt", words(60, next(seeds)))
         check(database)
 
-    deleted_words.overwrite(database, go_on=meanwhile)
+    full_text.overwrite(database, go_on=meanwhile)
     assert steps > 10
-    assert deleted_words.are_left(database), "what changed meanwhile is left"
-    deleted_words.overwrite(database)
-    assert not deleted_words.are_left(database)
+    assert full_text.are_left(database), "what changed meanwhile is left"
+    full_text.overwrite(database)
+    assert not full_text.are_left(database)
     assert holding(tmp_path, words(1, 3)) == []
     check(database)
     database.close()
@@ -155,11 +153,11 @@ def test_a_process_that_reads_keeps_it_noted(tmp_path: Path) -> None:
         other.execute("SELECT count(*) FROM chunks").fetchone()
         store.delete("note.txt")
         with pytest.raises(StoreError, match="another localcrag reads the database"):
-            deleted_words.overwrite(database, patience=0.01)
-        assert deleted_words.are_left(database)
+            full_text.overwrite(database, patience=0.01)
+        assert full_text.are_left(database)
         other.execute("COMMIT")
-    deleted_words.overwrite(database)
-    assert not deleted_words.are_left(database)
+    full_text.overwrite(database)
+    assert not full_text.are_left(database)
     assert holding(tmp_path, "quormvellity") == []
     database.close()
 
@@ -169,8 +167,8 @@ def test_erasing_everything_keeps_the_note_itself(tmp_path: Path) -> None:
     put(store, "note.txt", "the quormvellity is kept in Brackwater")
     database.erase()
     assert holding(tmp_path, "quormvellity") == []
-    deleted_words.overwrite(database)
-    assert not deleted_words.are_left(database)
+    full_text.overwrite(database)
+    assert not full_text.are_left(database)
     database.close()
 
 
@@ -245,7 +243,7 @@ def renamed_chat(database: Database, word: str) -> None:
 def renamed_document(database: Database, word: str) -> None:
     store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
     put(store, f"{word}.txt", "the heron is kept in Oakham")
-    shelving.rename_document(database, "default", f"{word}.txt", "heron.txt")
+    admin.rename_document(database, "default", f"{word}.txt", "heron.txt")
 
 
 def expired_web_answer(database: Database, word: str) -> None:
@@ -277,7 +275,7 @@ def test_what_was_deleted_or_changed_elsewhere_is_in_no_byte_soon_after(
 ) -> None:
     database, store = opened(tmp_path)
     put(store, "note.txt", "the heron is kept in Oakham")
-    assert not deleted_words.are_left(database)
+    assert not full_text.are_left(database)
     remove(database, "quormvellity")
     assert holding(tmp_path, "quormvellity"), "the log of writes has it"
     assert Overwriting(database).look()
@@ -290,7 +288,7 @@ def test_what_was_deleted_or_changed_elsewhere_is_in_no_byte_soon_after(
 def test_asking_and_answering_leaves_nothing_to_overwrite(tmp_path: Path) -> None:
     database, _ = opened(tmp_path)
     asked_in_a_chat(database, "heron")
-    assert not deleted_words.are_left(database)
+    assert not full_text.are_left(database)
     database.close()
 
 
@@ -299,7 +297,7 @@ def test_a_command_that_removes_a_pin_leaves_no_byte_of_it(tmp_path: Path) -> No
     PinStore(database).put("default", Question(id="run", question="A quormvellity?", held_by=HeldBy.DOCUMENTS))
     assert holding(tmp_path, "quormvellity")
     ended = localcrag(tmp_path, "pins", "remove", "run")
-    assert (ended.returncode, deleted_words.are_left(database)) == (0, False)
+    assert (ended.returncode, full_text.are_left(database)) == (0, False)
     assert holding(tmp_path, "quormvellity") == []
     database.close()
 
@@ -307,10 +305,10 @@ def test_a_command_that_removes_a_pin_leaves_no_byte_of_it(tmp_path: Path) -> No
 KILLED = f"""
 import os, signal, sys
 from pathlib import Path
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.app.health import examine_stored
-from localcrag.backends.store import deleted_words, shelving
-from localcrag.backends.store.database import Database
+from localcrag.storage import deleted_words, shelving
+from localcrag.storage.database import Database
 
 deleted_words.PAGES = 1
 steps = 0
@@ -335,10 +333,10 @@ def test_whoever_is_killed_midway_leaves_it_noted_and_the_next_one_does_the_rest
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(steps)], check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL
     database, store = opened(tmp_path)
-    assert deleted_words.are_left(database)
+    assert full_text.are_left(database)
     check(database)
-    deleted_words.overwrite(database)
-    assert not deleted_words.are_left(database)
+    full_text.overwrite(database)
+    assert not full_text.are_left(database)
     assert holding(tmp_path, "quormvellity") == []
     assert len(store.full_text(words(60, 7), 1)) == 1
     check(database)

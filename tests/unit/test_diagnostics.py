@@ -9,19 +9,18 @@ from typing import Any
 
 import pytest
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.run_store import RunStore
-from localcrag.cli.terminal import answer_text
+from localcrag.crag.answer.generate import plain_prompt
+from localcrag.crag.evaluate import compared
+from localcrag.interfaces.cli.terminal import answer_text
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import Thresholds
-from localcrag.records.run import Attempt, Run, StepCost, Turn
-from localcrag.records.web import WebUse
-from localcrag.runs import record, replay, report
-from localcrag.runs.aggregates import RunLine, aggregate
-from localcrag.runs.diagnostics import totals, totals_in_words
+from localcrag.records.run import Attempt, Run, StepCost, Turn, WebUse
+from localcrag.runs import export, recording, replay
+from localcrag.runs.recording import totals, totals_in_words
+from localcrag.runs.statistics import RunLine, aggregate
 from localcrag.settings import OF_A_RUN, changed, load
-from localcrag.steps.answer.generate import plain_prompt
-from localcrag.steps.evaluate.decide import compared
+from localcrag.storage.database import Database
+from localcrag.storage.run_store import RunStore
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
 from tests.support.made_records import some_run
@@ -75,7 +74,7 @@ def test_nothing_retrieved_has_no_shares(tmp_path: Path) -> None:
 
 
 def test_json_has_the_totals_and_a_reason_beside_every_grade(asked: Run) -> None:
-    printed = record.to_json(asked)
+    printed = recording.to_json(asked)
     assert printed["totals"]["retrieved"] == 3
     assert [passage["grade_reason"] for passage in printed["passages"]] == [
         compared(passage.relevance, asked.thresholds) for passage in asked.passages
@@ -283,7 +282,7 @@ def test_what_is_kept_of_the_settings_are_settings_and_nothing_private() -> None
 def test_sources_of_a_report_and_on_the_terminal_are_all_that_the_answer_cites(asked: Run, form: str) -> None:
     first, second = asked.evidence[:2]
     run = dataclasses.replace(asked, answer=f"The limit is 195 euros {form}")
-    lines = report.markdown(run).partition("### Sources\n\n")[2].splitlines()[:2]
+    lines = export.markdown(run).partition("### Sources\n\n")[2].splitlines()[:2]
     assert [line[:7] for line in lines] == ["- \\[1\\]", "- \\[2\\]"]
     printed = answer_text(run).splitlines()[2:]
     assert [line[:3] for line in printed] == ["[1]", "[2]"]
@@ -296,7 +295,7 @@ def test_a_report_has_everything_and_shows_hostile_text_as_text(tmp_path: Path) 
     desk = with_web(Desk(tmp_path, hostile, *DOCUMENT), FakeWeb(WEB))
     desk.llm = FakeLanguageModel("Paris hotel limit", "hotel limit Paris", "The limit is 195 euros [1]. Elephants fly.")
     run = desk.ask(HALF)[1]
-    text = report.markdown(run)
+    text = export.markdown(run)
     headings = [found for found in text.splitlines() if found.startswith("#")]
     assert headings == [
         "# Which hotel limit suits Paris?", "## Answer", "### Sources", "## Sentences of the answer", "## Totals",
@@ -308,6 +307,6 @@ def test_a_report_has_everything_and_shows_hostile_text_as_text(tmp_path: Path) 
     assert all(found.replace("\\|", "").count("|") == 6 for found in rows)
     first = Attempt("asked", Action.AMBIGUOUS, "best passage 0.50", 3, 0.5)
     twice = dataclasses.replace(run, attempts=(first, dataclasses.replace(first, query="other words")))
-    assert "first AMBIGUOUS: best passage 0.50; then looked for: other words" in report.markdown(twice)
+    assert "first AMBIGUOUS: best passage 0.50; then looked for: other words" in export.markdown(twice)
     assert "| Elephants fly. | not | taken out |" in text
     assert "asked: hotel limit Paris" in text

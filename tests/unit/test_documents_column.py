@@ -10,15 +10,15 @@ from typing import ClassVar, cast
 
 import gradio as gr
 
-from localcrag.app.collection_copies import CollectionCopies
-from localcrag.app.collections import Collections
-from localcrag.app.forgetting import Forgetting
+from localcrag.app.collections.collections import Collections
+from localcrag.app.collections.copies import CollectionCopies
+from localcrag.app.collections.deletion import Forgetting
 from localcrag.app.uploads import Uploads
+from localcrag.interfaces.page import renderers
+from localcrag.interfaces.page.documents import DocumentEvents
 from localcrag.records.documents import Document
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
-from localcrag.ui import lists
-from localcrag.ui.documents import DocumentEvents
 
 
 class NoTags:
@@ -92,31 +92,31 @@ def test_files_that_go_in_leave_the_collection_that_is_shown_by_then(tmp_path: P
 
 def test_folders_and_file_name_stand_apart_in_the_list() -> None:
     there = [Document(1, "papers.zip/rental/lease.md", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")]
-    html = lists.documents(there, "attic", [])
+    html = renderers.documents(there, "attic", [])
     assert '<span class="lc-folder">papers.zip/rental/</span><span class="lc-file">lease.md</span>' in html
     only = dataclasses.replace(there[0], name="lease.md")
-    assert "lc-folder" not in lists.documents([only], "attic", [])
+    assert "lc-folder" not in renderers.documents([only], "attic", [])
 
 
 def test_a_folder_is_listed_with_its_tags_which_its_documents_have_from_it() -> None:
     one = Document(1, "papers/rental/lease.md", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05", tags=("A", "own"))
-    html = lists.documents([one], "attic", [], {"papers": ["a"], "gone": ["b"]})
+    html = renderers.documents([one], "attic", [], {"papers": ["a"], "gone": ["b"]})
     assert [name in html for name in ('"gone/"', '"papers/"', '"papers/rental/"')] == [True, True, True]
     assert 'data-tags="A, own" data-own="own"' in html
     assert '<span class="lc-tag lc-from-folder" title="from the folder papers">A</span>' in html
 
 
 def test_a_collection_elsewhere_says_where_it_lives_and_who_writes_to_it() -> None:
-    shown = lists.documents((), "lease", ["lease"], place="192.168.1.20:5432", writer="localcrag on <desk>")
+    shown = renderers.documents((), "lease", ["lease"], place="192.168.1.20:5432", writer="localcrag on <desk>")
     assert "This collection lives in the PostgreSQL server at 192.168.1.20:5432." in shown
     assert "localcrag on &lt;desk&gt; is writing to it right now" in shown
     assert "They are kept in that server." in shown
     assert "for everybody who uses it?" in shown
-    assert "lives in" not in lists.documents((), "lease", ["lease"])
+    assert "lives in" not in renderers.documents((), "lease", ["lease"])
 
 
 def test_what_cannot_be_listed_leaves_the_way_to_other_collections() -> None:
-    shown = lists.documents((), "lease", ["lease"], problem="The server <x> does not answer.")
+    shown = renderers.documents((), "lease", ["lease"], problem="The server <x> does not answer.")
     assert "The server &lt;x&gt; does not answer." in shown
     assert "New collection" in shown
     assert "No documents yet" not in shown

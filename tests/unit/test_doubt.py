@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcrag.steps.answer.doubt import FAR_WORDS, WORDS, likeliest
+from localcrag.crag.answer.quotations import FAR_WORDS, WORDS, likeliest
 from tests.support.made_records import graded
 
 STEPS = [

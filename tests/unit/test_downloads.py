@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from localcrag.app.background import TaskState
-from localcrag.app.downloads import Downloads
-from localcrag.records.downloads import DownloadPhase, DownloadProgress, Report
+from localcrag.app.models.library import Downloads
+from localcrag.app.tasks import TaskState
 from localcrag.records.errors import DownloadFailed
+from localcrag.records.models import DownloadPhase, DownloadProgress, Report
 
 SECONDS = 30.0
 

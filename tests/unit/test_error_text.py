@@ -5,7 +5,7 @@ from __future__ import annotations
 import gradio as gr
 import pytest
 
-from localcrag.ui.handlers import telling_all
+from localcrag.interfaces.page.handlers import telling_all
 from tests.support.script_injections import INJECTIONS
 
 

@@ -8,19 +8,17 @@ from statistics import fmean
 
 import pytest
 
-from localcrag.evaluation.answers import holds, normalised
-from localcrag.evaluation.configurations import PLAIN, Configuration, ablations, check, plain_rag, policies, sweep
+from localcrag.crag.context import Steps
 from localcrag.evaluation.diagnosis import MEANING
-from localcrag.evaluation.metrics import BY_NAME
+from localcrag.evaluation.metrics import BY_NAME, holds, normalised
+from localcrag.evaluation.plan import PLAIN, Configuration, ablations, check, plain_rag, policies, sweep
 from localcrag.evaluation.results import GROUPS, differences, estimates, step_costs
-from localcrag.evaluation.statistics import difference, estimate
+from localcrag.evaluation.wording import difference, estimate
 from localcrag.records.enums import Action, Backing, Policy, WebMode
 from localcrag.records.errors import EvaluationError
-from localcrag.records.run import Run, StepCost
-from localcrag.records.web import WebUse
-from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.run import Run, StepCost, WebUse
 from localcrag.settings import load
-from localcrag.steps.context import Steps
 from tests.support import ROOT
 from tests.support.made_evaluations import BESIDE, HOLDS, evaluation, passage, question, run, sentence, varied
 

@@ -13,19 +13,17 @@ import pytest
 from lxml import html
 
 from localcrag.evaluation import curves
-from localcrag.evaluation.analysis import figures
-from localcrag.evaluation.configurations import FULL, PLAIN, ablations
+from localcrag.evaluation.analysis import figures, worst
 from localcrag.evaluation.diagnosis import Cause, diagnose
-from localcrag.evaluation.report.report import write, write_comparison
-from localcrag.evaluation.report.summary import comparison_summary, summary
+from localcrag.evaluation.plan import FULL, PLAIN, ablations
+from localcrag.evaluation.report import comparison_summary, summary, write, write_comparison
 from localcrag.evaluation.results import Evaluation
-from localcrag.evaluation.worst import worst
 from localcrag.records.enums import Action
 from localcrag.records.errors import EvaluationError
+from localcrag.records.evaluation_set import HeldBy
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
-from localcrag.runs.evaluation_set import HeldBy
-from localcrag.text.sheet_rows import SheetRow
+from localcrag.text.places import SheetRow
 from tests.support.made_evaluations import ASKED, HOLDS, LIMITS, evaluation, passage, question, run, varied
 
 CAUSES = {
@@ -176,7 +174,7 @@ def test_the_worst_come_first_and_are_shown_with_what_they_rest_on(document: dic
 def test_relevances_are_set_against_what_passages_hold() -> None:
     asked = question("q", HeldBy.DOCUMENTS, "42", documents=["a.md"])
     nowhere = question("n", HeldBy.NOWHERE)
-    found = curves.reliability(
+    found = curves.relevance_reliability(
         [
             (
                 asked,
@@ -194,7 +192,7 @@ def test_relevances_are_set_against_what_passages_hold() -> None:
 
 
 def test_plain_rag_has_no_relevances_and_no_decisions(made: Evaluation) -> None:
-    assert curves.reliability(made.pairs(PLAIN)) is None
+    assert curves.relevance_reliability(made.pairs(PLAIN)) is None
     assert curves.sweep(made.pairs(PLAIN)) is None
     assert curves.retention(made.pairs(PLAIN)) == ()
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from localcrag.records.errors import EvaluationSetError
-from localcrag.records.run import Turn
-from localcrag.records.web import WebResult
-from localcrag.runs.evaluation_set import MOST_PROBLEMS, HeldBy, Question, dump, read
+from localcrag.records.evaluation_set import MOST_PROBLEMS, HeldBy, Question, dump, read
+from localcrag.records.run import Turn, WebResult
 
 WEB = {"title": "Gull Spit", "url": "https://example.org/gull", "content": "The tower is 31 metres tall."}
 

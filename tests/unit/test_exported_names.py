@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import localcrag
-from localcrag.app.front_door import Localcrag
+from localcrag.app.facade import Localcrag
 from localcrag.records.errors import LocalcragError
 
 

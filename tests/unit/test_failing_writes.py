@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.background import TaskState
+from localcrag.app.assembly import Assembly
+from localcrag.app.tasks import TaskState
 from localcrag.app.uploads import Uploads
-from localcrag.backends.store.durable_files import whole_or_not_at_all
-from localcrag.backends.store.vector_index import ChunkIndex
-from localcrag.cli.ingest_command import _done as done
-from localcrag.cli.opened import index_warnings
+from localcrag.interfaces.cli.command import index_warnings
+from localcrag.interfaces.cli.ingest import _done as done
+from localcrag.interfaces.page.documents import listed
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.settings import load
-from localcrag.ui.documents import listed
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.files import whole_or_not_at_all
 from tests.support import ROOT
 from tests.support.fakes import FakeEmbedder, FakeScorer
 
@@ -212,7 +212,7 @@ def test_memory_that_sqlite_does_not_get_is_said_with_the_database_and_what_to_d
 import sqlite3, sys
 from contextlib import suppress
 from pathlib import Path
-from localcrag.backends.store.database import Database
+from localcrag.storage.database import Database
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
 from localcrag.records.ingest import IngestResult

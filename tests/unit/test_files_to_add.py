@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.files_to_add import FoundFiles, uploads_from
-from localcrag.app.while_loading import while_loading
+from localcrag.app.collections.collections import while_loading
+from localcrag.app.uploads import FoundFiles, uploads_from
 from localcrag.records.errors import UnreadableDocument
-from localcrag.records.ingest import IngestProgress
-from localcrag.steps.ingest.pace import Count, Pace, Progress
+from localcrag.records.ingest import Count, IngestProgress, Pace, Progress
 from tests.support.threads import DEADLOCK
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.crag import condense
+from localcrag.crag.condense import Leaning, leaning
 from localcrag.records.run import Turn
-from localcrag.steps.condense import condense
-from localcrag.steps.condense.leaning import Leaning, leaning
 from localcrag.text.words import content_words
 from tests.support.dialogues import DIALOGUES, Asked
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcrag.ui.server.given_files import all_uploaded
+from localcrag.interfaces.page.server.guards import all_uploaded
 
 
 @pytest.fixture

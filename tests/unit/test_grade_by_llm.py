@@ -7,18 +7,11 @@ import math
 
 import pytest
 
+from localcrag.crag.grading import JUDGEMENT, grade, graded, judged, on_scale, prompt, relevance
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
 from localcrag.records.passages import Judgement, Passage, Thresholds
-from localcrag.records.presets import REFERENCE
-from localcrag.steps.evaluate.evaluate import grade, graded
-from localcrag.steps.evaluate.grade_by_llm import (
-    JUDGEMENT,
-    judged,
-    on_scale,
-    prompt,
-    relevance,
-)
+from localcrag.records.thresholds import REFERENCE
 from localcrag.text.sanitize import sanitize
 from tests.support.hostile_texts import HOSTILE
 

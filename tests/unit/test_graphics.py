@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.graphics import told
-from localcrag.backends.models.graphics import Found, Graphics, System, found, uses_graphics
+from localcrag.app.models.hardware import Found, Graphics, System, found, told, uses_graphics
 
 NOTHING: frozenset[Graphics] = frozenset()
 MODEL = "Model: \t\t NVIDIA GeForce RTX 4060\nIRQ:   \t\t 171\n"

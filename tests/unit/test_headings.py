@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.open_document import open_document
-from localcrag.steps.ingest.title import document_title
+from localcrag.documents.prepare import document_title
+from localcrag.documents.readers.open_document import open_document
 from localcrag.text.blocks import blocks_of
 from tests.support import documents
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from localcrag.app.jobs import Job
+from localcrag.app.tasks import Job
 
 SECONDS = 30.0
 

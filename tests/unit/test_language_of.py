@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.foreign_documents import mostly_foreign
+from localcrag.app.collections.collections import mostly_foreign
 from localcrag.app.health import of_unknown_words
 from localcrag.evaluation.plan import NO_WORDS, NOT_ENGLISH, language_warning
+from localcrag.interfaces.page import renderers
 from localcrag.records.documents import Document
-from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import HeldBy, Question
 from localcrag.settings import ENGLISH_EMBEDDER, load
-from localcrag.text.language_of import OTHER, language_of, language_of_question, usual_of
-from localcrag.ui import lists
+from localcrag.text.words import OTHER, language_of, language_of_question, usual_of
 from tests.support.other_languages import LEASES
 
 
@@ -75,9 +75,11 @@ def test_documents_in_a_language_without_words_here_are_named_in_the_list_and_by
     one = Document(1, "a.txt", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")
     known = [dataclasses.replace(one, language=language) for language in ("en", "de", "", None)]
     foreign = [dataclasses.replace(one, language=language) for language in ("zh", OTHER, "zh")]
-    assert "whose words localcrag does not know" not in lists.documents(known, "attic", [])
+    assert "whose words localcrag does not know" not in renderers.documents(known, "attic", [])
     assert of_unknown_words(known) == ""
-    assert "3 documents are in languages whose words localcrag does not know" in lists.documents(foreign, "attic", [])
+    assert "3 documents are in languages whose words localcrag does not know" in renderers.documents(
+        foreign, "attic", []
+    )
     assert "(Chinese 2, others 1)" in of_unknown_words([*known, *foreign])
 
 
@@ -98,7 +100,7 @@ def test_models_for_other_languages_are_offered_where_most_documents_are_not_in_
     one = Document(1, "a.txt", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")
     documents = [dataclasses.replace(one, language=language) for language in languages]
     assert mostly_foreign(documents, load(data_dir=tmp_path, embedder=embedder)) is foreign
-    shown = lists.documents(documents, "attic", [], foreign=foreign)
+    shown = renderers.documents(documents, "attic", [], foreign=foreign)
     assert ("Use those for other languages" in shown) is foreign
 
 

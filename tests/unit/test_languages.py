@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from make_languages import compiled, read, source_of, texts_of_the_code, untranslated
 
-from localcrag.records.web import WebUse
+from localcrag.crag.answer.quotations import nothing_found
+from localcrag.records.run import WebUse
 from localcrag.settings import load
-from localcrag.steps.answer.abstain import nothing_found
 from localcrag.text import translation
 
 OTHERS = [language for language in translation.LANGUAGES if language != translation.ENGLISH]

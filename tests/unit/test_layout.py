@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
+from localcrag.crag.answer import layout
+from localcrag.crag.answer.layout import of_evidence, of_passage
+from localcrag.crag.refine.refine import recompose
+from localcrag.crag.refine.strips import split_into_strips
+from localcrag.interfaces.page.chat.html import answer_html
 from localcrag.records.enums import StripMode
 from localcrag.records.passages import Strip
-from localcrag.steps.answer import layout
-from localcrag.steps.answer.fragments import of_evidence, of_passage
-from localcrag.steps.refine.refine import recompose
-from localcrag.steps.refine.strips import split_into_strips
-from localcrag.ui.chat.answer_html import answer_html
 from tests.support.hostile_texts import HOSTILE
 from tests.support.made_records import graded
 

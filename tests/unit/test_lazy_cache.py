@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from localcrag.app.lazy_cache import LazyCache
+from localcrag.app.shared_state import LazyCache
 
 SECONDS = 30.0
 

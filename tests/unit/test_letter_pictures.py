@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.documents import Member
 from tests.support import hostile_pages, scans
 from tests.support.outlook_files import Attached, Message, make_msg

@@ -6,14 +6,13 @@ import re
 
 import pytest
 
+from localcrag.crag import condense
+from localcrag.crag.answer.support import judge
+from localcrag.crag.condense import Leaning, leaning
 from localcrag.records.enums import Backing
 from localcrag.records.run import Turn
-from localcrag.steps.answer.backing import judge
-from localcrag.steps.condense import condense
-from localcrag.steps.condense.leaning import Leaning, leaning
-from localcrag.text.letters import CAPITAL, SMALL
-from localcrag.text.lexicon.languages import reading
-from localcrag.text.line_marks import is_capitals
+from localcrag.text.blocks import is_capitals
+from localcrag.text.lexicon import CAPITAL, SMALL, reading
 from localcrag.text.words import names
 
 NAMES = ["Étienne", "Özil", "Łukasz", "Škoda", "Ørsted", "Þór", "Ñandú", "Žižek", "Жанна", "Ωmega", "Đoković", "Ǆemal"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from localcrag.crag.answer.verify import LEFT_OUT, only_known
 from localcrag.records.passages import Evidence
-from localcrag.steps.answer.links import LEFT_OUT, only_known
 
 EVIDENCE = [
     Evidence(1, "The form is at https://hr.example/form. Ask [the desk](http://desk.example/a).", "p1", "s1", 0.9),

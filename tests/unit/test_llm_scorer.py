@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.cli import terminal
+from localcrag.crag import grading
+from localcrag.crag.context import MOST_JUDGEMENTS, no_judgements
+from localcrag.interfaces.cli import terminal
+from localcrag.interfaces.page import run_panel
 from localcrag.pipeline import answer
 from localcrag.records.enums import Action, Grade, Origin, ScorerKind
 from localcrag.records.events import GradePiece, RunStarted, StepStarted
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
-from localcrag.runs import for_programs, record
-from localcrag.runs.diagnostics import graded_by
+from localcrag.records.thresholds import FittedCalibration, Logistic
+from localcrag.runs import for_programs, recording
+from localcrag.runs.recording import graded_by
 from localcrag.settings import load
-from localcrag.steps.context import MOST_JUDGEMENTS, no_judgements
-from localcrag.steps.evaluate import grade_by_llm
-from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
-from localcrag.ui import run_panel
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeScorer, FakeWeb
 
@@ -80,7 +80,7 @@ def test_no_reasoning_of_the_language_model_makes_a_passage_count_as_not_scored(
     monkeypatch.setenv("COLUMNS", "200")
     terminal.show_details(run)
     assert f"because: {reasoning}" in capsys.readouterr().err
-    assert record.read(record.dump(run)) == run
+    assert recording.read(recording.dump(run)) == run
 
 
 def test_what_the_grading_costs_is_in_the_run_and_that_it_is_not_calibrated_too(tmp_path: Path) -> None:
@@ -184,19 +184,19 @@ def test_folding_the_events_gives_the_stored_run_and_json_keeps_it_whole(tmp_pat
     assert isinstance(events[0], RunStarted)
     folded = events[0].run
     for event in events[:-1]:
-        folded = record.apply(folded, event)
-    assert folded == run == record.read(record.dump(run))
-    assert record.to_json(run)["passages"][0]["reason"] == "The passage says so."
-    assert record.to_json(run)["scorer"] == "llm"
+        folded = recording.apply(folded, event)
+    assert folded == run == recording.read(recording.dump(run))
+    assert recording.to_json(run)["passages"][0]["reason"] == "The passage says so."
+    assert recording.to_json(run)["scorer"] == "llm"
 
 
 def test_runs_stored_before_there_was_a_choice_of_scorer_are_still_read(tmp_path: Path) -> None:
     _, run = Desk(tmp_path, *DOCUMENT).ask(ANSWERABLE)
-    document = record.to_json(run)
+    document = recording.to_json(run)
     del document["scorer"]
     for passage in document["passages"]:
         del passage["reason"]
-    assert record.read(json.dumps(document)) == run
+    assert recording.read(json.dumps(document)) == run
     assert graded_by(run) == "the cross-encoder fake-scorer"
 
 
@@ -248,7 +248,7 @@ def test_a_judgement_that_failed_is_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_only_so_many_judgements_are_kept() -> None:
-    known, judgement = no_judgements(), grade_by_llm.JUDGEMENT.read(CORRECT)
+    known, judgement = no_judgements(), grading.JUDGEMENT.read(CORRECT)
     for number in range(MOST_JUDGEMENTS + 1):
         known["model", "question", str(number)] = judgement
     assert [key[2] for key in known] == [str(number) for number in range(1, MOST_JUDGEMENTS + 1)]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.locked_office import OF_EXCEL, OF_POWERPOINT
-from localcrag.backends.readers.open_document import open_document, unlocked
+from localcrag.documents.readers.office.encrypted import OF_EXCEL, OF_POWERPOINT
+from localcrag.documents.readers.open_document import open_document, unlocked
 from localcrag.records.documents import Page
 from localcrag.records.errors import EncryptedDocument, PasswordNeeded, UnreadableDocument
 from tests.support.compound_files import compound

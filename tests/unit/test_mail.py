@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers import mail
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers import mail
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.documents import Page
 from localcrag.records.errors import EmptyDocument, UnreadableDocument
 from localcrag.text.places import page_name

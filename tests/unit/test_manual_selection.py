@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.crag.refine.refine import Choice, apply
 from localcrag.pipeline import answer_selection
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
-from localcrag.steps.refine.manual_selection import Choice, apply
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 from tests.support.fakes import FakeLanguageModel
 

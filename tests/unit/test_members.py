@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers import archive
-from localcrag.backends.readers._member_names import LONGEST, within
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.prepare import Room
+from localcrag.documents.readers import packages
+from localcrag.documents.readers.open_document import open_document
+from localcrag.documents.readers.pictures import LONGEST, within
 from localcrag.records.documents import Member
 from localcrag.records.errors import EncryptedDocument, UnreadableDocument
-from localcrag.steps.ingest.members import Room
-from localcrag.text.paths import Names
+from localcrag.text.places import Names
 
 
 def packed(path: Path, files: dict[str, str]) -> Path:
@@ -103,7 +103,7 @@ def test_an_archive_that_is_none_or_protected_or_a_bomb_is_refused(tmp_path: Pat
 
 def test_a_name_ending_of_an_archive_does_no_harm_to_a_document(tmp_path: Path) -> None:
     path = packed(tmp_path / "a", {"mimetype": "application/epub+zip"})
-    assert archive.open_members(path, "a.zip", path.read_bytes())
+    assert packages.open_members(path, "a.zip", path.read_bytes())
     with pytest.raises(UnreadableDocument, match="e-book"):
         list(open_document(path, "book.zip").pages)
 

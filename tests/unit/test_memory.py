@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcrag.backends.processes import memory
+from localcrag.app.models import lifecycle
 
 
 class Circle:
@@ -29,23 +29,23 @@ def python_collects_nothing() -> Iterator[None]:
 def test_circles_that_came_since_are_freed_and_what_was_there_is_left() -> None:
     there = Circle()
     first = weakref.ref(there)
-    memory.settle()
+    lifecycle.settle()
     later = weakref.ref(Circle())
     del there
-    memory.tidy()
+    lifecycle.tidy()
     assert later() is None
     assert first() is not None
-    memory.give_back()
+    lifecycle.give_back()
     assert first() is None, "as models are that are put away"
     again = weakref.ref(Circle())
-    memory.tidy()
+    lifecycle.tidy()
     assert again() is None, "it is settled still"
 
 
 def test_a_process_that_has_not_settled_is_not_made_to_look_at_everything() -> None:
     circle = weakref.ref(Circle())
-    memory.tidy()
+    lifecycle.tidy()
     assert circle() is not None
-    memory.give_back()
+    lifecycle.give_back()
     assert circle() is None
     assert gc.get_freeze_count() == 0

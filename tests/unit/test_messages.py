@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import localcrag
-from localcrag.cli.main import _parser
+from localcrag.interfaces.cli.main import _parser
 from localcrag.records.errors import SettingsError
 from localcrag.settings import load
 from tests.support import ROOT

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from localcrag import settings
-from localcrag.app import model_servers
-from localcrag.backends.downloads.download_progress import ProgressMeter
-from localcrag.cli import models_command
-from localcrag.cli.download_display import display
-from localcrag.records.downloads import DownloadPhase, DownloadProgress
+from localcrag.app.models import library
+from localcrag.interfaces.cli import models as models_command
+from localcrag.interfaces.cli.models import display
+from localcrag.models.transfers import ProgressMeter
 from localcrag.records.errors import LocalcragError, ModelMissing, SettingsError
+from localcrag.records.models import DownloadPhase, DownloadProgress
 from tests.support.hub_server import HubFile, serve_hub
 from tests.support.model_folders import CONFIG, GGUF, REPOSITORY, entry, file_line, hub_source, models_folder
 
@@ -41,11 +41,11 @@ def models(tmp_path: Path) -> Path:
 @pytest.fixture
 def command(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """`localcrag models ...` with settings as the command line would give them."""
-    monkeypatch.setattr(model_servers, "PORTS", (1,))  # Not where this computer may have a server.
+    monkeypatch.setattr(library, "PORTS", (1,))  # Not where this computer may have a server.
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true")
     parser = argparse.ArgumentParser()
-    models_command.add_parser(parser.add_subparsers(required=True), common)
+    models_command.add_models_parser(parser.add_subparsers(required=True), common)
 
     def run(*given: str) -> int:
         arguments = parser.parse_args(["models", *given])

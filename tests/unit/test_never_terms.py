@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.never_terms import holds, is_term, without
+from localcrag.text.sanitize import holds, is_term, without
 
 TABLE = [
     ("falcon budget 2026", ["falcon"], "budget 2026", "a word"),

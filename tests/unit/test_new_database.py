@@ -7,7 +7,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-from localcrag.backends.store.database import Database
+from localcrag.storage.database import Database
 
 
 def test_a_process_that_is_about_to_write_the_first_tables_is_waited_for(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from threading import Thread
 
-from localcrag.app.observable_list import ObservableList
+from localcrag.app.tasks import ObservableList
 
 SECONDS = 60.0
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import anydoc
 import pytest
 
-from localcrag.backends.readers import _packages
-from localcrag.backends.readers._document_markup import marker
-from localcrag.backends.readers.open_document import OpenDocument, open_document
+from localcrag.documents.readers import packages
+from localcrag.documents.readers.office.office import marker
+from localcrag.documents.readers.open_document import OpenDocument, open_document
 from localcrag.records.documents import Page
 from localcrag.records.errors import DocumentError, EncryptedDocument, UnreadableDocument
 from localcrag.text.blocks import BlockKind, blocks_of
@@ -194,7 +194,7 @@ def test_nested_beyond_measure_ends_as_an_error_of_the_file(tmp_path: Path) -> N
 
 
 def test_too_many_parts_are_left_alone(tmp_path: Path) -> None:
-    parts = {f"x{number}": b"" for number in range(_packages.MOST_PARTS)}
+    parts = {f"x{number}": b"" for number in range(packages.MOST_PARTS)}
     path = documents.make_zip(tmp_path / "a", {"mimetype": b"application/vnd.oasis.opendocument.text", **parts})
     assert "20,001 parts" in str(refusal(path, "many.odt"))
 

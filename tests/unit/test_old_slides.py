@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers import _old_slides
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.office import slides
+from localcrag.documents.readers.open_document import open_document
 from tests.support.compound_files import compound
 from tests.support.office_files import make_ppt
 
@@ -56,11 +56,11 @@ def test_saves_in_a_circle_and_directories_without_end_end(tmp_path: Path) -> No
     last = data.rindex(EDIT)
     itself = struct.pack("<I", last - data.index(b"\x0f\x00\xee\x03"))  # from where the stream begins
     path.write_bytes(data[: last + 16] + itself + data[last + 20 :])
-    assert _old_slides.slides_of(path) is None
+    assert slides.old_slides(path) is None
     assert "A ticket costs 12 euros." in "".join(text for _, text in read(path))
     directory = data.rindex(struct.pack("<HH", 0, 0x1772)) + 8
     path.write_bytes(data[:directory] + b"\x01\x00\xf0\xff" + data[directory + 4 :])
-    assert _old_slides.slides_of(path) is None
+    assert slides.old_slides(path) is None
 
 
 def test_directories_of_nothing_end(tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ def test_directories_of_nothing_end(tmp_path: Path) -> None:
     edit = EDIT + struct.pack("<8x5I", 8, 44, 0, 0, 0)  # It says that it was saved before, by itself.
     stream = bytes(8) + edit + empty
     (tmp_path / "a").write_bytes(compound({"PowerPoint Document": stream, "Current User": struct.pack("<16xI", 8)}))
-    assert _old_slides.slides_of(tmp_path / "a") is None
+    assert slides.old_slides(tmp_path / "a") is None

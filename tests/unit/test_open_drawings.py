@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.errors import DocumentError
 from tests.support.documents import replace_part
 from tests.support.office_files import make_odp, make_ods, make_odt

@@ -11,30 +11,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app.homes import Homes
-from localcrag.app.other_names import LOOKED_UP, DocumentNames, Meant, other_names
-from localcrag.app.settings_in_use import SettingsInUse
-from localcrag.backends.store.collection_queries import documents_of
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.folder_store import FolderStore
-from localcrag.cli.terminal import answer_text
+from localcrag.app.collections.aliases import LOOKED_UP, DocumentNames, Meant, other_names
+from localcrag.app.collections.locator import Homes
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.interfaces.cli.terminal import answer_text
+from localcrag.interfaces.page import renderers
+from localcrag.interfaces.page.chat.html import answer_html
+from localcrag.interfaces.page.run_panel import panel
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import QuestionError
-from localcrag.records.folders import BoundFolder, KnownFile, WhenGone
-from localcrag.records.ingest import Stamp
+from localcrag.records.ingest import BoundFolder, KnownFile, Stamp, WhenGone
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run
-from localcrag.runs import record
+from localcrag.runs import recording as record
 from localcrag.runs.for_programs import citations
 from localcrag.runs.recording import Recording
 from localcrag.settings import load
-from localcrag.text.paths import shown
-from localcrag.text.places import place
-from localcrag.ui import lists
-from localcrag.ui.chat.answer_html import answer_html
-from localcrag.ui.run_panel import panel
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.folder_store import FolderStore
+from localcrag.storage.collections.queries import documents_of
+from localcrag.storage.database import Database
+from localcrag.text.places import place, shown
 from tests.support.desk import ANSWERABLE, DOCUMENT, Desk
 
 OTHER, ALSO = "z/copy.txt", "rules.txt (also as z/copy.txt)"
@@ -88,10 +86,10 @@ def test_of_many_names_the_first_are_said_and_how_many_more_there_are() -> None:
 def test_the_list_shows_other_names_and_is_searched_by_them(tmp_path: Path) -> None:
     Desk(tmp_path, *DOCUMENT)
     (document,) = documents_of(Database(tmp_path / "db.sqlite3"), "default")
-    shown = lists.documents([dataclasses.replace(document, also=(OTHER,))], "default", ["default"])
+    shown = renderers.documents([dataclasses.replace(document, also=(OTHER,))], "default", ["default"])
     assert "also as z/copy.txt" in shown
     assert f'data-also="{OTHER}"' in shown
-    assert "data-also" not in lists.documents([document], "default", ["default"])
+    assert "data-also" not in renderers.documents([document], "default", ["default"])
 
 
 def test_names_are_those_of_files_that_are_there_with_the_content_also_of_what_lies_in_them(tmp_path: Path) -> None:

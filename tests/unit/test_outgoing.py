@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.app.egress import Outgoing, may_leave, outgoing
 from localcrag.app.health import examine_privacy
-from localcrag.app.outgoing import Outgoing, may_leave, outgoing
-from localcrag.backends.store import collection_homes
-from localcrag.backends.store.collection_homes import Elsewhere, HomeState
+from localcrag.interfaces.page.chat.html import empty_chat
+from localcrag.interfaces.page.settings.storage import StorageSettings
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.enums import Preset, WebMode
 from localcrag.settings import ENGLISH_EMBEDDER, load
+from localcrag.storage.collections import admin
+from localcrag.storage.collections.admin import Elsewhere, HomeState
 from localcrag.text import translation
-from localcrag.ui.chat.empty_chat import empty_chat
-from localcrag.ui.settings.storage_settings import StorageSettings
 from tests.support.command_line import as_json, localcrag
 
 MODEL, RERANKER = "http://192.168.1.5:8080/v1#large", "http://192.168.1.6:9000/rerank#order"
@@ -101,7 +101,7 @@ def made(folder: Path, case: Case) -> Assembly:
     """Return the app in a configuration."""
     assembly = Assembly(load(data_dir=folder, **case.settings))
     for number, (name, address) in enumerate(case.collections.items()):
-        collection_homes.make(
+        admin.make(
             assembly.database, name, Elsewhere(address, number, HomeState.THERE),
             embedder=ENGLISH_EMBEDDER, dimension=384, created_at="2026-11-29T00:00:00+00:00",
         )  # fmt: skip

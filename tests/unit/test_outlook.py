@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from localcrag.backends.readers import _compound, outlook
-from localcrag.backends.readers._rtf_packed import unpacked
-from localcrag.backends.readers.open_document import OpenDocument, open_document
+from localcrag.documents.readers import kinds, outlook
+from localcrag.documents.readers.open_document import OpenDocument, open_document
+from localcrag.documents.readers.outlook import unpacked
 from localcrag.records.errors import UnreadableDocument
 from tests.support.compound_files import compound
 from tests.support.outlook_files import Attached, Message, make_msg, packed
@@ -200,7 +200,7 @@ def test_the_same_stream_under_many_names_is_read_no_more_often_than_its_file_is
 
 
 def test_too_many_parts_are_an_error_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_compound, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(kinds, "MOST_ENTRIES", 10)
     with pytest.raises(UnreadableDocument, match=r"a\.msg cannot be read as an Outlook message"):
         opened(tmp_path, replace(LETTER, to=[("Bo", "")] * 20), "a.msg")
 
@@ -229,5 +229,5 @@ def test_a_file_that_lies_within_itself_is_entered_once(tmp_path: Path) -> None:
     root = written.index("Root Entry".encode("utf-16-le"))
     written[root + 66], written[root + 76 : root + 80] = 1, bytes(4)  # A folder; its first part is the first entry.
     (tmp_path / "a").write_bytes(written)
-    with _compound.opened(tmp_path / "a") as folder:
+    with kinds.opened(tmp_path / "a") as folder:
         assert len(list(folder.folders("root"))) == 1

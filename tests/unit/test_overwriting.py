@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.overwriting import LONGEST, Overwriting, finish
-from localcrag.backends.store import deleted_words
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
+from localcrag.app.collections.deletion import LONGEST_WAIT, Overwriting, finish
 from localcrag.records.documents import Chunk
+from localcrag.storage.collections import full_text
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.database import Database
 from tests.support.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()
@@ -72,7 +72,7 @@ def test_a_question_is_waited_for_however_long_it_takes(database: Database) -> N
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
     assert not overwriting.look()
-    going.now = 10 * LONGEST
+    going.now = 10 * LONGEST_WAIT
     assert not overwriting.look()
     going.asked = False
     assert overwriting.look()
@@ -84,9 +84,9 @@ def test_files_that_are_added_are_waited_for_but_not_for_ever(database: Database
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
     assert not overwriting.look()
-    going.now = LONGEST - 1
+    going.now = LONGEST_WAIT - 1
     assert not overwriting.look()
-    going.now = LONGEST
+    going.now = LONGEST_WAIT
     assert overwriting.look()
 
 
@@ -111,7 +111,7 @@ def test_what_is_left_when_the_app_is_closed_is_done_at_the_end(database: Databa
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
     assert finish(database) is None
-    assert not deleted_words.are_left(database)
+    assert not full_text.are_left(database)
 
 
 def test_what_cannot_be_done_at_the_end_is_said_and_noted(database: Database) -> None:
@@ -121,16 +121,16 @@ def test_what_cannot_be_done_at_the_end_is_said_and_noted(database: Database) ->
         change(database, "the quormvellity is kept")
         change(database, "the lamp is kept")
         assert "another localcrag reads the database" in (finish(database) or "")
-        assert deleted_words.are_left(database)
+        assert full_text.are_left(database)
         other.execute("COMMIT")
     assert finish(database) is None
 
 
 def test_the_thread_does_it_by_itself(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localcrag.app.overwriting.BETWEEN_LOOKS", 0.01)
+    monkeypatch.setattr("localcrag.app.collections.deletion.BETWEEN_LOOKS", 0.01)
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
     overwriting = beside(database, Going()).begin()
-    while deleted_words.are_left(database):
+    while full_text.are_left(database):
         time.sleep(0.01)
     overwriting.close()

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from localcrag.crag.answer import quotations
+from localcrag.crag.answer.generate import Certainty, Task
+from localcrag.crag.context import Asked
+from localcrag.crag.refine.refine import Rules, chosen
+from localcrag.crag.refine.strips import split_into_strips
 from localcrag.records.enums import Grade, StripMode, StripReason
 from localcrag.records.passages import GradedPassage, Strip
-from localcrag.records.web import WebUse
-from localcrag.steps.answer import own_words
-from localcrag.steps.answer.task import Certainty, Task
-from localcrag.steps.asked import Asked
-from localcrag.steps.refine.refine import Rules, chosen
-from localcrag.steps.refine.strips import split_into_strips
+from localcrag.records.run import WebUse
 from tests.support.made_records import graded
 
 RULES = Rules(threshold=0.3, lowest=0.1, most=10, tokens=800, retention=0.3)
@@ -39,14 +39,14 @@ def test_where_a_less_sure_passage_says_the_same_it_is_shown() -> None:
     sure, less = graded(0.8, DEPOSIT, id="a"), graded(0.6, DEPOSIT, id="b", grade=Grade.AMBIGUOUS)
     made = task("What is the deposit?", sure, less, relevances=(0.70, 0.71))
     assert made.certainty is Certainty.SURE
-    assert [one.piece.text for one in own_words.to_lay_out(made, CONTEXT)] == [DEPOSIT]
+    assert [one.piece.text for one in quotations.to_lay_out(made, CONTEXT)] == [DEPOSIT]
 
 
 def test_a_heading_is_shown_where_there_is_nothing_else() -> None:
     made = task("What is the deposit?", graded(0.8, "## Deposit: two months' rent", id="a"), relevances=(0.7,))
-    assert own_words.to_lay_out(made, CONTEXT) == []
-    shown = own_words.all_of_it(made, CONTEXT)
-    assert own_words.written(shown, made.refinement.sources) == "**Deposit: two months' rent** [1]"
+    assert quotations.to_lay_out(made, CONTEXT) == []
+    shown = quotations.all_of_it(made, CONTEXT)
+    assert quotations.written(shown, made.refinement.sources) == "**Deposit: two months' rent** [1]"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_heading_is_shown_where_there_is_nothing_else() -> None:
 )
 def test_a_piece_is_left_out_only_where_it_is_said_word_for_word(said: str, left: int) -> None:
     made = task("What is the limit?", graded(0.8, "The limit is 10.", id="a"), relevances=(0.7,))
-    assert len(own_words.laid(made.evidence, made, CONTEXT, said)) == left
+    assert len(quotations.laid(made.evidence, made, CONTEXT, said)) == left
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_a_piece_is_left_out_only_where_it_is_said_word_for_word(said: str, left
     ],
 )
 def test_a_row_or_a_list_in_one_line_is_no_sentence(said: str, expected: bool) -> None:
-    assert own_words.is_no_sentence(said) is expected
+    assert quotations.is_no_sentence(said) is expected
 
 
 def test_what_is_said_already_stays_among_the_sentences_that_are_shown() -> None:
     text = "Put on the guard when nights fall below 8 degrees. Tilt the hive two degrees forward."
     made = task("When do I put on the guard?", graded(0.8, text, id="a"), relevances=(0.7,))
-    (shown,) = own_words.laid(made.evidence, made, CONTEXT, "Put on the guard when nights fall below 8 degrees [1].")
+    (shown,) = quotations.laid(made.evidence, made, CONTEXT, "Put on the guard when nights fall below 8 degrees [1].")
     assert shown.body == [text]

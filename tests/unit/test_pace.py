@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.records.ingest import Upload
-from localcrag.steps.ingest.pace import Pace, Progress
+from localcrag.records.ingest import Pace, Progress, Upload
 
 
 def test_less_and_less_is_left_from_the_first_page_read_to_the_last_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("localcrag.steps.ingest.pace.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("localcrag.records.ingest.time.perf_counter", lambda: now[0])
     uploads = []
     for name, size in (("first.txt", 1_000), ("second.txt", 100_000)):
         (tmp_path / name).write_bytes(bytes(size))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from localcrag.backends.readers.page_pictures import picture
+from localcrag.documents.readers.pdf.reader import picture
 from localcrag.records.documents import Box
 from localcrag.records.errors import UnreadableDocument
 from tests.support.documents import A4, lab, make_pdf

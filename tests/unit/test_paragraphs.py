@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.backends.readers._paragraphs import Line, compose
+from localcrag.documents.readers.pdf.paragraphs import Line, compose
 
 # From lines to paragraphs: text, left, right and baseline of each line, all of size 10 unless said otherwise
 

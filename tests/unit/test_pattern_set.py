@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from localcrag.steps.screen.prompt_injection_groups import GROUPS
-from localcrag.steps.screen.prompt_injection_rules import PATTERNS
-from localcrag.text.pattern_set import PatternSet, without_lookaround
+from localcrag.crag.screen.judge import GROUPS, PatternSet, without_lookaround
+from localcrag.crag.screen.rules import PATTERNS
 from tests.support import ROOT
 
 INJECTION = ROOT / "scripts" / "lab" / "injection"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.open_document import open_document
 from localcrag.text.blocks import BlockKind, blocks_of
 from tests.support import documents
 

@@ -8,20 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.interfaces.page.run_panel import panel
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Action, Origin
 from localcrag.records.errors import JsonDisabled, ModelError, QuestionError
 from localcrag.records.events import AnswerPiece, Condensed, RunStarted, Searched, StepStarted
 from localcrag.records.protocols import Vectors
-from localcrag.records.run import Run, Turn
-from localcrag.records.web import WebAnswer, WebResult
-from localcrag.runs import record
-from localcrag.runs.diagnostics import reading_in_words
-from localcrag.runs.labelled_question import proposed
+from localcrag.records.run import Run, Turn, WebAnswer, WebResult
+from localcrag.records.thresholds import UNCALIBRATED
+from localcrag.runs import recording
+from localcrag.runs.labels import proposed
+from localcrag.runs.recording import reading_in_words
 from localcrag.settings import load
-from localcrag.steps.evaluate.calibration import UNCALIBRATED
-from localcrag.ui.run_panel import panel
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer, FakeWeb
 
@@ -275,9 +274,9 @@ def test_folding_the_events_gives_the_stored_run_and_json_keeps_it_whole(tmp_pat
     assert isinstance(events[0], RunStarted)
     folded = events[0].run
     for event in events[:-1]:
-        folded = record.apply(folded, event)
+        folded = recording.apply(folded, event)
     assert folded == run
-    assert record.read(record.dump(run)) == run
+    assert recording.read(recording.dump(run)) == run
     assert all(step.seconds >= 0 for step in run.steps)
 
 
@@ -341,7 +340,7 @@ def test_undecodable_bytes_in_a_question_do_no_harm(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *DOCUMENT)
     _, run = desk.ask("What is the hotel limit in London, caf\udce9?")
     assert run.question.endswith("caf�?")
-    assert record.read(record.dump(run)) == run
+    assert recording.read(recording.dump(run)) == run
 
 
 def key_points(*points: str, relevant: str = "yes") -> str:
@@ -423,9 +422,9 @@ def ask_both_sides(
     assert all((f"[{n}] " in prompted) is (n in shown) for n in (1, 2)), "the generator sees what the panel shows"
     folded = events[0].run  # type: ignore[union-attr]
     for event in events[:-1]:
-        folded = record.apply(folded, event)
+        folded = recording.apply(folded, event)
     assert folded == run
-    assert record.read(record.dump(run)) == run
+    assert recording.read(recording.dump(run)) == run
     return run
 
 
@@ -489,8 +488,8 @@ def test_a_doubtful_question_that_the_documents_answer_by_itself_is_read_as_its_
     assert reading_in_words(run).startswith("read as a question of its own: its best passage has relevance 0.")
     assert "read as a question of its own" in panel(run)
     assert [event.readings for event in events if isinstance(event, Condensed)] == [run.readings]
-    assert record.to_json(run)["readings"][0]["kept"] is True
-    assert record.read(record.dump(run)) == run
+    assert recording.to_json(run)["readings"][0]["kept"] is True
+    assert recording.read(recording.dump(run)) == run
 
 
 def test_a_doubtful_question_that_needs_its_conversation_is_read_with_it(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.postgres.address import parse_postgres
 from localcrag.records.errors import StoreError
+from localcrag.storage.postgres.address import parse_postgres
 
 
 @pytest.mark.parametrize(

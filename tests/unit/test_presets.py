@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
-from localcrag.backends.store.database import Database
-from localcrag.cli import choices
+from localcrag.interfaces.cli import command
 from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode, WebMode
 from localcrag.records.passages import Thresholds
-from localcrag.records.presets import PRESETS, REFERENCE, fit
+from localcrag.records.thresholds import PRESETS, REFERENCE, fit
 from localcrag.settings import load, save
+from localcrag.storage.collections.queries import preset_of, set_preset, set_web_mode, web_mode_of
+from localcrag.storage.database import Database
 
 OWN = Thresholds(upper=0.36, lower=0.05, strip=0.27)
 """Of a scorer whose honest probabilities are low."""
@@ -128,10 +128,10 @@ def test_a_collection_keeps_its_web_mode_beside_its_preset(tmp_path: Path) -> No
 
 
 def test_the_command_lines_names_are_the_enumerations() -> None:
-    assert list(WebMode) == list(choices.WEB_MODES)
-    assert list(Policy) == list(choices.POLICIES)
-    assert list(Preset) == list(choices.PRESETS)
-    assert list(StripMode) == list(choices.STRIP_MODES)
-    assert list(RefinerKind) == list(choices.REFINERS)
-    assert list(Strictness) == list(choices.STRICTNESS)
-    assert list(ConflictRule) == list(choices.CONFLICT_RULES)
+    assert list(WebMode) == list(command.WEB_MODES)
+    assert list(Policy) == list(command.POLICIES)
+    assert list(Preset) == list(command.PRESETS)
+    assert list(StripMode) == list(command.STRIP_MODES)
+    assert list(RefinerKind) == list(command.REFINERS)
+    assert list(Strictness) == list(command.STRICTNESS)
+    assert list(ConflictRule) == list(command.CONFLICT_RULES)

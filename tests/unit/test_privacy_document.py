@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.storage import MADE_OF_DOCUMENTS
-from localcrag.backends.store.database import Database
 from localcrag.privacy import egress_log
-from localcrag.privacy.egress_guard import passage
 from localcrag.privacy.egress_log import Purpose
+from localcrag.privacy.guard import passage
 from localcrag.privacy.private_folder import OUR_FOLDERS
+from localcrag.storage.database import Database
 from tests.support.privacy_document import named, rows_of, unnamed
 
 

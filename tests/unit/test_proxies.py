@@ -6,47 +6,47 @@ import os
 
 import pytest
 
-from localcrag.privacy import proxies
+from localcrag.privacy import process
 
 SOCKS, HTTP = "socks5://127.0.0.1:9", "http://127.0.0.1:3128"
 
 
 @pytest.fixture(autouse=True)
 def no_proxy_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxies, "_taken_out", {})
-    for name in (*proxies.VARIABLES, *proxies.WITHOUT):
+    monkeypatch.setattr(process, "_taken_out", {})
+    for name in (*process.VARIABLES, *process.WITHOUT):
         monkeypatch.delenv(name, raising=False)
 
 
 def take_out(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
     for name, address in variables.items():
         monkeypatch.setenv(name, address)
-    proxies.take_out()
+    process.take_out()
 
 
 def test_no_library_sees_a_proxy_and_a_download_gets_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     take_out(monkeypatch, HTTPS_PROXY=HTTP, all_proxy=SOCKS)
-    assert not set(proxies.VARIABLES) & set(os.environ)
-    assert {name: proxies.environment()[name] for name in ("HTTPS_PROXY", "all_proxy")} == {
+    assert not set(process.VARIABLES) & set(os.environ)
+    assert {name: process.environment()[name] for name in ("HTTPS_PROXY", "all_proxy")} == {
         "HTTPS_PROXY": HTTP,
         "all_proxy": SOCKS,
     }
-    with proxies.restored():
+    with process.restored():
         assert os.environ["HTTPS_PROXY"] == HTTP
         assert "all_proxy" not in os.environ, "no client could be made with it"
-    assert not set(proxies.VARIABLES) & set(os.environ)
-    assert HTTP in proxies.addresses()
+    assert not set(process.VARIABLES) & set(os.environ)
+    assert HTTP in process.addresses()
 
 
 def test_what_the_user_reaches_without_a_proxy_holds_for_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
     take_out(monkeypatch, NO_PROXY="hub.example", HTTPS_PROXY=HTTP)
-    assert os.environ["NO_PROXY"] == os.environ["no_proxy"] == proxies.LOOPBACK
-    assert proxies.environment()["NO_PROXY"] == f"hub.example,{proxies.LOOPBACK}"
-    with proxies.restored():
-        assert os.environ["NO_PROXY"] == f"hub.example,{proxies.LOOPBACK}"
-    assert os.environ["NO_PROXY"] == proxies.LOOPBACK
+    assert os.environ["NO_PROXY"] == os.environ["no_proxy"] == process.LOOPBACK
+    assert process.environment()["NO_PROXY"] == f"hub.example,{process.LOOPBACK}"
+    with process.restored():
+        assert os.environ["NO_PROXY"] == f"hub.example,{process.LOOPBACK}"
+    assert os.environ["NO_PROXY"] == process.LOOPBACK
     monkeypatch.setenv("NO_PROXY", "set.since.example")
-    assert proxies.environment()["NO_PROXY"] == "set.since.example"
+    assert process.environment()["NO_PROXY"] == "set.since.example"
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_a_socks_proxy_is_named_when_there_is_no_other(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str
 ) -> None:
     take_out(monkeypatch, **variables)
-    assert proxies.only_socks() == expected
+    assert process.only_socks() == expected

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.chat_store import ChatStore
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.quotations import are_quoted, passages_of, remove_quotations
-from localcrag.backends.store.run_store import RunStore
-from localcrag.runs.chats import TurnState
-from localcrag.runs.quoting import Quoting
+from localcrag.records.run import TurnState
+from localcrag.storage.chat_store import ChatStore
+from localcrag.storage.database import Database
+from localcrag.storage.quotations import Quoting, are_quoted, passages_of, remove_quotations
+from localcrag.storage.run_store import RunStore
 from tests.support.made_records import graded, some_run
 
 LONG = "The ferry leaves from berth 7. " * 4_000

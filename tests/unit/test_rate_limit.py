@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from localcrag.steps.rate_limit import SlidingMinute
+from localcrag.app.web_search import SlidingMinute
 
 
 class Time:

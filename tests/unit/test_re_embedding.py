@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from localcrag.app.background import TaskState
-from localcrag.app.re_embedding import ReEmbeddings
+from localcrag.app.collections.open_collections import ReEmbeddings
+from localcrag.app.tasks import TaskState
 from localcrag.records.errors import UnknownCollection
 
 SECONDS = 30.0

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.open_document import open_document
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.scan_store import ScanStore
-from localcrag.backends.store.shelving import delete_collection, move_documents, rename_document
-from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.documents.ingest import ingest
+from localcrag.documents.readers.open_document import open_document
+from localcrag.documents.scans import Parts, ReadPage, read_scans
 from localcrag.records.documents import Document, Member, ScannedLine, ScannedPage
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import UnreadableDocument
 from localcrag.records.ingest import IngestProgress, IngestResult, Upload
 from localcrag.records.protocols import Vectors
-from localcrag.steps.ingest.ingest import ingest
-from localcrag.steps.ingest.read_scans import Parts, ReadPage, read_scans
+from localcrag.storage.collections.admin import delete_collection, move_documents, rename_document
+from localcrag.storage.collections.document_store import DocumentStore, ScanStore
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.database import Database
 from tests.support import scans
 from tests.support.documents import make_picture
 from tests.support.fakes import FakeEmbedder

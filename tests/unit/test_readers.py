@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.open_document import SUPPORTED, open_document
+from localcrag.documents.readers.open_document import SUPPORTED, open_document
 from localcrag.records.documents import ScannedLine, ScannedPage
 from localcrag.records.errors import (
     DocumentError,

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 
 import pytest
 
+from localcrag.crag import reconcile
+from localcrag.crag import reconcile as source_notes
+from localcrag.crag.context import Clock
+from localcrag.crag.contradiction import Difference
 from localcrag.records.enums import ConflictJudge, ConflictRule, Origin
 from localcrag.records.events import Event, StepStarted, Warned
 from localcrag.records.passages import Evidence, Source, Strip
 from localcrag.records.run import Claim, Conflict
-from localcrag.steps.clock import Clock
-from localcrag.steps.reconcile import reconcile, source_notes
-from localcrag.steps.reconcile.contradiction import Difference
+from localcrag.text.places import SheetRow
 from localcrag.text.sentences import split_sentences
-from localcrag.text.sheet_rows import SheetRow
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel
 
 LONDON, DEARER = "The hotel limit in London is 195 euros.", "The hotel limit in London is 210 euros."
@@ -46,7 +47,7 @@ def run(
 ) -> tuple[list[Event], reconcile.Reconciliation, Clock]:
     events: list[Event] = []
     clock = Clock("reconcile")
-    steps = reconcile.reconcile(
+    steps = reconcile.resolve_conflicts(
         evidence, [source(piece.n, f"20{10 + piece.n}-01-01") for piece in evidence], embedder=FakeEmbedder(),
         llm=FakeLanguageModel(*said, fails=fails), judge=ConflictJudge(judge), rule=ConflictRule(rule), clock=clock,
     )  # fmt: skip

@@ -12,10 +12,10 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from localcrag.app.recorded_search import MOST_RESULTS, recorded_search
-from localcrag.backends.searxng.client import SearXNG
+from localcrag.evaluation.recorded_search import MOST_RESULTS, recorded_search
 from localcrag.records import errors
-from localcrag.records.web import WebResult
+from localcrag.records.run import WebResult
+from localcrag.search import SearXNG
 from localcrag.settings import load
 
 FERRY = WebResult("The ferry to Sandholm", "https://example.org/ferry", "Ferries to Sandholm leave at 7:40.")

@@ -6,13 +6,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from localcrag.app import repair
-from localcrag.app.assemble import Assembly
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.salvage import salvaged
+from localcrag.app import health
+from localcrag.app.assembly import Assembly
+from localcrag.documents.ingest import recut
 from localcrag.records.documents import Chunk, Document
 from localcrag.settings import load
-from localcrag.steps.ingest.recut import recut
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.salvage import salvaged
 from tests.support.fakes import FakeEmbedder, FakeScorer
 
 EMBEDDER = FakeEmbedder()
@@ -53,12 +53,12 @@ def test_a_document_without_chunks_is_cut_from_its_text_and_found_by_its_heading
     put(store, "lost.md", cut=False)
     put(store, "whole.md")
     whole = document(store, "whole.md")
-    assert repair._recut(assembly, "default") == 1
+    assert health._recut(assembly, "default") == 1
     chunks = [chunk for name, chunk in store.chunks(store.chunk_ids()).values() if name == "lost.md"]
     assert {chunk.section for chunk in chunks} == {"Boat hire", "Sauna"}
     assert store.full_text("sauna", 9)
     assert document(store, "whole.md") == whole
-    assert repair._recut(assembly, "default") == 0
+    assert health._recut(assembly, "default") == 0
     assembly.close()
 
 
@@ -66,7 +66,7 @@ def test_the_file_of_a_document_that_was_cut_from_its_text_is_read_when_it_is_ad
     assembly, store = opened(tmp_path)
     put(store, "lost.md", cut=False)
     before = document(store, "lost.md").sha256
-    assert repair._recut(assembly, "default") == 1
+    assert health._recut(assembly, "default") == 1
     assert document(store, "lost.md").sha256 != before
     assembly.close()
 
@@ -97,5 +97,5 @@ def test_what_is_saved_of_a_damaged_database_has_no_document_with_half_of_its_ch
     salvaged(path, tmp_path / "new" / path.name)
     assembly, store = opened(tmp_path / "new")
     assert [(one.name, one.chunks) for one in store.documents()] == [("half.md", 0), ("whole.md", 1)]
-    assert repair._recut(assembly, "default") == 1
+    assert health._recut(assembly, "default") == 1
     assembly.close()

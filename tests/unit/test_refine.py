@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from localcrag.crag.refine.completeness import Wording, say_the_same
+from localcrag.crag.refine.refine import Refinement, Rules, by_relevance, limit, mean_embedding, refine
 from localcrag.records.enums import Grade, StripMode, StripReason
 from localcrag.records.passages import GradedPassage, Strip, Thresholds
-from localcrag.records.presets import REFERENCE, lowest_strip
-from localcrag.steps.refine.duplicates import Wording, say_the_same
-from localcrag.steps.refine.refine import Refinement, Rules, by_relevance, limit, mean_embedding, refine
+from localcrag.records.thresholds import REFERENCE, lowest_strip
 from tests.support.fakes import FakeEmbedder, FakeScorer
 from tests.support.made_records import graded
 

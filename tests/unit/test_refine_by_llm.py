@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from localcrag.crag.context import Clock
+from localcrag.crag.refine.refine import Refinement, Rules
+from localcrag.crag.refine.step import KEY_POINTS, carriers, extract, prompt
 from localcrag.records.enums import Grade, Origin, StripReason
 from localcrag.records.errors import GenerationError
 from localcrag.records.events import Event, PointPiece, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Strip
-from localcrag.steps.clock import Clock
-from localcrag.steps.refine.refine import Refinement, Rules
-from localcrag.steps.refine.refine_by_llm import KEY_POINTS, carriers, extract, prompt
 from localcrag.text.sanitize import sanitize
 from localcrag.text.sentences import split_sentences
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from localcrag.app.regular_looks import RegularLooks
+from localcrag.app.tasks import RegularLooks
 from localcrag.records.errors import StoreError
 
 

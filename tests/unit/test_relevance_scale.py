@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from localcrag.ui.relevance_scale import ROOM, points
+from localcrag.interfaces.page.run_panel import ROOM, points
 from tests.support.made_evaluations import passage
 
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store import tag_store
-from localcrag.backends.store.chat_store import ChatStore
-from localcrag.backends.store.collection_queries import documents_of
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.shelving import move_documents, rename_document
+from localcrag.crag.context import choose
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.errors import NameRefused, QuestionError, UnknownDocument
 from localcrag.records.restriction import EVERYWHERE, Restriction, folders_of
 from localcrag.records.run import Run
-from localcrag.runs import record, replay
-from localcrag.runs.diagnostics import scope_in_words
-from localcrag.runs.recording import Recording
+from localcrag.runs import recording as record
+from localcrag.runs import replay
+from localcrag.runs.recording import Recording, scope_in_words
 from localcrag.settings import load
-from localcrag.steps.document_choice import choose
+from localcrag.storage.chat_store import ChatStore
+from localcrag.storage.collections import queries
+from localcrag.storage.collections.admin import move_documents, rename_document
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.queries import documents_of
+from localcrag.storage.database import Database
 from tests.support.desk import Desk
 from tests.support.fakes import FakeEmbedder
 
@@ -113,21 +113,21 @@ def tags(database: Database, collection: str = "c") -> dict[str, tuple[str, ...]
 def test_tags_stay_with_a_document_and_those_of_a_folder_come_to_what_is_added_there(database: Database) -> None:
     store = put(database, "house/a.txt")
     put(database, "b.txt")
-    tag_store.tag(database, "c", ["house/a.txt", "b.txt"], ["  #read   me ", "tax"])
-    tag_store.tag(database, "c", ["house/"], ["home"])
+    queries.tag(database, "c", ["house/a.txt", "b.txt"], ["  #read   me ", "tax"])
+    queries.tag(database, "c", ["house/"], ["home"])
     put(database, "house/attic/new.txt")
     put(database, "house/a.txt")
     assert tags(database) == {
         "b.txt": ("read me", "tax"), "house/a.txt": ("home", "read me", "tax"), "house/attic/new.txt": ("home",)
     }  # fmt: skip
-    assert tag_store.folder_tags(database, "c") == {"house": ["home"]}
+    assert queries.folder_tags(database, "c") == {"house": ["home"]}
     assert store.find("house/a.txt") == documents_of(database, "c")[1]
     rename_document(database, "c", "house/a.txt", "moved.txt")
     put(database, "x.txt", "other")
     move_documents(database, ["moved.txt"], "c", "other")
     assert tags(database, "other") == {"moved.txt": ("read me", "tax"), "x.txt": ()}
-    tag_store.untag(database, "c", ["b.txt"], ["TAX", "never"])
-    tag_store.untag(database, "c", ["house/"], ["home"])
+    queries.untag(database, "c", ["b.txt"], ["TAX", "never"])
+    queries.untag(database, "c", ["house/"], ["home"])
     assert tags(database) == {"b.txt": ("read me",), "house/attic/new.txt": ()}
     store.delete("b.txt")
     assert [row["tag"] for row in database.rows("SELECT tag FROM document_tags")] == ["read me", "tax"]
@@ -137,10 +137,10 @@ def test_tags_that_are_none_and_places_that_there_are_not_are_refused_and_nothin
     put(database, "a.txt")
     for word in ("", " # ", "a,b", "a*", "x" * 51):
         with pytest.raises(NameRefused):
-            tag_store.tag(database, "c", ["a.txt"], ["fine", word])
+            queries.tag(database, "c", ["a.txt"], ["fine", word])
     for name in ("a.txtx", "house/", "a.txt/"):
         with pytest.raises(UnknownDocument):
-            tag_store.tag(database, "c", ["a.txt", name], ["fine"])
+            queries.tag(database, "c", ["a.txt", name], ["fine"])
     assert tags(database) == {"a.txt": ()}
 
 

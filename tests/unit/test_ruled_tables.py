@@ -10,7 +10,7 @@ import pytest
 import reportlab.lib.styles
 import reportlab.platypus
 
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.open_document import open_document
 from localcrag.text.blocks import BlockKind, blocks_of
 from tests.support.documents import A4
 

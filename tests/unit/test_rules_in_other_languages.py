@@ -6,17 +6,14 @@ from collections.abc import Generator
 
 import pytest
 
+from localcrag.crag import condense
+from localcrag.crag.answer.verify import verify
+from localcrag.crag.condense import Leaning, leaning
+from localcrag.crag.contradiction import difference
 from localcrag.records.enums import Backing, Strictness
 from localcrag.records.passages import Evidence
 from localcrag.records.run import Turn
-from localcrag.steps.answer.verify import verify
-from localcrag.steps.condense import condense
-from localcrag.steps.condense.leaning import Leaning, leaning
-from localcrag.steps.reconcile.contradiction import difference
-from localcrag.text.lexicon.german import GERMAN
-from localcrag.text.lexicon.languages import LEXICONS, lexicon, reading, steps_in
-from localcrag.text.lexicon.lexicon import Lexicon
-from localcrag.text.lexicon.spanish import SPANISH
+from localcrag.text.lexicon import GERMAN, LEXICONS, SPANISH, Lexicon, lexicon, reading, steps_in
 from localcrag.text.words import content_words, names, overlap
 from tests.support.other_languages import LEASES
 

@@ -11,11 +11,10 @@ from lab.evaluation_sets.search import normalised
 from make_samples import TEXTS, read_text
 
 from localcrag.app import samples
-from localcrag.app.recorded_search import recorded_search
-from localcrag.backends.readers.open_document import SUPPORTED, open_document
-from localcrag.backends.readers.properties import properties_of
-from localcrag.backends.searxng.client import SearXNG
-from localcrag.runs.evaluation_set import HeldBy, Question, read
+from localcrag.documents.readers.open_document import SUPPORTED, open_document, properties_of
+from localcrag.evaluation.recorded_search import recorded_search
+from localcrag.records.evaluation_set import HeldBy, Question, read
+from localcrag.search import SearXNG
 
 SET = read(samples.FOLDER)
 QUESTIONS = {held: [one for one in SET.questions if one.held_by is held] for held in HeldBy}

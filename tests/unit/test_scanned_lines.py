@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localcrag.backends.readers._scanned_lines import rows_in_order, scanned_lines
-from localcrag.backends.readers.printed_pages import composed_pages, printed_page
+from localcrag.documents.readers.pdf.scanned import composed_pages, printed_page, rows_in_order, scanned_lines
 from localcrag.records.documents import Page, ScannedLine, ScannedPage
 
 HEIGHT, LETTER = 30.0, 12.0

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.front_door import Localcrag
-from localcrag.backends.store import backup_file
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.schema import SCHEMA, SCHEMA_VERSION, STEPS
+from localcrag.app.facade import Localcrag
 from localcrag.records.errors import StoreError
+from localcrag.storage import backup
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.database import Database
+from localcrag.storage.schema import SCHEMA, SCHEMA_VERSION, STEPS
 from tests.support.fakes import FakeEmbedder
 from tests.support.schemas import FIRST, database_before_0_1_0, database_of_0_1_0, tables_of
 
@@ -131,4 +131,4 @@ def test_a_backup_of_before_0_1_0_is_refused_with_what_to_do(tmp_path: Path) -> 
     path = tmp_path / "copy.sqlite3"
     database_before_0_1_0(path)
     with pytest.raises(StoreError, match=r"before 0\.1\.0.*Nothing was changed\. Choose another file"):
-        backup_file.check(path)
+        backup.check(path)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from localcrag.crag.context import Parts
+from localcrag.crag.grading import ScoreCache
 from localcrag.records.errors import ModelError
 from localcrag.records.protocols import Vectors
-from localcrag.steps.context import Parts
-from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.text.sentences import split_sentences
 from tests.support.desk import DOCUMENT, Desk
 from tests.support.fakes import FakeScorer

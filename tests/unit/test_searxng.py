@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from localcrag.backends.searxng.client import SearchHealth, SearXNG, clean_query
 from localcrag.records import errors
-from localcrag.records.web import WebAnswer, WebResult
+from localcrag.records.run import WebAnswer, WebResult
+from localcrag.search import SearchHealth, SearXNG, clean_query
 from tests.support.search_servers import Reply, answer_reply, closed_port, redirect_reply, scripted_search
 
 PAGE = {"url": "https://pages.example/greenland", "title": "Greenland", "content": "The largest island."}

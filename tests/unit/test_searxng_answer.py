@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from localcrag.backends.searxng.answers import parse_answer, plain_text, require_results
 from localcrag.records.errors import AllEnginesFailed, BadSearchAnswer, NoResults
-from localcrag.records.web import WebAnswer, WebResult
+from localcrag.records.run import WebAnswer, WebResult
+from localcrag.search import parse_answer, plain_text, require_results
 
 ADDRESS = "http://127.0.0.1:8080"
 GOOD = {"url": "https://a.example/x", "title": "A", "content": "About A."}

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.backends.searxng.endpoint import parse_endpoint, refuse_public
 from localcrag.privacy.addresses import is_private
 from localcrag.records.errors import EndpointRefused, SearchNotRunning
+from localcrag.search import parse_endpoint, refuse_public
 
 OWN = [
     ("http://127.0.0.1:8080", "loopback"),

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from localcrag.backends.searxng.client import SearXNG
 from localcrag.records import errors
+from localcrag.search import SearXNG
 from tests.support.search_servers import Reply, answer_reply, closed_port, redirect_reply, scripted_search
 
 HTML = Reply(body=b"<!DOCTYPE html><title>Router login</title>")

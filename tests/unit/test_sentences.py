@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.lexicon.languages import reading
+from localcrag.text.lexicon import reading
 from localcrag.text.sentences import split_sentences
 from tests.support.hostile_texts import HOSTILE
 

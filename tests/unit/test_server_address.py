@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.model_servers import ModelServers, role_of
-from localcrag.app.settings_in_use import SettingsInUse
-from localcrag.backends.servers import keys
-from localcrag.backends.servers.address import parse_server
+from localcrag.app.models.library import ModelServers, role_of
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.models import server_address
+from localcrag.models.server_address import parse_server
 from localcrag.records.enums import Preset
 from localcrag.records.errors import ServerError, ServerNotAgreed, SettingsError
 from localcrag.records.models import ModelRole
@@ -115,13 +115,13 @@ def test_documents_only_forbids_other_computers_whatever_was_agreed(tmp_path: Pa
 
 def test_a_key_is_for_one_host_and_port_and_for_this_user_alone(tmp_path: Path) -> None:
     address = parse_server(AWAY)
-    keys.keep(address, " sk-one \n", tmp_path)
-    assert stat.S_IMODE((tmp_path / keys.FILE_NAME).stat().st_mode) == 0o600
-    assert keys.key_of(address, tmp_path, {}) == "sk-one"
-    assert keys.key_of(parse_server("http://192.168.1.20:8001"), tmp_path, {}) is None
-    told = {keys.VARIABLE: "gpu.lan:80=x 192.168.1.20:8000=sk-of=environment"}
-    assert keys.key_of(address, tmp_path, told) == "sk-of=environment"
-    keys.keep(address, "", tmp_path)
-    assert json.loads((tmp_path / keys.FILE_NAME).read_text()) == {}
+    server_address.keep(address, " sk-one \n", tmp_path)
+    assert stat.S_IMODE((tmp_path / server_address.FILE_NAME).stat().st_mode) == 0o600
+    assert server_address.key_of(address, tmp_path, {}) == "sk-one"
+    assert server_address.key_of(parse_server("http://192.168.1.20:8001"), tmp_path, {}) is None
+    told = {server_address.VARIABLE: "gpu.lan:80=x 192.168.1.20:8000=sk-of=environment"}
+    assert server_address.key_of(address, tmp_path, told) == "sk-of=environment"
+    server_address.keep(address, "", tmp_path)
+    assert json.loads((tmp_path / server_address.FILE_NAME).read_text()) == {}
     with pytest.raises(SettingsError, match="no key"):
-        keys.keep(address, "two words", tmp_path)
+        server_address.keep(address, "two words", tmp_path)

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.records.enums import Policy
-from localcrag.settings import REPOSITORY_MODELS, Settings, load, table
-from localcrag.settings.fields import GROUPS
+from localcrag.settings import GROUPS, REPOSITORY_MODELS, Settings, load, table
 
 ROWS = {row.name: row for row in table()}
 

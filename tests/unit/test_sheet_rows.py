@@ -9,24 +9,24 @@ from zipfile import ZipFile, ZipInfo
 
 import pytest
 
-from localcrag.backends.readers import _packages
-from localcrag.backends.readers._kinds import XLS, XLSX
-from localcrag.backends.readers._sheet_numbers import of_tables, of_workbook
-from localcrag.backends.readers.open_document import open_document
-from localcrag.backends.readers.reader_process import ReaderProcesses
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.shelving import move_documents
-from localcrag.cli import terminal
+from localcrag.documents.chunking import join_pages, split_into_chunks
+from localcrag.documents.readers import packages
+from localcrag.documents.readers.kinds import XLS, XLSX
+from localcrag.documents.readers.office.sheets import of_tables, of_workbook
+from localcrag.documents.readers.open_document import open_document
+from localcrag.documents.readers.process import ReaderProcesses
+from localcrag.interfaces.cli import terminal
+from localcrag.interfaces.page.chat.html import answer_html
+from localcrag.interfaces.page.run_panel import panel
 from localcrag.records.documents import Page
-from localcrag.runs import record, report
-from localcrag.runs.chat_export import ExportForm, export
-from localcrag.runs.chats import Chat, ChatTurn, TurnState
-from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
-from localcrag.text.places import place, row_names
-from localcrag.text.sheet_rows import SheetRow, rows_within
-from localcrag.ui.chat.answer_html import answer_html
-from localcrag.ui.run_panel import panel
+from localcrag.records.run import Chat, ChatTurn, TurnState
+from localcrag.runs import export as report
+from localcrag.runs import recording
+from localcrag.runs.export import ExportForm, export
+from localcrag.storage.collections.admin import move_documents
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.database import Database
+from localcrag.text.places import SheetRow, place, row_names, rows_within
 from tests.support.desk import Desk
 from tests.support.documents import replace_part
 from tests.support.fakes import FakeEmbedder
@@ -88,13 +88,13 @@ def test_rows_have_the_numbers_that_the_spreadsheet_program_shows(tmp_path: Path
 def test_what_an_open_document_spreadsheet_says_is_unpacked_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unpacked, taken = _packages.unpacked, list[str]()
+    unpacked, taken = packages.unpacked, list[str]()
 
     def counted(archive: ZipFile, part: ZipInfo) -> bytes:
         taken.append(part.filename)
         return unpacked(archive, part)
 
-    monkeypatch.setattr(_packages, "unpacked", counted)
+    monkeypatch.setattr(packages, "unpacked", counted)
     assert rows_of(make_ods(tmp_path / "a", {"Stock": STOCK}), "stock.ods") == READ
     assert taken == ["content.xml"]
 
@@ -303,10 +303,10 @@ def test_an_answer_names_sheet_and_row_of_what_it_cites(desk: Desk) -> None:
     chat = Chat(id=1, title="Ropes", collection="default", created_at="2026-01-02T03:04", changed_at="x", turns=1)
     turn = ChatTurn(number=1, question="?", answer=run.answer, run_id=run.run_id, state=TurnState.ANSWERED)
     assert where in export(chat, [turn], {run.run_id: run}, ExportForm.MARKDOWN)
-    plain = record.to_json(run)
+    plain = recording.to_json(run)
     rows = plain["evidence"][piece.n - 1]["rows"]
     assert [(row["sheet"], row["number"]) for row in rows] == [("Prices", 21)]
-    assert record.read(json.dumps(plain)) == run
+    assert recording.read(json.dumps(plain)) == run
 
 
 def test_a_passage_names_the_rows_that_it_shows(desk: Desk) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers._sheets import ACROSS, Line, SheetTable, tables_of
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.office.sheets import ACROSS, Line, SheetTable, tables_of
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import BlockKind, blocks_of
 from tests.support.office_files import Cell, make_xlsx

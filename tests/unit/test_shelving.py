@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.store.chat_store import ChatStore
-from localcrag.backends.store.collection_queries import collection_names, documents_of, text_of
-from localcrag.backends.store.collection_settings import preset_of, set_preset
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.run_store import RunStore
-from localcrag.backends.store.shelving import delete_collection, move_documents, rename_collection, rename_document
-from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.app.assembly import Assembly
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Preset
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
 from localcrag.settings import load
+from localcrag.storage.chat_store import ChatStore
+from localcrag.storage.collections.admin import delete_collection, move_documents, rename_collection, rename_document
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.queries import collection_names, documents_of, preset_of, set_preset, text_of
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.database import Database
+from localcrag.storage.run_store import RunStore
 from tests.support.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()

@@ -9,7 +9,7 @@ import docx
 import pytest
 from PIL import Image
 
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.documents import ARCHIVE
 from localcrag.records.errors import EmptyDocument
 from tests.support import scans

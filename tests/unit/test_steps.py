@@ -8,22 +8,19 @@ from typing import cast
 
 import pytest
 
+from localcrag.crag import condense, rewrite, web
+from localcrag.crag.answer import generate
+from localcrag.crag.evaluate import apply_policy, usable, why_not_correct
+from localcrag.crag.grading import best, grade
+from localcrag.crag.retrieve import document_shares, fuse
+from localcrag.documents import prepare
+from localcrag.documents.chunking import join_pages, split_into_chunks
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Action, Grade, Origin, Policy
 from localcrag.records.errors import GenerationError
 from localcrag.records.passages import Evidence, GradedPassage, Thresholds
 from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Message, Turn
-from localcrag.steps.answer import generate
-from localcrag.steps.condense import condense
-from localcrag.steps.evaluate.decide import decide, usable, why_not_correct
-from localcrag.steps.evaluate.evaluate import best, grade
-from localcrag.steps.ingest import unread_pages
-from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
-from localcrag.steps.retrieve.document_share import document_shares
-from localcrag.steps.retrieve.retrieve import fuse
-from localcrag.steps.retry import retry
-from localcrag.steps.web import search
 from localcrag.text.words import content_words
 from tests.support.fakes import FakeEmbedder
 
@@ -60,7 +57,7 @@ def evidence(*texts: str) -> list[Evidence]:
     ],
 )
 def test_other_words_for_a_question_are_used_when_they_can_be_trusted(written: str, accepted: bool) -> None:
-    query = retry.accept(written, "How many guests may Ann invite in 2026?")
+    query = rewrite.accept(written, "How many guests may Ann invite in 2026?")
     assert query == (written.splitlines()[0].strip("“”") if accepted else "many guests Ann invite 2026")
 
 
@@ -74,13 +71,13 @@ def test_other_words_for_a_question_are_used_when_they_can_be_trusted(written: s
     ],
 )
 def test_key_words_are_the_ones_that_carry_meaning(question: str, words: str) -> None:
-    assert retry.key_words(question) == words
+    assert rewrite.key_words(question) == words
 
 
 def test_the_best_of_two_attempts_keep_their_order() -> None:
     passages = [graded(relevance, id=name) for name, relevance in (("a", 0.2), ("b", 0.9), ("c", 0.1), ("d", 0.5))]
     assert [passage.id for passage in best(passages, 2)] == ["b", "d"]
-    assert [passage.id for passage in retry.new_passages(passages, passages[1:3])] == ["a", "d"]
+    assert [passage.id for passage in rewrite.new_passages(passages, passages[1:3])] == ["a", "d"]
 
 
 def test_what_retrieval_puts_in_front_is_kept_before_what_is_hardly_more_relevant() -> None:
@@ -146,13 +143,13 @@ def test_what_is_no_token_to_the_embedder_makes_no_chunk_of_its_own_and_stops_no
     ids=str,
 )
 def test_pages_in_a_row_are_named_as_one(numbers: list[int], named: str) -> None:
-    assert unread_pages.named(numbers) == named
+    assert prepare.named(numbers) == named
 
 
 def test_a_page_is_unread_when_it_shows_something_and_nothing_of_it_is_in_a_chunk() -> None:
     pages = [Page(1, "Text."), Page(2, ""), Page(3, "", unread=True), Page(4, "\uf76f"), Page(5, " \n")]
-    assert unread_pages.numbers(pages, [Chunk(1, 0, 5, "Text.")]) == [3, 4]
-    assert unread_pages.numbers([Page(None, "Text.")], [Chunk(None, 0, 5, "Text.")]) == []
+    assert prepare.numbers(pages, [Chunk(1, 0, 5, "Text.")]) == [3, 4]
+    assert prepare.numbers([Page(None, "Text.")], [Chunk(None, 0, 5, "Text.")]) == []
 
 
 def test_a_page_is_shared_out_evenly_instead_of_leaving_a_remainder() -> None:
@@ -241,7 +238,7 @@ def test_a_document_that_has_the_rarer_words_has_the_larger_share() -> None:
 )
 def test_the_best_passage_decides(relevances: list[float], action: Action, rule: str) -> None:
     passages = [graded(relevance) for relevance in relevances]
-    assert decide(passages, policy=Policy.MAX, thresholds=THRESHOLDS, enough_relevant=0.6) == (action, rule)
+    assert apply_policy(passages, policy=Policy.MAX, thresholds=THRESHOLDS, enough_relevant=0.6) == (action, rule)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +284,7 @@ def test_the_best_passage_decides(relevances: list[float], action: Action, rule:
 )  # fmt: skip
 def test_every_policy_has_its_rule(policy: Policy, relevances: list[float], action: Action, rule: str) -> None:
     passages = [graded(relevance) for relevance in relevances]
-    assert decide(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6) == (action, rule)
+    assert apply_policy(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6) == (action, rule)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +299,7 @@ def test_every_policy_has_its_rule(policy: Policy, relevances: list[float], acti
 )
 def test_what_was_missing_for_correct_is_one_sentence(policy: Policy, relevances: list[float], reason: str) -> None:
     passages = [graded(relevance) for relevance in relevances]
-    action, _ = decide(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6)
+    action, _ = apply_policy(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6)
     assert action is not Action.CORRECT
     assert why_not_correct(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6) == reason
 
@@ -375,7 +372,7 @@ def test_a_rewritten_follow_up_is_used_only_when_it_can_be_trusted(written: str,
 )
 def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected: str | None) -> None:
     question = "What is the height of the Eiffel Tower?"
-    assert search.accept(written, question) == (expected or question)
+    assert web.accept(written, question) == (expected or question)
 
 
 @pytest.mark.parametrize(

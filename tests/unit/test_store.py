@@ -13,21 +13,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.store.collection_queries import DOCUMENT, original_of, text_of
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.run_store import RunStore
-from localcrag.backends.store.shelving import rename_document
-from localcrag.backends.store.stored_vectors import replace_vectors
-from localcrag.backends.store.vector_index import BATCH, ChunkIndex
-from localcrag.backends.store.vectors.engine_choice import EngineChoice, why_not_hnswlib
-from localcrag.backends.store.vectors.index_files import COLUMNS
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun
 from localcrag.records.ingest import FileAsRead
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
+from localcrag.storage.collections.admin import rename_document
+from localcrag.storage.collections.chunks import replace_vectors
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.engine_choice import EngineChoice, why_not_hnswlib
+from localcrag.storage.collections.index_files import COLUMNS
+from localcrag.storage.collections.queries import DOCUMENT, original_of, text_of
+from localcrag.storage.collections.vector_index import BATCH, ChunkIndex
+from localcrag.storage.database import Database
+from localcrag.storage.run_store import RunStore
 from tests.support.engines import EACH_ENGINE, HNSWLIB, SUFFIXES, USEARCH, needs_hnswlib
 from tests.support.fakes import FakeEmbedder
 
@@ -185,10 +185,10 @@ def test_what_a_question_has_found_meanwhile_goes_into_the_file_too(tmp_path: Pa
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import BATCH, ChunkIndex
-from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.storage.database import Database
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.vector_index import BATCH, ChunkIndex
+from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.records.enums import IndexEngine
 
 class Killed(DocumentStore):
@@ -307,10 +307,10 @@ import sys
 sys.modules["hnswlib"] = None
 from pathlib import Path
 import numpy as np
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import ChunkIndex
-from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.storage.database import Database
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.records.enums import IndexEngine
 
 folder, dimension = Path(sys.argv[1]), int(sys.argv[2])

@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-from localcrag.cli import terminal
+from localcrag.crag.refine.refine import KEPT, recompose
+from localcrag.interfaces.cli import terminal
+from localcrag.interfaces.page import run_panel
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.passages import Strip, Thresholds
 from localcrag.records.run import Run
-from localcrag.runs import record
-from localcrag.steps.refine.refine import KEPT, recompose
-from localcrag.ui import run_panel
+from localcrag.runs import recording
 from tests.support.made_records import graded
 
 TEXT = "Cats purr. Cats sleep."
@@ -69,17 +69,17 @@ def test_the_terminal_counts_the_fates(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_strip_is_printed_with_its_reason_and_points() -> None:
     run = run_with(StripReason.KEY_POINT, StripReason.DUPLICATE, points=("Cats purr",))
-    strips = record.to_json(run)["strips"]
+    strips = recording.to_json(run)["strips"]
     assert [strip["reason"] for strip in strips] == ["carries a key point", "duplicate"]
     assert strips[0]["points"] == ["Cats purr"]
-    assert record.read(record.dump(run)) == run
+    assert recording.read(recording.dump(run)) == run
 
 
 def test_a_run_stored_before_strips_had_reasons_is_still_read() -> None:
-    stored = json.loads(record.dump(run_with(StripReason.KEPT, StripReason.BELOW)))
+    stored = json.loads(recording.dump(run_with(StripReason.KEPT, StripReason.BELOW)))
     for strip in stored["strips"]:
         del strip["reason"], strip["points"]
-    run = record.read(json.dumps(stored))
+    run = recording.read(json.dumps(stored))
     assert [(strip.kept, strip.reason) for strip in run.strips] == [(True, None), (False, None)]
     assert 'title="kept, relevance 0.04"' in run_panel.panel(run)
     terminal.show_details(dataclasses.replace(run, strips=run.strips[:1]))

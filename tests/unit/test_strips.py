@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from localcrag.crag.refine.strips import adaptive_strips, count_words, split_into_strips
 from localcrag.records.enums import StripMode
-from localcrag.steps.refine.strips import adaptive_strips, count_words, split_into_strips
 from tests.support.hostile_texts import HOSTILE
 
 LONG = "This sentence goes on and on until it has more words than a short one would ever have."

@@ -6,10 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from localcrag.steps.compute.amounts import Amount, Mark, amount_of, mark_of, written
-from localcrag.steps.compute.columns import Kind, columns_of, has_header, rows_of
-from localcrag.steps.compute.moments import Moment, moments_in
-from localcrag.steps.compute.table import Table, tables_in
+from localcrag.tables.parse import Table, tables_in
+from localcrag.tables.values import Amount, Mark, Moment, amount_of, mark_of, moments_in, written
+from localcrag.tables.vocabulary import Kind, columns_of, has_header, rows_of
 
 
 @pytest.mark.parametrize(

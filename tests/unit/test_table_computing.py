@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.records.computation import Computation
-from localcrag.steps.compute.compute import MOST_ROWS, compute
-from localcrag.steps.compute.plan import plan_of
-from localcrag.steps.compute.question import request_of
-from localcrag.steps.compute.table import tables_in
-from localcrag.steps.compute.wording import MOST_SHOWN, answer_of, computation_in_words, result_in_words
+from localcrag.crag.compute import MOST_SHOWN, answer_of, computation_in_words, result_in_words
+from localcrag.records.run import Computation
+from localcrag.tables.execute import MOST_ROWS, compute
+from localcrag.tables.parse import tables_in
+from localcrag.tables.plan import plan_of
+from localcrag.tables.question import request_of
 
 ORDERS = """# Orders 2026
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.records.computation import Computation
+from localcrag.records.run import Computation
 from tests.support.table_questions import computed_on
 
 STOCK = """# Storeroom

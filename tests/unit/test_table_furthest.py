@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.steps.compute.wording import answer_of, computation_in_words
+from localcrag.crag.compute import answer_of, computation_in_words
 from tests.support.table_questions import computed_on
 
 DEPARTMENTS = """# Departments

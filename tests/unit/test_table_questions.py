@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.steps.compute.amounts import Amount
-from localcrag.steps.compute.plan import plan_of
-from localcrag.steps.compute.plan_columns import Plan
-from localcrag.steps.compute.question import request_of
-from localcrag.steps.compute.table import Table, tables_in
+from localcrag.tables.parse import Table, tables_in
+from localcrag.tables.plan import plan_of
+from localcrag.tables.plan_columns import Plan
+from localcrag.tables.question import request_of
+from localcrag.tables.values import Amount
 
 CATALOGUE = """# Product catalogue
 

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from localcrag.records.computation import Computation
+from localcrag.records.run import Computation
 from tests.support.table_questions import computed_on
 
 THURSDAY = date(2026, 11, 26)

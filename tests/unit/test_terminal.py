@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from localcrag.cli import terminal
+from localcrag.interfaces.cli import terminal
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import IngestResult
 from localcrag.records.run import Run

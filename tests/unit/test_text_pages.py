@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from localcrag.text.text_pages import text_page
+from localcrag.interfaces.page.source import text_page
 
 TEXT = "\n\n".join(f"Paragraph {number} is about ferries. It ends here." for number in range(1, 60))
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.errors import UnreadableDocument
 from tests.support import documents
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.records.enums import Action, Policy, Preset, ScorerKind
 from localcrag.records.errors import SettingsError
+from localcrag.records.thresholds import UNCALIBRATED, HowFitted, Logistic
 from localcrag.runs.threshold_explorer import Explorer, LeftOut, PastQuestion, Rules, on_slider
 from localcrag.settings import load
-from localcrag.steps.evaluate.applied_calibration import HowFitted
-from localcrag.steps.evaluate.calibration import UNCALIBRATED, Logistic
 from tests.support.command_line import localcrag
 from tests.support.scored_runs import scored_run
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from localcrag.crag.grading import evaluate, strip_logits
+from localcrag.documents.prepare import document_title
 from localcrag.records.documents import Page
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import Vectors
-from localcrag.steps.evaluate.evaluate import evaluate, strip_logits
-from localcrag.steps.ingest.title import document_title
 from localcrag.text.blocks import Heading
-from localcrag.text.span import Span
+from localcrag.text.sentences import Span
 from localcrag.text.titles import LONGEST, heading_text, in_context, is_heading, may_be_title, title_of
 from tests.support.fakes import CALIBRATION, FakeScorer
 

@@ -8,15 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.background import TaskState
-from localcrag.app.uploading import Uploading
-from localcrag.app.uploads import Uploads
-from localcrag.app.what_is_said_of_files import FOLDER
+from localcrag.app.tasks import TaskState
+from localcrag.app.uploads import FOLDER, Uploading, Uploads
+from localcrag.interfaces.page import renderers
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError, UnknownCollection
-from localcrag.records.folders import BoundFolder, FolderChange, FolderEvent, FolderStatus
-from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
-from localcrag.ui import lists
+from localcrag.records.ingest import (
+    BoundFolder,
+    FolderChange,
+    FolderEvent,
+    FolderStatus,
+    IngestEvent,
+    IngestProgress,
+    IngestResult,
+    Upload,
+)
 
 
 def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
@@ -206,7 +212,7 @@ def test_what_was_taken_in_with_a_warning_stays_and_says_it(tmp_path: Path) -> N
     uploads.add(files(tmp_path, "b.txt"), "documents")
     found = last(uploads)
     assert set(found) == {"scans.pdf", "b.txt"}
-    shown = lists.uploads(uploads.items())
+    shown = renderers.uploads(uploads.items())
     assert "Page 2 holds &lt;no&gt; text." in shown
     assert 'title="scans.pdf"' in shown
     assert 'title="b.txt"' not in shown, "nothing is to be said of it"
@@ -285,7 +291,7 @@ def test_scans_are_read_behind_the_files_and_nothing_waits_for_them(tmp_path: Pa
         if reading:
             break
     assert reading is not None
-    assert "0 of 1 pages read · 4.0 s a page" in lists.uploads(uploads.items())
+    assert "0 of 1 pages read · 4.0 s a page" in renderers.uploads(uploads.items())
     uploads.add(files(tmp_path, "b.pdf"), "default")
     for items in uploads.follow():
         if all(one.state is TaskState.DONE for one in items if not one.recognises):
@@ -296,7 +302,7 @@ def test_scans_are_read_behind_the_files_and_nothing_waits_for_them(tmp_path: Pa
     assert read == ["a.pdf", "b.pdf"]
     assert sum(one.recognises for one in uploads.items()) == 1, "what came meanwhile is read by the same task"
     assert [result.document for result in found["default"].results] == ["a.pdf", "b.pdf"]
-    assert "text of scans and pictures was recognised" in lists.uploads(uploads.items())
+    assert "text of scans and pictures was recognised" in renderers.uploads(uploads.items())
 
 
 def test_reading_scans_can_be_stopped_and_begun_again(tmp_path: Path) -> None:
@@ -309,7 +315,7 @@ def test_reading_scans_can_be_stopped_and_begun_again(tmp_path: Path) -> None:
     uploads.close()
     (reading,) = [one for one in uploads.items() if one.recognises]
     assert (reading.state, read) == (TaskState.CANCELLED, [])
-    assert "stopped: it goes on when localcrag is started again" in lists.uploads(uploads.items())
+    assert "stopped: it goes on when localcrag is started again" in renderers.uploads(uploads.items())
 
 
 def test_text_recognition_rests_as_long_as_a_question_is_being_answered(tmp_path: Path) -> None:
@@ -339,10 +345,10 @@ def test_a_folder_is_one_row_that_says_how_many_files_are_in_and_which_are_not(t
 
     def of_folder(folder: Path, collection: str) -> Generator[IngestEvent, None, None]:
         yield IngestProgress("", 0, 4_000, "loading", 4_000, None, None, more=True)
-        told.append(lists.uploads(uploads.items()))
+        told.append(renderers.uploads(uploads.items()))
         for number in range(15):
             yield IngestProgress(f"{number}.txt", number + 1, 5_120, "reading", 0, None, None, more=True)
-            told.append(lists.uploads(uploads.items()))
+            told.append(renderers.uploads(uploads.items()))
             status = IngestStatus.FAILED if number % 5 else IngestStatus.ADDED
             yield IngestResult(f"{number}.txt", status, error=f"{number}.txt is odd." if number % 5 else None)
 

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.model_library import ModelLibrary
-from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.app.models.library import ModelLibrary
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.crag.answer import generate
+from localcrag.crag.answer.verify import compose, is_answer, verify, with_citations
 from localcrag.evaluation.model_check import Part
 from localcrag.records.enums import Action, Backing, Origin, Skill, Strictness
 from localcrag.records.events import AnswerPiece, StepStarted, Verified
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import Support
 from localcrag.settings import load
-from localcrag.steps.answer import generate
-from localcrag.steps.answer.cite import with_citations
-from localcrag.steps.answer.verify import compose, is_answer, verify
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, Desk
 from tests.support.fakes import FakeLanguageModel
 

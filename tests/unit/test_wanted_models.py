@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcrag.app.wanted_models import WantedModels
-from localcrag.records.downloads import DownloadPhase, DownloadProgress, Report
+from localcrag.app.models.library import WantedModels
 from localcrag.records.errors import DownloadFailed
+from localcrag.records.models import DownloadPhase, DownloadProgress, Report
 
 SETS = {"multilingual": ("words", "judge")}
 SECONDS = 30.0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.web_cache import StoredAnswers
-from localcrag.records.web import WebAnswer, WebResult
+from localcrag.records.run import WebAnswer, WebResult
+from localcrag.storage.database import Database
+from localcrag.storage.egress import StoredAnswers
 
 ANSWER = WebAnswer((WebResult("Moon", "http://example.org/moon", "It orbits.", "2026-01-01"),), (("bing", "CAPTCHA"),))
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

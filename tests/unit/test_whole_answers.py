@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.crag.answer.generate import SYSTEM, WHOLE_SYSTEM
+from localcrag.interfaces.page.run_panel import panel
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Action, Skill
 from localcrag.records.events import Generated, RunStarted
 from localcrag.records.run import Run
-from localcrag.runs import record
-from localcrag.steps.answer.generate import SYSTEM, WHOLE_SYSTEM
-from localcrag.ui.run_panel import panel
+from localcrag.runs import recording
 from tests.support.desk import Desk
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel
 
@@ -35,9 +35,9 @@ def asked(
     assert isinstance(events[0], RunStarted)
     folded = events[0].run
     for event in events[:-1]:
-        folded = record.apply(folded, event)
+        folded = recording.apply(folded, event)
     assert folded == run
-    assert record.read(record.dump(run)) == run
+    assert recording.read(recording.dump(run)) == run
     assert any(isinstance(event, Generated) for event in events) is bool(desk.llm.prompts)
     return run, desk
 

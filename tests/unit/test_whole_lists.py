@@ -8,16 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.crag.grading import LONGEST, goes_on, graded, made_whole, without_doubles
+from localcrag.documents.chunking import join_pages, split_into_chunks
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage, Thresholds
 from localcrag.records.protocols import Vectors
-from localcrag.steps.evaluate.evaluate import graded
-from localcrag.steps.evaluate.whole_lists import LONGEST, goes_on, made_whole, without_doubles
-from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.database import Database
 from tests.support.desk import Desk
 from tests.support.fakes import FakeEmbedder, FakeScorer
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import docx
 import pytest
 
-from localcrag.backends.readers._drawings import parsed
-from localcrag.backends.readers._word_drawings import COMMENTS, Drawn, comments_below
-from localcrag.backends.readers.open_document import open_document
+from localcrag.documents.readers.office.drawings import parsed
+from localcrag.documents.readers.office.word import COMMENTS, Drawn, comments_below
+from localcrag.documents.readers.open_document import open_document
 from tests.support import drawn_files as drawn
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

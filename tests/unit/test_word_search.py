@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.word_search import MOST_SCORED
 from localcrag.records.documents import Chunk
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.full_text import MOST_SCORED
+from localcrag.storage.database import Database
 from tests.support.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers._written_as import CUES_TOGETHER
-from localcrag.backends.readers.open_document import SUPPORTED, open_document
+from localcrag.documents.readers.open_document import SUPPORTED, open_document
+from localcrag.documents.readers.text import CUES_TOGETHER
 from localcrag.text.blocks import BlockKind, blocks_of
 
 NOTEBOOK = {

@@ -21,25 +21,22 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.app.assemble import Assembly
-from localcrag.evaluation import store
-from localcrag.evaluation.answers import holds
-from localcrag.evaluation.statistics import estimate
+from localcrag.app.assembly import Assembly
+from localcrag.crag.answer import generate
+from localcrag.crag.answer.generate import Task
+from localcrag.crag.answer.step import generate_and_verify, read_by
+from localcrag.crag.answer.verify import citations, claims, verify, without_citations
+from localcrag.crag.context import Asked, Budget, Context
+from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
+from localcrag.evaluation import results
+from localcrag.evaluation.metrics import holds
+from localcrag.evaluation.wording import estimate
 from localcrag.records.enums import Backing, Strictness
+from localcrag.records.evaluation_set import Question
 from localcrag.records.events import Answered
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Run
-from localcrag.runs.evaluation_set import Question
 from localcrag.settings import load
-from localcrag.steps.answer import generate
-from localcrag.steps.answer.cite import citations, without_citations
-from localcrag.steps.answer.stage import generate_and_verify, read_by
-from localcrag.steps.answer.task import Task
-from localcrag.steps.answer.verify import claims, verify
-from localcrag.steps.asked import Asked
-from localcrag.steps.budget import Budget
-from localcrag.steps.context import Context
-from localcrag.steps.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.text.words import words_in
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -196,7 +193,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, metavar="N", help="so many, spread over all")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many answers of each model")
     arguments = parser.parse_args()
-    evaluation = store.read(arguments.evaluation)
+    evaluation = results.read(arguments.evaluation)
     runs = evaluation.pairs(arguments.configuration or evaluation.configurations[-1])
     if arguments.questions:
         runs = [runs[int(at)] for at in np.linspace(0, len(runs) - 1, min(arguments.questions, len(runs)))]

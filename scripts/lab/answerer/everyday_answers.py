@@ -15,13 +15,13 @@ from pathlib import Path
 from lab.answerer.examples import LONGEST_ANSWER, Example, Library, Task
 from lab.everyday.questions import Document, Labelled
 from lab.training.questions import dress
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.answer import generate, verify
+from localcrag.crag.answer.step import read_by
 from localcrag.records.enums import Skill, Strictness
 from localcrag.records.ingest import IngestResult
 from localcrag.records.protocols import Scorer
-from localcrag.steps.answer import generate, verify
-from localcrag.steps.answer.stage import read_by
 from localcrag.text.question_form import asks_for_list, asks_how
 
 _STEPS = re.compile(r"(?:^|\s)1[.)]\s")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.settings import load

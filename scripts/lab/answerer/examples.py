@@ -23,24 +23,20 @@ from typing import TypeVar
 from lab.measuring.passage_collection import put_passages
 from lab.training.pairs import Row
 from lab.training.questions import dress
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.crag import condense, rewrite, web
+from localcrag.crag.answer import generate
+from localcrag.crag.answer.verify import with_citations
+from localcrag.crag.context import Asked, Budget, Context
+from localcrag.crag.evaluate import evaluate
+from localcrag.crag.refine.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips
+from localcrag.crag.refine.step import strips_and_evidence
+from localcrag.crag.retrieve import retrieve
+from localcrag.crag.screen.injection import screened
 from localcrag.records.events import Event
 from localcrag.records.passages import Evidence, GradedPassage
 from localcrag.records.protocols import Scorer
 from localcrag.records.run import Message, Turn
-from localcrag.steps.answer import generate
-from localcrag.steps.answer.cite import with_citations
-from localcrag.steps.asked import Asked
-from localcrag.steps.budget import Budget
-from localcrag.steps.condense import condense
-from localcrag.steps.context import Context
-from localcrag.steps.evaluate.stage import evaluate
-from localcrag.steps.refine.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips
-from localcrag.steps.refine.stage import strips_and_evidence
-from localcrag.steps.retrieve.stage import retrieve
-from localcrag.steps.retry import retry
-from localcrag.steps.screen.prompt_injection import screened
-from localcrag.steps.web import search
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS, content_words, one_line
 
@@ -230,9 +226,9 @@ def queries(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
     """Yield what is learned of search queries: the question's key words, in its order."""
     for row in rows:
         question = dress(row.question, chosen)
-        words = retry.key_words(question)
-        if len(content_words(question)) > 2 and search.accept(words, question) == words:
-            yield Example(Task.QUERY, tuple(search.prompt(question)), words, row.source)
+        words = rewrite.key_words(question)
+        if len(content_words(question)) > 2 and web.accept(words, question) == words:
+            yield Example(Task.QUERY, tuple(web.prompt(question)), words, row.source)
 
 
 def follow_ups(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:

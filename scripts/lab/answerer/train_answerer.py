@@ -36,8 +36,8 @@ from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft
 from peft.tuners.lora import LoraLayer
 from transformers import AutoModelForCausalLM, DynamicCache
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.app.assembly import Assembly
+from localcrag.models.llm import LlamaCpp
 from localcrag.records.models import ModelRole
 from localcrag.settings import load
 

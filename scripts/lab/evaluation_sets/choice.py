@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from lab.evaluation_sets.search import Asked, Engine, Judge, Text, holds, sentences_of, snippet, text_of
 from lab.evaluation_sets.texts import Candidate, Document, Texts, is_heading, slug
-from localcrag.records.web import WebResult
-from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.run import WebResult
 
 KINDS = ("followup", "squad", "natural")
 """In the order in which they choose their paragraphs: there are fewest follow-ups."""

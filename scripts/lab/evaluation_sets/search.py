@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.evaluation_sets.texts import Candidate
-from localcrag.evaluation.answers import normalised as as_squad
+from localcrag.evaluation.metrics import normalised as as_squad
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS, NUMBER_WORDS, content_words
 

@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 from localcrag import pipeline
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.context import EVERY_STEP, Steps
 from localcrag.records.enums import WebMode
 from localcrag.records.errors import DocumentError, GenerationError
 from localcrag.records.events import Event, Refined, Retrieved
@@ -22,7 +23,6 @@ from localcrag.records.passages import Passage
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Run
 from localcrag.settings import changed, load
-from localcrag.steps.context import EVERY_STEP, Steps
 
 PLAIN = Steps(evaluate=False, refine=False, verify=False)
 """Plain RAG."""

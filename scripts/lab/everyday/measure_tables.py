@@ -23,8 +23,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from localcrag.records.computation import Computation
-from localcrag.records.run import Run
+from localcrag.records.run import Computation, Run
 from tests.support.office_files import make_xlsx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is

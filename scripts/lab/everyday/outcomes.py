@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.everyday.lines import Text, is_said_in, says_fact, stands_in
 from lab.everyday.questions import Case, Kind
-from localcrag.evaluation.probability_metrics import auc
+from localcrag.evaluation.curves import auc
 from localcrag.records.enums import Action
 from localcrag.records.run import Run
 

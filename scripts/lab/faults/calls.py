@@ -18,7 +18,7 @@ from lab.faults.children import PATIENCE, Child, Line
 from lab.faults.shim import Fault, Shim
 from lab.faults.work import Tell
 from lab.faults.world import World
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 
 LONG_AGO = 7200.0
 """Seconds by which files are made older before the next start, which leaves alone what was made just now."""

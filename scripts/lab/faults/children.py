@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from lab.faults import folder, work
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.settings import Settings, load
 
 PATIENCE = 60.0
@@ -142,7 +142,7 @@ def working(
     """
 
     def run(tell: work.Tell) -> None:
-        from localcrag.backends.store.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
+        from localcrag.storage.collections.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
 
         (ChunkIndex.__init__.__kwdefaults__ or {}).update(INDEX_KWARGS)
         assembly = models.opened(data)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
 from localcrag.app.health import State, examine_stored
-from localcrag.backends.store.database import Database
 from localcrag.records.errors import LocalcragError
+from localcrag.storage.database import Database
 
 NONE_OF = {
     "a chunk without a vector": "SELECT id FROM chunks WHERE id NOT IN (SELECT chunk_id FROM vectors)",

@@ -11,13 +11,13 @@ from lab.faults import folder
 from lab.faults.children import settings_of
 from lab.faults.work import Tell, word_of
 from lab.faults.world import kind
-from localcrag.app.assemble import Assembly
-from localcrag.app.conversations import Conversations
-from localcrag.backends.readers.open_document import open_document
+from localcrag.app.assembly import Assembly
+from localcrag.app.chats import Conversations
+from localcrag.documents.ingest import ingest
+from localcrag.documents.prepare import checksum
+from localcrag.documents.readers.open_document import open_document
 from localcrag.records.errors import LocalcragError, StoreError
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
-from localcrag.steps.ingest.checksum import checksum
-from localcrag.steps.ingest.ingest import ingest
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer
 
 NAMES = ("kept.md", "gone.md")
@@ -37,7 +37,7 @@ REMEDY = re.compile(
 
 def opened(data: Path) -> Assembly:
     """Open a data folder with stand-ins for the models. Raises LocalcragError."""
-    from localcrag.backends.store.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
+    from localcrag.storage.collections.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
 
     (ChunkIndex.__init__.__kwdefaults__ or {}).update(INDEX_KWARGS)
     assembly = Assembly(settings_of(data))

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from lab.faults import folder
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.documents.prepare import checksum
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
 from localcrag.records.ingest import IngestResult, Upload
-from localcrag.runs.chats import TurnState
+from localcrag.records.run import TurnState
 from localcrag.runs.labels import LabelKind
-from localcrag.steps.ingest.checksum import checksum
 
 Tell = Callable[..., None]
 """Writes a line to whoever looks on: what it is, and what goes with it."""
@@ -204,7 +204,7 @@ class Work:
         return ["the lamp", *(Path(name).stem for _, name in self._documents())]
 
     def _conversations(self) -> Any:
-        from localcrag.app.conversations import Conversations  # noqa: PLC0415
+        from localcrag.app.chats import Conversations  # noqa: PLC0415
 
         return Conversations(self._assembly.chats, self._assembly.ask_in_chat)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from PIL import Image
 
-from localcrag.backends.processes.frames import Frame
-from localcrag.backends.readers.text import UNWANTED
+from localcrag.documents.readers.text import UNWANTED
+from localcrag.processes.worker import Frame
 from localcrag.records.documents import ARCHIVE
 from localcrag.text.blocks import Heading, blocks_of
 

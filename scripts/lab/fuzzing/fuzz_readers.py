@@ -26,7 +26,7 @@ from typing import Any
 
 NO_ATHERIS = "atheris is missing: `.venv/bin/pip install atheris` gets it; it is not among the locked packages."
 INSTRUMENTED = (
-    "localcrag.backends.readers localcrag.text lab.fuzzing.contract email mammoth inscriptis olefile msoffcrypto"
+    "localcrag.documents.readers localcrag.text lab.fuzzing.contract email mammoth inscriptis olefile msoffcrypto"
 )
 """Whose branches are seen: the readers, and libraries of Python that they use."""
 

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from localcrag.backends.readers._written_as import WRITTEN_AS
-from localcrag.backends.readers.open_document import SUPPORTED
+from localcrag.documents.readers.open_document import SUPPORTED
+from localcrag.documents.readers.text import WRITTEN_AS
 
 MOST_BYTES = 24_000
 """Of a seed, and of an input: what is larger is read too slowly to try many."""

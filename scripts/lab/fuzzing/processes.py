@@ -17,8 +17,8 @@ from lab.fuzzing.changes import changed
 from lab.fuzzing.findings import Count, Findings
 from lab.fuzzing.kinds import MOST_BYTES, PASSWORD, digest_of, names_of
 from lab.fuzzing.reading import Finding, Reading
-from localcrag.backends.processes.limits import MOST_MEMORY
-from localcrag.backends.readers.reader_process import PATIENCE
+from localcrag.documents.readers.process import PATIENCE
+from localcrag.processes.worker import MOST_MEMORY
 
 STANDS_STILL = 60
 """Seconds of processor time without a sign of life, after which a process is ended and its input kept."""

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lab.fuzzing import contract
-from localcrag.backends.processes.frames import Frame, receive
-from localcrag.backends.readers.answering import answer
-from localcrag.records.document_kinds import PDF_TYPE
-from localcrag.records.documents import ScannedLine, ScannedPage
+from localcrag.documents.readers.worker import answer
+from localcrag.processes.worker import Frame, receive
+from localcrag.records.documents import PDF_TYPE, ScannedLine, ScannedPage
 
 SLOW, SLOW_A_MEGABYTE = 10.0, 20.0
 """Seconds of processor time for a page, or for what has none: far below a reader's patience of 300, as inputs are small

@@ -19,20 +19,19 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.answer import generate
+from localcrag.crag.context import Parts
+from localcrag.crag.retrieve import hybrid_search
+from localcrag.crag.screen.injection import readable, without
+from localcrag.crag.screen.rules import Rule
 from localcrag.pipeline import answer
 from localcrag.records.enums import ScorerKind, WebMode
 from localcrag.records.events import RunFinished
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Run, Turn
 from localcrag.settings import Settings
-from localcrag.steps.answer import generate
-from localcrag.steps.context import Parts
-from localcrag.steps.retrieve.retrieve import retrieve
-from localcrag.steps.screen.prompt_injection import without
-from localcrag.steps.screen.prompt_injection_readings import readable
-from localcrag.steps.screen.prompt_injection_words import Rule
 from localcrag.text.sanitize import sanitize
 
 CORPUS = Path(__file__).resolve().parents[3] / "tests" / "data" / "attacks.jsonl"
@@ -189,7 +188,7 @@ def plain(attack: Attack, text: str, parts: Parts, settings: Settings) -> str:
     """Return plain RAG's answer: all that is found goes into the prompt as it is, and what is written is the answer."""
     texts = [text]
     if attack.place is not Place.WEB:
-        passages = retrieve(
+        passages = hybrid_search(
             attack.question, attack.question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder,
             index=parts.index, store=parts.store,
         )  # fmt: skip

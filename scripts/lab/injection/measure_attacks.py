@@ -21,10 +21,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.crag.screen import injection
+from localcrag.crag.screen.rules import RULES
 from localcrag.settings import load as load_settings
-from localcrag.steps.screen import prompt_injection
-from localcrag.steps.screen.prompt_injection_rules import RULES
 from localcrag.text.sentences import split_sentences
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
@@ -82,7 +82,7 @@ def false_alarms(paths: Sequence[Path]) -> None:
     for path in paths:
         texts = dict.fromkeys(row.get("passage") or row.get("text") or "" for row in read_lines(path))
         chosen = [text[:MOST_CHARACTERS] for text in texts][:MOST_TEXTS]
-        found = [(name, span.text) for text in chosen for span, name in prompt_injection.found(text)]
+        found = [(name, span.text) for text in chosen for span, name in injection.found(text)]
         sentences = sum(len(split_sentences(text)) for text in chosen)
         print(f"{path.name}: {len(found)} found in {sentences:,} sentences of {len(chosen):,} texts")
         for name, text in found:

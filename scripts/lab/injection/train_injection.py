@@ -1,4 +1,4 @@
-"""Fit the judge of prompt injection (localcrag/steps/screen/prompt_injection_judge.py) and write its weights.
+"""Fit the judge of prompt injection (localcrag/crag/screen/judge.py) and write its weights.
 
     nice .venv/bin/python scripts/lab/injection/train_injection.py DATA [--check]
 
@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from localcrag.steps.screen import prompt_injection
-from localcrag.steps.screen.prompt_injection_judge import WEIGHTS, features, windows
-from localcrag.steps.screen.prompt_injection_readings import readable
-from localcrag.steps.screen.prompt_injection_rules import PATTERNS
+from localcrag.crag.screen import injection
+from localcrag.crag.screen.injection import readable
+from localcrag.crag.screen.judge import WEIGHTS, features, windows
+from localcrag.crag.screen.rules import PATTERNS
 from localcrag.text.sentences import split_sentences
 from tests.support.honest_sentences import HONEST
 
@@ -60,7 +60,7 @@ def attacks() -> list[str]:
     own = (TEXTS / "attacks.txt").read_text("utf-8").splitlines()
     found = []
     for attack in (*load(CORPUS), *load(BY_CLASS)):
-        known = {span.text for span, _ in prompt_injection.found(attack.planted, PATTERNS)}
+        known = {span.text for span, _ in injection.found(attack.planted, PATTERNS)}
         texts = [span.text for span in split_sentences(attack.planted) if not attack.unseen]
         found += [text for text in texts if text in known or attack.got_through(text)]
     readings = [readable(text) for text in (*own, *found)]
@@ -132,7 +132,7 @@ def main() -> None:
         for group, figures in zip(groups, folded, strict=True):
             figures[group.fold == fold] = group.highest(model.decision_function(group.rows))[group.fold == fold]
     print(f"{len(bad)} attacks, {len(near)} honest sentences like them, {len(plain)} of running text")
-    by_rules = np.array([bool(prompt_injection.found(text, PATTERNS)) for text in bad])
+    by_rules = np.array([bool(injection.found(text, PATTERNS)) for text in bad])
     thresholds = {over: float(np.sort(folded[2])[-over - 1]) for over in (0, ALONE, 3, BESIDE, 40)}
     for over, threshold in thresholds.items():
         found, alike = folded[0] > threshold, int((folded[1] > threshold).sum())

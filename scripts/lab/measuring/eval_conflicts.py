@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.crag.context import Clock
+from localcrag.crag.contradiction import difference
+from localcrag.crag.reconcile import NEAR, contradicts
 from localcrag.settings import load
-from localcrag.steps.clock import Clock
-from localcrag.steps.reconcile.conflict_by_llm import contradicts
-from localcrag.steps.reconcile.contradiction import difference
-from localcrag.steps.reconcile.reconcile import NEAR
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -30,13 +30,13 @@ from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.crag import condense
+from localcrag.crag.context import Clock
+from localcrag.crag.retrieve import hybrid_search
 from localcrag.records.protocols import LanguageModel
 from localcrag.records.run import Turn
 from localcrag.settings import load
-from localcrag.steps.clock import Clock
-from localcrag.steps.condense import condense
-from localcrag.steps.retrieve.retrieve import retrieve
 from localcrag.text.words import content_words, one_line
 from tests.support.dialogues import DIALOGUES
 
@@ -81,7 +81,7 @@ class Index:
     def found(self, question: str, k: int) -> list[str]:
         """Return the ids of the first k passages."""
         assembly = self._assembly
-        passages = retrieve(
+        passages = hybrid_search(
             question, question, k=k, candidates=assembly.settings.candidates, embedder=assembly.models.embedder,
             index=assembly.collections.index(), store=assembly.collections.store(),
         )  # fmt: skip

@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.processes.memory import give_back
+from localcrag.app.assembly import Assembly
+from localcrag.app.models.lifecycle import give_back
+from localcrag.app.uploads import uploads_from
 from localcrag.settings import load
 
 TEXT = "The ferry to Lindau leaves from berth 7 at nine in the morning.\n"

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.crag.grading import evaluate
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import Embedder, Scorer
 from localcrag.settings import load
-from localcrag.steps.evaluate.evaluate import evaluate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 

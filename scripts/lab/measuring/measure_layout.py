@@ -30,9 +30,8 @@ import reportlab.platypus
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from localcrag.backends.readers.reader_process import ReaderProcesses  # noqa: E402
-from localcrag.text.blocks import BlockKind, blocks_of  # noqa: E402
-from localcrag.text.table_lines import cells_of  # noqa: E402
+from localcrag.documents.readers.process import ReaderProcesses  # noqa: E402
+from localcrag.text.blocks import BlockKind, blocks_of, cells_of  # noqa: E402
 from tests.support.documents import A4, handbook_pages  # noqa: E402
 
 lab: Any = reportlab  # has no type hints

@@ -6,7 +6,7 @@
         the scanned pages of these files: seconds, confidence
 
 Prints a table. What is read is compared letter by letter. By the confidence of what was read, and by the certainty,
-which counts what looks like a line and was not, pages are refused (localcrag/steps/ingest/read_scans.py).
+which counts what looks like a line and was not, pages are refused (localcrag/documents/scans.py).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from localcrag.app.collections import SCAN_DPI  # noqa: E402
-from localcrag.backends.ocr.engine import Engine  # noqa: E402
-from localcrag.backends.readers._scanned_lines import rows_in_order  # noqa: E402
-from localcrag.backends.readers.open_document import open_document  # noqa: E402
-from localcrag.backends.readers.page_pictures import picture  # noqa: E402
+from localcrag.app.collections.collections import SCAN_DPI  # noqa: E402
+from localcrag.documents.ocr.worker import Engine  # noqa: E402
+from localcrag.documents.readers.open_document import open_document  # noqa: E402
+from localcrag.documents.readers.pdf.reader import picture  # noqa: E402
+from localcrag.documents.readers.pdf.scanned import rows_in_order  # noqa: E402
 from localcrag.records.documents import ScannedPage  # noqa: E402
 
 FONT = Path(mpl.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"

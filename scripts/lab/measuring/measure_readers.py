@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from localcrag.backends.readers.reader_process import PATIENCE, ReaderProcesses
+from localcrag.documents.prepare import Room, add_members
+from localcrag.documents.readers.process import PATIENCE, ReaderProcesses
 from localcrag.records.documents import ARCHIVE, Member
 from localcrag.records.errors import DocumentError, UnsupportedDocument
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
-from localcrag.steps.ingest.members import Room, add_members
 
 COLUMNS = ("files", "read", "scans", "pages of scans", "not a kind that is read", "refused", "faults")
 SECONDS = ("s a file", "slowest", "s a page")

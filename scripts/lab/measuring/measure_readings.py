@@ -26,17 +26,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.crag import condense, grading
+from localcrag.crag.condense import Leaning, both_readings, leaning
+from localcrag.crag.context import Budget, Context
+from localcrag.crag.retrieve import hybrid_search
 from localcrag.records.run import Reading, Turn
 from localcrag.settings import load
-from localcrag.steps.budget import Budget
-from localcrag.steps.condense import condense
-from localcrag.steps.condense.leaning import Leaning, leaning
-from localcrag.steps.condense.readings import both_readings
-from localcrag.steps.context import Context
-from localcrag.steps.evaluate import evaluate
-from localcrag.steps.retrieve.retrieve import retrieve
 
 Row = dict[str, Any]
 FOLLOW_UPS = Path(__file__).resolve().parents[3] / "tests" / "data" / "followups.jsonl"
@@ -100,11 +97,11 @@ class Documents:
     def found(self, question: str, asked: Asked) -> bool:
         """Whether the best passage for `question` is of the document that was asked about."""
         parts, settings = self._context.parts, self._context.settings
-        passages = retrieve(
+        passages = hybrid_search(
             question, question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder,
             index=parts.index, store=parts.store,
         )  # fmt: skip
-        graded = evaluate.evaluate(question, passages, scorer=parts.scorer, thresholds=self._context.thresholds)
+        graded = grading.evaluate(question, passages, scorer=parts.scorer, thresholds=self._context.thresholds)
         best = max(graded, key=lambda passage: passage.relevance, default=None)
         return best is not None and best.document == f"{asked.document}.md"
 

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store import word_search
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.documents import Chunk
+from localcrag.storage.collections import full_text
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.database import Database
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 
@@ -82,9 +82,9 @@ def large_collection(rows: Sequence[tuple[str, str]], corpus: Path, most: int) -
         put(store, "passages", list(dict.fromkeys(passage for _, passage in rows)))
         for number, article in enumerate(read_lines(corpus)):
             put(store, f"article {number}", list(paragraphs(article["text"])))
-        some, usual = random.Random(1).sample(rows, min(most, len(rows))), word_search.MOST_SCORED
+        some, usual = random.Random(1).sample(rows, min(most, len(rows))), full_text.MOST_SCORED
         for limit in (10**9, 2 * usual, usual, usual // 2):
-            word_search.MOST_SCORED = limit
+            full_text.MOST_SCORED = limit
             started = time.process_time()
             found = shares(store, some)
             spent = (time.process_time() - started) / len(some) * 1000

@@ -28,7 +28,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.privacy.guard import let_start_programs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 

@@ -12,8 +12,8 @@ from typing import TypeVar
 from lab.everyday.lines import Text, is_said_in, normalised, says_fact
 from lab.everyday.questions import HALVES, Case, Document, Kind, Labelled, halves, laid_out
 from lab.peers.child import Answered, Measured
-from localcrag.evaluation.statistics import Estimate, estimate
-from localcrag.steps.answer.generate import says_nothing
+from localcrag.crag.answer.generate import says_nothing
+from localcrag.evaluation.wording import Estimate, estimate
 
 V = TypeVar("V")
 

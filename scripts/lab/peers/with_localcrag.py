@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.peers.child import Task
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.enums import WebMode
 from localcrag.records.events import AnswerPiece, RunFinished
 from localcrag.records.run import Run

@@ -30,12 +30,12 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store.calibration_file import CALIBRATION_FILE
-from localcrag.evaluation.calibration.platt import Rows, fit
-from localcrag.evaluation.probability_metrics import Floats
+from localcrag.evaluation.calibration import Rows, fit
+from localcrag.evaluation.curves import Floats
+from localcrag.models.encoders import CALIBRATION_FILE
 from localcrag.records.passages import Thresholds
+from localcrag.records.thresholds import FittedCalibration, Logistic
 from localcrag.settings import Settings
-from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 

@@ -26,18 +26,12 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store.calibration_file import CALIBRATION_FILE
-from localcrag.evaluation.calibration.platt import Form, Rows, fit
-from localcrag.evaluation.calibration.threshold_sweeps import (
-    Step,
-    choose,
-    sweep_lower,
-    sweep_strip,
-)
-from localcrag.evaluation.probability_metrics import calibration_error
+from localcrag.evaluation.calibration import Form, Rows, Step, choose, fit, sweep_lower, sweep_strip
+from localcrag.evaluation.curves import calibration_error
+from localcrag.models.encoders import CALIBRATION_FILE
 from localcrag.records.errors import LocalcragError
 from localcrag.records.passages import Thresholds
-from localcrag.steps.evaluate.calibration import FittedCalibration
+from localcrag.records.thresholds import FittedCalibration
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 

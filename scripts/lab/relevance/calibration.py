@@ -15,11 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from localcrag.evaluation.calibration.platt import Form, Rows, fit, predict, standard_error
-from localcrag.evaluation.calibration.threshold_sweeps import STEPS, Step
-from localcrag.evaluation.probability_metrics import Floats, Marks, log_losses
+from localcrag.evaluation.calibration import STEPS, Form, Rows, Step, fit, predict, standard_error
+from localcrag.evaluation.curves import Floats, Marks, log_losses
 from localcrag.records.passages import Thresholds
-from localcrag.steps.evaluate.calibration import Logistic
+from localcrag.records.thresholds import Logistic
 
 DEFAULTS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 PRECISION_OF_CORRECT = 0.8

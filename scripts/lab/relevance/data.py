@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from localcrag.records.protocols import Vectors
-from localcrag.text.sentences import split_sentences
-from localcrag.text.span import Span
+from localcrag.text.sentences import Span, split_sentences
 
 SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
 RANKED = 15

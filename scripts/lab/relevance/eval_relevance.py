@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from localcrag.evaluation.calibration.platt import predict
+from localcrag.evaluation.calibration import predict
 from localcrag.records.errors import LocalcragError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is

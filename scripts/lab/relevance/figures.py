@@ -11,15 +11,8 @@ import numpy as np
 from lab.relevance.data import RANKED
 from lab.relevance.metrics import Figure, bootstrap, grouped, reciprocal_rank
 from lab.relevance.sample import Ranking
-from localcrag.evaluation.calibration.platt import Rows
-from localcrag.evaluation.probability_metrics import (
-    Bin,
-    Floats,
-    Places,
-    auc,
-    calibration_error,
-    reliability,
-)
+from localcrag.evaluation.calibration import Rows
+from localcrag.evaluation.curves import Bin, Floats, Places, auc, calibration_error, reliability
 from localcrag.records.enums import Action
 from localcrag.records.passages import Thresholds
 

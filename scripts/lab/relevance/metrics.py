@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localcrag.evaluation.probability_metrics import Floats, Places
+from localcrag.evaluation.curves import Floats, Places
 
 RESAMPLES = 1000
 """Efron and Tibshirani (1993, chapter 13) ask for as many for a percentile interval."""

@@ -12,13 +12,12 @@ import numpy as np
 import platformdirs
 
 from lab.relevance.scores import KeptScores, fingerprint
-from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.cross_encoder import CrossEncoder
-from localcrag.backends.models.relevance_format import load_fastest
-from localcrag.backends.store.calibration_file import read_calibration
+from localcrag.models.encoders import BiEncoder, read_calibration
+from localcrag.models.reranker import CrossEncoder
+from localcrag.models.reranker_format import load_fastest
 from localcrag.records.enums import NumberFormat
 from localcrag.records.protocols import Embedder
-from localcrag.steps.evaluate.calibration import FittedCalibration
+from localcrag.records.thresholds import FittedCalibration
 
 ROOT = Path(__file__).resolve().parents[3]
 EMBEDDER = ROOT / "models" / "all-minilm-l6-v2"

@@ -10,11 +10,11 @@ import numpy as np
 
 from lab.relevance.data import RANKED, SETS, Asked, LabelledSet, Question, holds, load_set, retrieve, sentences, shuffle
 from lab.relevance.scores import KeptScores, Pair, kept_vectors
-from localcrag.evaluation.calibration.platt import Rows
-from localcrag.evaluation.probability_metrics import Floats, Marks
+from localcrag.evaluation.calibration import Rows
+from localcrag.evaluation.curves import Floats, Marks
 from localcrag.records.protocols import Embedder
 from localcrag.settings import Settings
-from localcrag.text.span import Span
+from localcrag.text.sentences import Span
 from localcrag.text.words import overlap
 
 RETRIEVED: int = Settings.model_fields["k"].default

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from localcrag.records.protocols import Embedder, Scorer, Vectors
-from localcrag.text.span import Span
+from localcrag.text.sentences import Span
 
 Pair = tuple[str, str]
 """A question and a text."""

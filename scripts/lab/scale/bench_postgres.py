@@ -21,14 +21,15 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.app.assemble import Assembly
-from localcrag.backends.postgres import registry, schema
-from localcrag.backends.postgres.address import parse_postgres
-from localcrag.backends.postgres.connection import PostgresDatabase
-from localcrag.backends.postgres.document_store import PostgresStore
-from localcrag.backends.postgres.vector_index import PgVectorIndex
+from localcrag.app.assembly import Assembly
 from localcrag.records.protocols import Vectors
 from localcrag.settings import load
+from localcrag.storage.postgres import schema
+from localcrag.storage.postgres import schema as registry
+from localcrag.storage.postgres.address import parse_postgres
+from localcrag.storage.postgres.connection import PostgresDatabase
+from localcrag.storage.postgres.document_store import PostgresStore
+from localcrag.storage.postgres.search import PgVectorIndex
 from localcrag.text.words import content_words
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is

@@ -33,19 +33,19 @@ from typing import Any
 
 import numpy as np
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.app.homes import Index, Store
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vector_index import ChunkIndex
-from localcrag.backends.store.vectors.engine_choice import EngineChoice
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.locator import Index, Store
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.retrieve import NEARBY
+from localcrag.privacy.guard import let_start_programs
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import IndexEngine
 from localcrag.records.protocols import Vectors
 from localcrag.settings import load
-from localcrag.steps.retrieve.retrieve import NEARBY
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.vector_index import ChunkIndex
+from localcrag.storage.database import Database
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import content_words
 

@@ -36,7 +36,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.privacy.guard import let_start_programs
 from tests.support.app_process import process_at, resident, running_app
 from tests.support.postgres import a_server
 from tests.support.search_servers import SEARX, real_searx

@@ -9,8 +9,8 @@ import resource
 import time
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
 from localcrag.records.events import AnswerPiece, RunFinished
 from localcrag.records.ingest import IngestResult
 from localcrag.settings import load

@@ -32,16 +32,16 @@ from typing import Any
 import numpy as np
 
 from localcrag import pipeline
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.assembly import Assembly
+from localcrag.app.uploads import uploads_from
+from localcrag.crag.answer import generate
+from localcrag.crag.context import Parts
+from localcrag.crag.retrieve import hybrid_search
 from localcrag.records.enums import WebMode
 from localcrag.records.events import AnswerPiece
 from localcrag.records.protocols import Decoding, TokenStream
 from localcrag.records.run import Message, Run
 from localcrag.settings import Settings, changed, load
-from localcrag.steps.answer import generate
-from localcrag.steps.context import Parts
-from localcrag.steps.retrieve.retrieve import retrieve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 
@@ -158,7 +158,7 @@ def plain(parts: Parts, settings: Settings, question: str) -> Asked:
     spent: Spent = defaultdict(float)
     parts = watched(parts, spent)
     started = clock()
-    passages = retrieve(
+    passages = hybrid_search(
         question, question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder,
         index=parts.index, store=parts.store,
     )  # fmt: skip

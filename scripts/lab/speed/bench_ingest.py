@@ -31,18 +31,17 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import FoundFiles
-from localcrag.app.folders.sync import FolderSync
-from localcrag.app.machine import cores, page_workers, workers
-from localcrag.backends.ocr.recogniser import Recogniser
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.folder_store import FolderStore
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.folder_sync import FolderSync
+from localcrag.app.models.hardware import cores, page_workers, workers
+from localcrag.app.uploads import FoundFiles
+from localcrag.documents.scans import Recogniser
 from localcrag.records.enums import IngestStatus
-from localcrag.records.folders import BoundFolder
-from localcrag.records.ingest import IngestEvent, IngestResult, Upload
+from localcrag.records.ingest import BoundFolder, IngestEvent, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.settings import load
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.folder_store import FolderStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect, sync_playwright
 
 from localcrag.app import samples
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.privacy.guard import let_start_programs
 from tests.support.app_process import process_at, resident, running_app, start_chromium
 from tests.support.page_driver import ask, dropped, go, newer, newest, question_box
 

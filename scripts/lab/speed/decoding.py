@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 import llama_cpp
 
 from lab.speed.app import Figures
-from localcrag.app.assemble import Assembly
-from localcrag.backends.models.llama_cpp import LlamaCpp
-from localcrag.backends.models.lookup_decoding import LookupLlama
-from localcrag.steps.answer import generate
-from localcrag.steps.retrieve.retrieve import retrieve
+from localcrag.app.assembly import Assembly
+from localcrag.crag.answer import generate
+from localcrag.crag.retrieve import hybrid_search
+from localcrag.models.llm import LlamaCpp, LookupLlama
 
 
 def decoding(assembly: Assembly, questions: list[str]) -> Figures:
@@ -28,7 +27,7 @@ def decoding(assembly: Assembly, questions: list[str]) -> Figures:
     }
     seconds, count, texts = dict.fromkeys(ways, 0.0), dict.fromkeys(ways, 0), []
     for number, question in enumerate(questions):
-        passages = retrieve(
+        passages = hybrid_search(
             question, question, k=2, candidates=settings.candidates, embedder=parts.embedder, index=parts.index,
             store=parts.store,
         )  # fmt: skip

@@ -15,9 +15,9 @@ from lab.speed.app import Figures, corrected, ingested, peak_memory
 from lab.speed.decoding import decoding
 from lab.speed.plain import plain
 from lab.speed.texts import write_documents
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.interfaces.page.page import build
 from localcrag.settings import load
-from localcrag.ui.page import build
 
 ROOT = Path(__file__).resolve().parents[3]
 

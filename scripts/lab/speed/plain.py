@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 
 from lab.speed.app import Figures
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.crag.answer import generate
+from localcrag.crag.retrieve import hybrid_search
 from localcrag.records.protocols import Decoding
-from localcrag.steps.answer import generate
-from localcrag.steps.retrieve.retrieve import retrieve
 
 
 def plain(assembly: Assembly, question: str) -> Figures:
     """Return the seconds to the first token and to the last."""
     parts, settings = assembly.parts(assembly.settings), assembly.settings
     start = time.perf_counter()
-    passages = retrieve(
+    passages = hybrid_search(
         question, question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder,
         index=parts.index, store=parts.store,
     )  # fmt: skip

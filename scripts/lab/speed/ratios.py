@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 from scipy.stats import bootstrap
 
-from localcrag.evaluation.statistics import CONFIDENCE, RESAMPLES, SEED
+from localcrag.evaluation.wording import CONFIDENCE, RESAMPLES, SEED
 
 ALLOWED = 1.25
 """How many times as long a step may take. Of six comparisons of a version with itself, three of them beside a program

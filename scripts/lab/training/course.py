@@ -21,7 +21,7 @@ from transformers import AutoTokenizer
 from lab.training.pairs import Group
 from lab.training.tokenised import Tokenised
 from lab.training.trainer import Trainer
-from localcrag.backends.models.place_head import OF_LINES, PLACE_FILE
+from localcrag.models.reranker import OF_LINES, PLACE_FILE
 
 GROUPS_PER_STEP = 12
 KINDS = ("passages", "strips")

@@ -27,16 +27,16 @@ import numpy as np
 from lab.relevance.data import read_lines
 from lab.training.pairs import Group, Pair
 from lab.training.questions import dress
-from localcrag.app.assemble import Assembly
+from localcrag.app.assembly import Assembly
+from localcrag.crag.refine.strips import split_into_strips
+from localcrag.crag.retrieve import hybrid_search
 from localcrag.records.enums import IngestStatus, StripMode
 from localcrag.records.ingest import IngestResult, Upload
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.settings import load
-from localcrag.steps.refine.strips import split_into_strips
-from localcrag.steps.retrieve.retrieve import retrieve
-from localcrag.text.span import Span
-from localcrag.text.table_lines import is_rule
+from localcrag.text.blocks import is_rule
+from localcrag.text.sentences import Span
 
 FOUND = 20
 """Passages retrieved for a question."""
@@ -199,7 +199,7 @@ def find(
     """Return what the app retrieves for a question put as `text`."""
     parts = collection.assembly.parts(collection.assembly.settings)
     embedder = embedder or parts.embedder
-    passages = retrieve(text, text, k=k, candidates=2 * k, embedder=embedder, index=parts.index, store=parts.store)
+    passages = hybrid_search(text, text, k=k, candidates=2 * k, embedder=embedder, index=parts.index, store=parts.store)
     return Found(question, passages, tuple(lines_held(question, passage) for passage in passages))
 
 

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from lab.relevance.data import LONGEST_CHANCE, holds, read_lines
 from lab.training.questions import dress, unanswerable
-from localcrag.text.sentences import split_sentences
-from localcrag.text.span import Span
+from localcrag.text.sentences import Span, split_sentences
 from localcrag.text.words import content_words
 
 ROOT = Path(__file__).resolve().parents[3]

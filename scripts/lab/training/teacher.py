@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lab.training.pairs import SOURCES, Group, Pair, Row
 from lab.training.questions import dress
-from localcrag.steps.evaluate.calibration import FittedCalibration
+from localcrag.records.thresholds import FittedCalibration
 from localcrag.text.titles import in_context
 from localcrag.text.words import overlap
 

@@ -31,12 +31,11 @@ from safetensors.torch import save_file
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from localcrag.backends.models.cross_encoder import CrossEncoder
-from localcrag.backends.models.exit_head import CUT, EXIT_FILE, LAYERS
+from localcrag.crag.grading import best, grade, graded
+from localcrag.models.reranker import CUT, EXIT_FILE, LAYERS, CrossEncoder
 from localcrag.records.enums import Grade, NumberFormat, Origin
 from localcrag.records.passages import GradedPassage, Passage
 from localcrag.records.protocols import Embedder, Vectors
-from localcrag.steps.evaluate.evaluate import best, grade, graded
 from localcrag.text.words import overlap
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
@@ -53,7 +52,7 @@ CUTS = (-5.0, -5.5, -6.0, -6.5, -7.0)
 PENALTY = 3_000.0
 """Of the ridge, on states with unit variance; 300 gave the same."""
 KEPT, SHOWN = 6, 3
-"""Passages that are kept, and those that are shown where none is sure (steps/evaluate/evaluate.py)."""
+"""Passages that are kept, and those that are shown where none is sure (crag/grading.py)."""
 SEED = 20
 Numbers = NDArray[np.float64]
 

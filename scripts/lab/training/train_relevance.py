@@ -27,7 +27,7 @@ questions, in short_documents.jsonl.gz; and in twin_documents.jsonl.gz 302 with 
 doubtful, of which the text decides one. With --near-misses FILE …, passages with questions that they do not answer.
 
 With --words-stay, the words of --base stay as they are, a multilingual embedder's, and the model ships without them
-(localcrag/backends/models/with_words.py). translated_documents.jsonl.gz beside the other files has documents in seven
+(localcrag/models/reranker_format.py). translated_documents.jsonl.gz beside the other files has documents in seven
 languages for --documents, and translated_questions.jsonl.gz questions in one language on documents in English; set
 LOCALCRAG_EMBEDDER to that embedder, so that what is found for them is what the app would find.
 
@@ -57,9 +57,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoTokenizer
 
-from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.store.calibration_file import read_calibration
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.models.encoders import BiEncoder, read_calibration
+from localcrag.privacy.guard import let_start_programs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 

@@ -21,7 +21,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from lab.training.pairs import Group, Pair
 from lab.training.tokenised import Lesson, Share, Tokenised
 from lab.training.training_loop import multiplies_in_bf16
-from localcrag.backends.models.place_head import PLACE_FILE, reads_lines
+from localcrag.models.reranker import PLACE_FILE, reads_lines
 
 LEARNING_RATE = 1e-4
 RANKING, PLACE = 0.5, 0.5

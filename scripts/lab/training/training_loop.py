@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from localcrag.backends.models.precision import pick_dtype
+from localcrag.models.encoders import pick_dtype
 
 
 def multiplies_in_bf16(device: str) -> bool:

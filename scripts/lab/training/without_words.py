@@ -8,7 +8,7 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-from localcrag.backends.models.with_words import LAYERS, WORDS, packed, with_pairs
+from localcrag.models.reranker_format import LAYERS, WORDS, packed, with_pairs
 
 READ = ["input_ids", "token_type_ids", "attention_mask"]
 

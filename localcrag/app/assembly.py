@@ -1,0 +1,382 @@
+"""Passages by themselves: found and evaluated without an answer, and read with their neighbours."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from localcrag import settings as settings_module
+from localcrag.app.collections.collections import Collections
+from localcrag.app.collections.copies import CollectionCopies
+from localcrag.app.collections.deletion import Forgetting
+from localcrag.app.collections.folders import Folders
+from localcrag.app.collections.settings import Calibrations, CollectionSettings
+from localcrag.app.feedback import Gaps, Learning, PastQuestions
+from localcrag.app.models.library import ModelLibrary
+from localcrag.app.models.lifecycle import LoadedModels, MissingLanguageModel, MissingScorer, settle, trim
+from localcrag.app.shared_state import LazyCache, SettingsInUse
+from localcrag.app.storage import Storage
+from localcrag.app.web_search import Web
+from localcrag.crag.answer.generate import prompt
+from localcrag.crag.context import Budget, Context, Parts, choose, no_judgements
+from localcrag.crag.evaluate import evaluate
+from localcrag.crag.grading import CalibratedScorer, ScoreCache
+from localcrag.crag.refine.refine import Choice
+from localcrag.crag.retrieve import passages_for
+from localcrag.crag.screen.injection import screen
+from localcrag.pipeline import answer, answer_selection
+from localcrag.privacy.guard import guard
+from localcrag.records.documents import Chunk
+from localcrag.records.enums import Preset, Skill, WebMode
+from localcrag.records.errors import LocalcragError, ModelError, UnknownDocument
+from localcrag.records.events import Event, Warned
+from localcrag.records.ingest import Counted, IngestEvent, Upload
+from localcrag.records.models import behind_server
+from localcrag.records.passages import GradedPassage
+from localcrag.records.protocols import ChunkStore, Consent, Decoding, LanguageModel, RunLog, Scorer
+from localcrag.records.restriction import EVERYWHERE, Restriction, SearchScope
+from localcrag.records.run import Chat, Run, Turn
+from localcrag.runs import replay
+from localcrag.runs.recording import Recording, checked
+from localcrag.settings import Settings
+from localcrag.storage.chat_store import ChatStore
+from localcrag.storage.database import Database
+from localcrag.storage.egress import EgressLedger
+from localcrag.storage.run_store import RunStore
+from localcrag.storage.schema import DATABASE_NAME
+from localcrag.text.lexicon import steps_in
+from localcrag.text.translation import whole_number
+from localcrag.text.words import language_among
+
+# pydantic, which makes a schema of one for MCP, takes typing's own from Python 3.12 on.
+
+
+PREFIX = "chunk-"
+"""Before the number of a chunk, in the id of a passage of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Passages, most relevant first, and what went worse than it should."""
+
+    passages: tuple[GradedPassage, ...]
+    warnings: tuple[str, ...]
+
+
+class ReadPassage(TypedDict):
+    """A passage as it stands in its document, with its neighbours; `first` and `last` are the ids at its ends."""
+
+    document: str
+    title: str
+    page: int | None
+    section: str | None
+    text: str
+    first: str
+    last: str
+
+
+def search(question: str, *, parts: Parts, settings: Settings, restriction: Restriction) -> Found:
+    """Return the best `k` passages of the documents, as a question is answered from them; nothing is stored.
+
+    Raises QuestionError, also where the restriction allows no document, and StoreError.
+    """
+    question = checked(question)
+    choice = choose(restriction, parts.store, parts.other_names)
+    context = Context(parts, settings, Budget(settings.time_budget), choice=choice)
+    language = language_among(question, parts.store.languages())
+    events = steps_in(language, _flow(question, context))
+    warnings: list[str] = []
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            ranked = sorted(end.value, key=lambda one: -one.relevance)
+            return Found(tuple(ranked), tuple(warnings))
+        if isinstance(event, Warned):
+            warnings.append(event.message)
+
+
+def _flow(question: str, context: Context) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    found = yield from passages_for(question, question, context)
+    graded = yield from evaluate(question, found, context)
+    yield from screen(graded, context.parts.rules)
+    return graded
+
+
+def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int = 0) -> ReadPassage:
+    """Return a passage with so many chunks before and after it. Raises UnknownDocument when it is not there."""
+    number = whole_number(passage.removeprefix(PREFIX))
+    found = {} if number is None else store.chunks([number])
+    # An id is that of one chunk of the database, whose collection may be another one.
+    its_document = set(store.documents_of(list(found)).values())
+    if not its_document or not its_document <= {document.id for document in store.documents()}:
+        raise UnknownDocument(
+            f"There is no passage “{passage}” here: its document was changed or deleted, or it is from the web or of "
+            "another collection. Search again for what there is."
+        )
+    ((own, (document, chunk)),) = found.items()
+    first = _furthest(store, own, chunk, before, behind=False)
+    last = _furthest(store, own, chunk, after, behind=True)
+    return ReadPassage(
+        document=document,
+        title=store.titles([own]).get(own, ""),
+        page=first[1].page,
+        section=chunk.section,
+        # Pages are joined by form feeds.
+        text=store.excerpt(own, first[1].start, last[1].end).replace("\f", "\n\n"),
+        first=f"{PREFIX}{first[0]}",
+        last=f"{PREFIX}{last[0]}",
+    )
+
+
+def _furthest(store: ChunkStore, number: int, chunk: Chunk, steps: int, *, behind: bool) -> tuple[int, Chunk]:
+    at = number, chunk
+    for _ in range(steps):
+        further = store.neighbour(at[0], behind=behind)
+        if further is None:
+            break
+        at = further
+    return at
+
+
+_MADE_BY = {
+    "relevance": {"scorer"},
+    "relevance_format": {"scorer"},
+    "embedder": {"embedder", "store", "index", "scorer"},
+    "index_engine": {"index"},
+    "threads": {"scorer", "llm"},
+    "context_tokens": {"llm", "served"},
+}
+"""What a setting is a part of, and is made anew when it changes; the search client always is."""
+
+
+class Assembly:
+    """The app without a face: one database, one set of models, any number of collections.
+
+    What asks questions is here; the rest is in objects of their own, for whoever needs one of them.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the database and read the list of models; guard the process. Raises StoreError and ModelError."""
+        guard()
+        made, chosen = LazyCache(), SettingsInUse(settings, self._drop)
+        self._made = made
+        self._judgements = no_judgements()
+        self.settings_in_use = chosen
+        self.database = database = Database(settings.data_dir / DATABASE_NAME)
+        self.library = ModelLibrary(chosen)
+        self.models = LoadedModels(chosen, self.library, made)
+        self.runs, self.chats = RunStore(database), ChatStore(database)
+        self.egress = EgressLedger(database, settings.data_dir)
+        self.web = Web(chosen, database, made)
+        self.collections = Collections(chosen, database, self.models, made)
+        self.folders = Folders(chosen, database, self.collections)
+        self.forgetting = Forgetting(chosen, database, self.collections, self.library.folder, self._forget)
+        self.collection_copies = CollectionCopies(self.collections, database, made)
+        self.collection_settings = CollectionSettings(chosen, database, self.library)
+        self.calibrations = Calibrations(
+            chosen, database, self.library, self.models, made, embedder_of=self.collections.embedders.name_of
+        )
+        self.past_questions = PastQuestions(chosen, self.runs, self.calibrations, self.collection_settings)
+        self.learning = Learning(chosen, database, self.runs, self.collections)
+        self.gaps = Gaps(self.runs, self.collections, self.models, settings.data_dir)
+        self.storage = Storage(settings.data_dir, self.library.folder, database, self._forget)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as they are now."""
+        return self.settings_in_use.now
+
+    def change(self, **changes: Any) -> Settings:
+        """Save changed settings and go on with them. Raises SettingsError."""
+        return self.settings_in_use.change(**changes)
+
+    def parts(self, settings: Settings, *, runs: RunLog | None = None) -> Parts:
+        """Return what the flow works with, for the collection that `settings` names.
+
+        With `runs`, finished runs go there and not among the questions asked, and no score is remembered from before.
+        Raises StoreError, also where the collection lives on another computer and these settings let nothing leave.
+        """
+        self.collections.homes.check_allowed(settings.collection, settings)
+        opened = self.collections.opened.of(settings.collection)
+        return Parts(
+            embedder=self.models.awake(opened.embedder),
+            scorer=self._scorer_or_stand_in(settings, remembers=runs is None),
+            llm=self._llm_or_stand_in(settings),
+            index=opened.index,
+            store=opened.store,
+            web=self.web.search(settings),
+            runs=runs or self.runs,
+            skills=self.library.skills(settings.llm),
+            judgements=self._judgements,
+            web_cache=self.web.cache(settings),
+            rate_limit=self.web.rate_limit,
+            other_names=lambda documents: self.collections.other_names(documents, settings.collection),
+        )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        history: Sequence[Turn] = (),
+        settings: Settings | None = None,
+        preset: Preset | None = None,
+        consent: Consent | None = None,
+        replays: str | None = None,
+        restriction: Restriction = EVERYWHERE,
+        read_all: bool = False,
+    ) -> Recording:
+        """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
+
+        A relevance or language model that cannot be loaded is said in the run, which does without. Raises
+        UnknownCollection, ModelError when there is no embedder, and StoreError.
+        """
+        settings = self.collection_settings.applied_to(settings or self.settings, preset)
+        parts = self.parts(settings)
+        return answer(
+            question, parts=parts, settings=settings, history=history, consent=consent, replays=replays,
+            restriction=restriction, read_all=read_all,
+        )  # fmt: skip
+
+    def ask_in_chat(
+        self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
+    ) -> Recording:
+        """Answer a chat's question from its collection, with its preset and language model; see `ask`."""
+        own: dict[str, Any] = {"collection": chat.collection} | ({"llm": chat.llm} if chat.llm else {})
+        settings = settings_module.changed(self.settings, **own)
+        return self.ask(
+            question, history=history, settings=settings, preset=chat.preset, consent=consent,
+            restriction=chat.restriction, read_all=read_all,
+        )  # fmt: skip
+
+    def search(
+        self,
+        question: str,
+        *,
+        most: int | None = None,
+        collection: str | None = None,
+        preset: Preset | None = None,
+        restriction: Restriction = EVERYWHERE,
+    ) -> Found:
+        """Return the documents' best passages for a question, at `most` so many, without an answer; see passage_search.
+
+        Raises UnknownCollection, SettingsError, ModelError when there is no embedder, and StoreError.
+        """
+        own: dict[str, Any] = {"k": most} if most else {}
+        own |= {"collection": collection} if collection else {}
+        settings = self.collection_settings.applied_to(settings_module.changed(self.settings, **own), preset)
+        return search(question, parts=self.parts(settings), settings=settings, restriction=restriction)
+
+    def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Recording:
+        """Ask a stored run's question again, under its settings, with today's models and documents; see `ask`.
+
+        Raises SettingsError as well, when its settings are no longer valid.
+        """
+        settings = self._settings_of(run, web)
+        scope = run.scope or SearchScope(0, 0)
+        return self.ask(
+            run.question, history=run.history, settings=settings, preset=run.preset, replays=run.run_id,
+            restriction=scope.restriction, read_all=scope.whole,
+        )  # fmt: skip
+
+    def answer_selection(self, run_id: str, choice: Choice) -> Recording:
+        """Answer a stored run's question from the sentences that a person chose; see pipeline.answer_selection.
+
+        Raises UnknownRun, ModelError when there is no embedder, and StoreError.
+        """
+        run = self.runs.get(run_id)
+        settings = self._settings_of(run, WebMode.NEVER).under(run.preset)
+        return answer_selection(run, choice, parts=self.parts(settings), settings=settings)
+
+    def ingest(
+        self, uploads: Sequence[Upload] | Counted, collection: str | None = None
+    ) -> Generator[IngestEvent, None, None]:
+        """Add files to a collection; see `Collections.add`."""
+        return self.collections.add(uploads, collection)
+
+    def warm_up(self) -> None:
+        """Load all models, and let each work once, so that the first question does not wait.
+
+        Raises ModelError and GenerationError.
+        """
+        parts = self.parts(self.settings)
+        parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
+        # A server is warm, or gets so with the first question; nobody asks it before there is one.
+        if not behind_server(self.settings.relevance):
+            self.models.scorer.logits("warm", ["up"])
+        if not behind_server(self.settings.llm):
+            # What every prompt begins with is read now, and known then.
+            beginning = prompt("", "", (), whole=Skill.ALONE in parts.skills)
+            for _ in self.models.llm.stream(beginning, Decoding(max_tokens=1)):
+                pass
+
+    def close(self, *, overwrites: bool = True) -> None:
+        """Close the database and the search client, end the processes that read files, and put the models away.
+
+        Without `overwrites`, words of deleted documents that are still to be overwritten are left to the next one that
+        does it. Whoever still holds this holds little memory then; a thread that is at work with a model ends its call.
+        """
+        self.collections.close()
+        if self.models.put_away():
+            trim()
+        self.web.close()
+        self.storage.close(overwrites=overwrites)
+
+    def _settings_of(self, run: Run, web: WebMode) -> Settings:
+        chosen = replay.settings_of(run, web=web)
+        return settings_module.changed(self.settings, **chosen)
+
+    def _drop(self, changes: Iterable[str]) -> None:
+        """Have made anew what is made by these settings."""
+        # Not closed: a question may be using it right now. It goes when that one is done.
+        self._made.drop("web", *set().union(*(_MADE_BY.get(name, set()) for name in changes)))
+
+    def _forget(self) -> None:
+        """Forget what was made of documents and questions that are there no more."""
+        self._made.drop("store", "index")
+        self._judgements.clear()
+        self.gaps.forget()
+        self.chats.forget_late()
+        self.models.forget_scores()
+
+    def _scorer_or_stand_in(self, settings: Settings, *, remembers: bool) -> Scorer:
+        """Return the scorer with a collection's calibration; without its cache, unless it is to remember."""
+        try:
+            # The one in use, whatever `settings` name: calibrations and scores belong to it.
+            self.library.check_allowed(self.settings.relevance, settings)
+            scorer, applied = self.models.awake(self.models.scorer), self.calibrations.applied(settings.collection)
+            own = applied.calibration if applied else self.calibrations.beside_its_embedder(settings.collection)
+        except ModelError as error:
+            return MissingScorer(self.settings.relevance, error)
+        if not remembers and isinstance(scorer, ScoreCache):
+            scorer = scorer.emptied()
+        return CalibratedScorer(scorer, own) if own else scorer
+
+    def _llm_or_stand_in(self, settings: Settings) -> LanguageModel:
+        try:
+            self.library.check_allowed(settings.llm, settings)
+            return self.models.awake(self.models.language_model(settings.llm))
+        except ModelError as error:
+            return MissingLanguageModel(settings.llm, error)
+
+
+def warm_up_beside(assembly: Assembly, *, closing: Callable[[], bool] = lambda: False) -> threading.Thread:
+    """Return the thread that loads the models; it prints what is wrong with them, unless all is `closing` by then."""
+    thread = threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True)
+    thread.start()
+    return thread
+
+
+def _warm_up(assembly: Assembly, closing: Callable[[], bool]) -> None:
+    try:
+        assembly.warm_up()
+        settle()
+    except LocalcragError as error:
+        # Whoever asks a question is told again.
+        if not closing():
+            print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201

@@ -1,0 +1,307 @@
+"""Documents in other languages than the models in use were made for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
+
+from localcrag.app.collections.aliases import DocumentNames, Tags, other_names, with_other_names
+from localcrag.app.collections.locator import Home, Homes, Index, Moving, Store, move_documents
+from localcrag.app.collections.open_collections import OpenCollections, OwnEmbedders
+from localcrag.app.models.hardware import cores, page_workers, workers
+from localcrag.app.models.lifecycle import LoadedModels
+from localcrag.app.shared_state import LazyCache, SettingsInUse
+from localcrag.documents.ingest import ingest
+from localcrag.documents.readers.process import ReaderProcesses
+from localcrag.documents.scans import Parts, Recogniser, read_scans
+from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
+from localcrag.records.errors import NameRefused
+from localcrag.records.ingest import Counted, IngestEvent, IngestProgress, Pace, Upload
+from localcrag.settings import DEFAULT_COLLECTION, ENGLISH_EMBEDDER, Settings
+from localcrag.storage.collections import admin, queries
+from localcrag.storage.collections.folder_store import FolderStore
+from localcrag.storage.database import Database
+from localcrag.storage.files import as_file
+from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.text.lexicon import ENGLISH
+from localcrag.text.places import place
+
+ADVICE = (
+    "Most documents of this collection are not in English, which the models in use were made for. "
+    "`localcrag models get multilingual` brings those for other languages, "
+    "`localcrag models use multilingual` chooses them"
+)
+
+
+def mostly_foreign(documents: Sequence[Document], settings: Settings) -> bool:
+    """Return whether most documents, of those that tell, are not in English, and the English embedder is in use."""
+    told = [document.language for document in documents if document.language]
+    return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in told) > len(told)
+
+
+LOOK = 0.2
+"""Seconds between two looks at how many files have been found."""
+
+
+def while_loading(load: Callable[[], object], uploads: Sequence[Upload] | Counted) -> Iterator[IngestProgress]:
+    """Load in a thread of its own; yield how many files are to be added, and again as they are found, until it is done.
+
+    What `load` raises is left to whoever asks for what was to be loaded.
+    """
+    count = Pace(uploads).count
+    loading = threading.Thread(target=_quietly, args=[load], name="load", daemon=True)
+    loading.start()
+    while loading.is_alive():
+        now = count()
+        yield IngestProgress("", 0, now.files, "loading", now.files, None, None, more=not now.all)
+        loading.join(LOOK)
+
+
+def _quietly(load: Callable[[], object]) -> None:
+    with suppress(Exception):  # It is asked for again at once, and raised there.
+        load()
+
+
+SCAN_DPI = 200
+"""Dots an inch, of pages whose text is to be recognised; with more, rapidocr makes the picture smaller again."""
+
+
+def existing(collection: str | None, settings: SettingsInUse, database: Database) -> str:
+    """Return a collection's name, that of the settings where none is named. Raises UnknownCollection."""
+    name = settings.collection(collection)
+    if name != DEFAULT_COLLECTION:
+        queries.require_collection(database, name)
+    return name
+
+
+class Collections:
+    """The collections of one data folder. Where none is named, that of the settings is meant."""
+
+    def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
+        self._settings, self._database = settings, database
+        self.homes = Homes(settings, database)
+        self.embedders = OwnEmbedders(settings, database, models, self.homes)
+        self.opened = OpenCollections(self.homes, self.embedders, made)
+        self.named = DocumentNames(settings, database, self.homes)
+        self.tags = Tags(settings, self.homes, self.named)
+        self.moving = Moving(self.homes, database, self.opened.forget)
+        self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
+
+    def names(self) -> list[str]:
+        """Return the names of all collections that hold, or held, documents."""
+        return queries.collection_names(self._database)
+
+    def offered(self) -> list[str]:
+        """Return the names to choose from: the default collection and the one of the settings always are."""
+        return sorted({DEFAULT_COLLECTION, self._settings.now.collection, *self.names()})
+
+    def require(self, collection: str | None = None) -> None:
+        """Raise UnknownCollection unless there is such a collection; the default one always is."""
+        existing(collection, self._settings, self._database)
+
+    def require_past(self, collection: str) -> None:
+        """Raise UnknownCollection unless there is such a collection, or one that is gone left questions or labels."""
+        if not queries.has_a_past(self._database, collection):
+            self.require(collection)
+
+    def new(self, name: str) -> str:
+        """Make an empty collection and return its name. Raises NameRefused, also when there is one of that name."""
+        name = admin.checked(name, "collection")
+        if name in {DEFAULT_COLLECTION, *self.names()}:
+            raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        self.store(name)
+        return name
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a collection another name; the default one keeps its. Raises NameRefused and UnknownCollection."""
+        if old == DEFAULT_COLLECTION:
+            raise NameRefused(f"The collection “{old}” is the one that is always there, and keeps its name.")
+        admin.rename_collection(self._database, old, new)
+        self.opened.forget(old)
+
+    def delete(self, name: str) -> None:
+        """Remove a collection with its documents, wherever it lives. Raises UnknownCollection and StoreError."""
+        home, index = self.homes.of(name), self.index(name)
+        if isinstance(home, PostgresHome):
+            home.delete()
+        admin.delete_collection(self._database, name)
+        self.opened.forget(name)
+        index.remove_file()
+
+    def documents(self, collection: str | None = None) -> list[Document]:
+        """Return a collection's documents, by name. Loads no model."""
+        name = self._settings.collection(collection)
+        return with_other_names(self._database, name, self.homes.of(name).documents())
+
+    def other_names(self, documents: Sequence[str], collection: str) -> dict[str, tuple[str, ...]]:
+        """Return what else documents are called, those that are; see other_names. Raises StoreError."""
+        return other_names(self._database, collection, documents)
+
+    def mostly_foreign(self, documents: Sequence[Document]) -> bool:
+        """Return whether most of these documents are in languages that the models in use were not made for."""
+        return mostly_foreign(documents, self._settings.now)
+
+    def texts(self, collection: str) -> dict[str, str]:
+        """Return the text of a collection's documents, by name. Loads no model."""
+        return self._home(collection).texts()
+
+    def text(self, document: str, collection: str | None = None) -> str:
+        """Return a document's text. Loads no model. Raises UnknownDocument."""
+        return self._home(collection).text(document)
+
+    def page_picture(
+        self, document: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, collection: str | None = None
+    ) -> PagePicture | None:
+        """Return a document's page as it looks, with the place of each text on it; None where there are no pages.
+
+        Raises UnreadableDocument for a page that there is not, and StoreError.
+        """
+        home = self._home(collection)
+        data = home.original(document)
+        if data is None:
+            return None
+        scan = home.scanned_page(document, page)
+        return self._readers.picture(data, document, page, texts, dpi=dpi, scan=scan)
+
+    def add(
+        self, uploads: Sequence[Upload] | Counted, collection: str | None = None
+    ) -> Generator[IngestEvent, None, None]:
+        """Add files to a collection; see localcrag.documents.ingest. Says how many there are while models load."""
+        name = self._settings.collection(collection)
+        yield from while_loading(lambda: self.embedders.of(name), uploads)
+        opened = self.opened.of(name)
+        at_once = workers(self._settings.now.workers)
+        readers = self._adding.shared(at_once)
+        yield from ingest(
+            uploads,
+            open_file=readers.open_document,
+            embedder=opened.embedder,
+            shelf=opened.store,
+            index=self.opened.following(name),
+            chunk_tokens=self._settings.now.chunk_tokens,
+            as_file=self._as_file,
+            unlock=readers.unlocked,
+            read_scans=self._settings.now.read_scans,
+            workers=at_once,
+            abandon=readers.abandon,
+            together=self._home(collection).together,
+        )
+
+    def scanned(self) -> list[str]:
+        """Return the names of the collections with pages that wait for text recognition, if that is wanted."""
+        if not self._settings.now.read_scans:
+            return []
+        return self.homes.to_recognise(self.embedders.is_there)
+
+    def read_scans(
+        self, collection: str | None = None, *, go_on: Callable[[], None] = lambda: None, again: bool = False
+    ) -> Generator[IngestEvent, None, None]:
+        """Recognise the text of pages that wait for it; with `again`, also of those that could not be read.
+
+        `go_on` is called every few lines: it may wait, and what it raises ends the reading; what is read already
+        stays. See localcrag.documents.scans. Raises UnknownCollection.
+        """
+        name = self._settings.collection(collection)
+        queries.require_collection(self._database, name)
+        shelf = self.homes.of(name).scans()
+        if again:
+            shelf.try_again()
+        opened = self.opened.of(name)
+        at_once = page_workers(self._settings.now.workers)
+        readers, recogniser = self._adding.shared(at_once), self._recogniser.shared(at_once)
+        threads = max(1, (self._settings.now.threads or cores()) // at_once)
+
+        def read_page(original: bytes, document: Document, page: int) -> ScannedPage:
+            picture = readers.picture(original, document.name, page, dpi=SCAN_DPI)
+            return recogniser.read(picture.png, place(document.name, page), threads=threads, go_on=go_on)
+
+        def abandon() -> None:
+            readers.abandon()
+            recogniser.abandon()
+
+        try:
+            yield from read_scans(
+                Parts(
+                    shelf=shelf,
+                    index=self.opened.following(name),
+                    embedder=opened.embedder,
+                    chunk_tokens=self._settings.now.chunk_tokens,
+                    open_file=readers.open_document,
+                    read_page=read_page,
+                    as_file=self._as_file,
+                    workers=at_once,
+                    abandon=abandon,
+                )
+            )
+        finally:
+            recogniser.close()  # Each takes hundreds of megabytes.
+
+    def _as_file(self, member: Member) -> AbstractContextManager[Path]:
+        data_dir = self._settings.now.data_dir
+        return as_file(member.data, data_dir, prefix=".within-", what=member.name, changed=member.changed)
+
+    def delete_document(self, document: str, collection: str | None = None) -> int:
+        """Remove a document and what was made from it, with its attachments; return how many it had.
+
+        Raises UnknownCollection, UnknownDocument and StoreError; nothing once it is gone: see OpenCollections.follow.
+        """
+        name = self._settings.collection(collection)
+        queries.require_collection(self._database, name)
+        attachments = self.store(name).delete(document)
+        self.opened.follow(name)
+        return attachments
+
+    def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
+        """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
+        name = self._settings.collection(collection)
+        home = self.homes.of(name)
+        # A server's rows cannot be written together with those here.
+        with nullcontext() if isinstance(home, PostgresHome) else self._database.transaction():
+            home.rename_document(old, new)
+            FolderStore(self._database).renamed(name, {old: admin.checked(new, "document")})
+
+    def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
+        """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does.
+
+        If one of the two lives in a server and the move is interrupted, the same call finishes it.
+        """
+        self.store(target)
+        homes = self.homes.of(origin), self.homes.of(target)
+        if any(isinstance(home, PostgresHome) for home in homes):
+            move_documents(names, *homes)
+        else:
+            admin.move_documents(self._database, names, origin, target)
+        self.opened.follow(origin)
+        self.opened.follow(target)
+
+    def re_embed(self, collection: str | None = None) -> Generator[tuple[int, int], None, None]:
+        """Embed a collection anew, see OwnEmbedders; yields (done, total). Raises UnknownCollection and StoreError."""
+        name = self._settings.collection(collection)
+        queries.require_collection(self._database, name)
+        last = 0
+        for done, last in self.embedders.re_embed(name):
+            if done < last:
+                yield done, last
+        self.opened.forget(name)
+        self.opened.follow(name)
+        yield last, last
+
+    def store(self, collection: str | None = None) -> Store:
+        """Return where a collection's chunks are kept, made if there is none. Raises EmbedderMismatch."""
+        return self.opened.store(self._settings.collection(collection))
+
+    def index(self, collection: str | None = None) -> Index:
+        """Return a collection's vector index."""
+        return self.opened.of(self._settings.collection(collection)).index
+
+    def close(self) -> None:
+        """End the processes that read files, and the connections to servers."""
+        self._readers.close()
+        self._adding.close()
+        self._recogniser.close()
+        self.homes.close()
+
+    def _home(self, collection: str | None) -> Home:
+        return self.homes.of(self._settings.collection(collection))

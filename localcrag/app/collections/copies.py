@@ -1,0 +1,289 @@
+"""Collections copied, merged, exported into a file and imported from one; nothing is embedded anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from localcrag.app.collections.collections import Collections
+from localcrag.app.collections.locator import Home, Moved
+from localcrag.app.shared_state import LazyCache
+from localcrag.records.documents import StoredDocument
+from localcrag.records.enums import Preset, WebMode
+from localcrag.records.errors import NameRefused, UnknownDocument
+from localcrag.storage.collections import admin, full_text, queries
+from localcrag.storage.collections.collection_file import (
+    AboutCollection,
+    CollectionReader,
+    CollectionWriter,
+    arriving,
+    still_arrives,
+)
+from localcrag.storage.database import Database
+from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.text.titles import in_front, named
+
+LONGEST_PIECE = 0.1
+"""Seconds after which an import lets others have the database: who asks something waits so long."""
+BETWEEN = 0.02
+"""Seconds for which it does: another process looks every 100 ms at most whether it may write (sqlite3_busy_timeout)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What became of the documents of a collection that was merged into another: how many are there now by it.
+
+    `renamed` had the name of another document: old and new name. `same` were there already, with the same content.
+    """
+
+    documents: int
+    renamed: tuple[tuple[str, str], ...]
+    same: tuple[str, ...]
+
+
+class CollectionCopies:
+    """Copies, merges, exports and imports collections of one data folder."""
+
+    def __init__(self, collections: Collections, database: Database, made: LazyCache) -> None:
+        self._collections, self._database, self._made = collections, database, made
+
+    def copy(self, name: str, new: str) -> Generator[Moved, None, None]:
+        """Copy a collection, with its settings and calibrations, into a new one in the data folder; yields how far.
+
+        Others can read and write meanwhile, and see the copy when it is whole; a document that is removed before its
+        turn has come is not in it. Raises UnknownCollection, NameRefused and StoreError.
+        """
+        queries.require_collection(self._database, name)
+        source = self._collections.homes.of(name)
+        embedder, dimension = source.embedder()
+        names = [one.name for one in source.documents()]
+        new = self._free(new)
+        yield Moved(0, len(names))
+        whole = arriving(self._database, embedder=embedder, dimension=dimension, created_at=_now())
+        with whole as hidden:
+            for done in self._put(_stored(source, names), hidden):
+                yield Moved(done, len(names))
+            with self._database.transaction() as connection:
+                admin.rename_collection(self._database, hidden, new)
+                self._collections.homes.local(new).put_folder_tags(source.folder_tags())
+                for table, columns in (
+                    ("collection_settings", "preset, web, embedder"),
+                    ("calibrations", "scorer, weights, embedder, made_at, undone_at, record"),
+                ):
+                    sql = (
+                        f"INSERT INTO {table} (collection, {columns}) SELECT ?, {columns} FROM {table} "  # noqa: S608 - names of ours
+                        "WHERE collection = ?"
+                    )
+                    connection.execute(sql, (new, name))
+
+    def merge(self, origin: str, target: str) -> Merged:
+        """Put all documents of a collection into another one, with the questions asked of it, and remove it.
+
+        In the data folder all or nothing; where a server has one of them, the same again goes on where it stopped.
+        Raises UnknownCollection, EmbedderMismatch, NameRefused when they are one, and StoreError.
+        """
+        for name in (origin, target):
+            queries.require_collection(self._database, name)
+        if origin == target:
+            raise NameRefused(f"“{origin}” cannot be merged into itself. Name two collections.")
+        source, into = self._collections.homes.of(origin), self._collections.homes.of(target)
+        if source.embedder() != into.embedder():
+            raise admin.other_embedders(origin, source.embedder()[0], target, into.embedder()[0])
+        if isinstance(source, PostgresHome) or isinstance(into, PostgresHome):
+            merged = _merge_by_copies(source, into)
+            with self._database.transaction() as connection:
+                admin.give_past(connection, origin, target)
+            self._collections.delete(origin)
+        else:
+            with self._database.transaction() as connection:
+                merged = self._merge_here(source, into)
+                admin.give_past(connection, origin, target)
+                admin.delete_collection(self._database, origin)
+        self._made.drop("store", "index")
+        full_text.overwrite(self._database)
+        return merged
+
+    def _merge_here(self, source: Home, into: Home) -> Merged:
+        renamed, same = _plan(source, into)
+        for name in same:
+            into.tag([name], _own_tags(source, name), ())
+        source.remove(same)
+        for old, new in renamed.items():
+            admin.rename_document(self._database, source.name, old, new)
+        names = [one.name for one in source.documents()]
+        admin.move_documents(self._database, names, source.name, into.name)
+        into.put_folder_tags(_both(source.folder_tags(), into.folder_tags()))
+        return Merged(len(names), tuple(renamed.items()), tuple(same))
+
+    def export(self, name: str, file: Path) -> Generator[Moved, None, None]:
+        """Write a collection into a new file, which only this user may read, and read it back; yields how far it is.
+
+        Raises UnknownCollection and StoreError, also when there is such a file.
+        """
+        queries.require_collection(self._database, name)
+        home = self._collections.homes.of(name)
+        names = [one.name for one in home.documents()]
+        yield Moved(0, len(names))
+        with closing(CollectionWriter(file)) as writer:
+            for done, document in enumerate(names, start=1):
+                writer.add(home.stored(document))
+                yield Moved(done, len(names))
+            embedder, dimension = home.embedder()
+            preset = queries.preset_of(self._database, name)
+            web = queries.web_mode_of(self._database, name)
+            about = AboutCollection(name, embedder, dimension, len(names), preset, web, home.folder_tags())
+            writer.finish(about)
+        CollectionReader(file).close()
+
+    def import_file(
+        self, file: Path, name: str | None = None, *, beside: bool = False
+    ) -> Generator[tuple[str, Moved], None, None]:
+        """Make a new collection of a file, all or nothing; yields its name and how far it is.
+
+        It is called as in the file unless a name is given; `beside`: with a number where there is one of that name.
+        Others can read and write meanwhile: it is put in piece by piece, and shown when it is whole. Where another
+        embedder made its vectors than the one in use, it is embedded anew like any such collection. Raises NameRefused
+        and StoreError.
+        """
+        with closing(CollectionReader(file)) as reader:
+            about = reader.about
+            wanted = self._name_of(about, name, beside=beside)
+            yield wanted, Moved(0, about.documents)
+            whole = arriving(self._database, embedder=about.embedder, dimension=about.dimension, created_at=_now())
+            with whole as hidden:
+                for done in self._put(reader.documents(), hidden):
+                    yield wanted, Moved(done, about.documents)
+                new = self._show(hidden, about, name, beside=beside)
+        yield new, Moved(about.documents, about.documents)
+
+    def _put(self, documents: Iterator[StoredDocument], hidden: str) -> Iterator[int]:
+        """Put documents in, some in a transaction each; yield behind each how many are in, and let others write."""
+        home, done = self._collections.homes.local(hidden), 0
+        while True:
+            before, begun = done, time.perf_counter()
+            with self._database.transaction():
+                for document in documents:
+                    home.put_stored(document)
+                    done += 1
+                    if time.perf_counter() - begun > LONGEST_PIECE:
+                        break
+            if done == before:
+                return
+            still_arrives(self._database, hidden)
+            yield done
+            time.sleep(BETWEEN)
+
+    def _name_of(self, about: AboutCollection, name: str | None, *, beside: bool) -> str:
+        """Return what a collection of a file is to be called. Raises NameRefused where there is one of that name."""
+        return self._beside(about.name) if beside else self._free(name or about.name)
+
+    def _free(self, name: str) -> str:
+        """Return a name for a new collection as it is stored. Raises NameRefused where there is one of that name."""
+        wanted = admin.checked(name, "collection")
+        with self._database.transaction() as connection:
+            admin.require_free(connection, wanted)
+        return wanted
+
+    def _show(self, hidden: str, about: AboutCollection, name: str | None, *, beside: bool) -> str:
+        """Show a collection that is whole, with what was chosen for it; return its name. Raises NameRefused."""
+        with self._database.transaction():
+            new = self._name_of(about, name, beside=beside)
+            admin.rename_collection(self._database, hidden, new)
+            self._collections.homes.local(new).put_folder_tags(about.folder_tags)
+            if about.preset:
+                queries.set_preset(self._database, new, Preset(about.preset))
+            if about.web:
+                queries.set_web_mode(self._database, new, WebMode(about.web))
+        return new
+
+    def _beside(self, name: str) -> str:
+        """Return a name that no collection has: this one, or with a number."""
+        there = {*self._collections.names()}
+        numbered = (name if number == 1 else f"{name} ({number})" for number in range(1, len(there) + 2))
+        return next(one for one in numbered if one not in there)
+
+
+def _merge_by_copies(source: Home, into: Home) -> Merged:
+    renamed, same = _plan(source, into)
+    names = [one.name for one in source.documents()]
+    for name in names:
+        if name in same:
+            into.tag([name], _own_tags(source, name), ())
+            continue
+        document = _called(source.stored(name), renamed.get(name, name))
+        into.put_stored(document)
+        if into.stored(document.name) != into.as_kept(document):
+            into.remove([document.name])
+            raise NameRefused(f"“{name}” was not the same after it was copied. Nothing was removed; merge again.")
+    into.put_folder_tags(_both(source.folder_tags(), into.folder_tags()))
+    return Merged(len(names) - len(same), tuple(renamed.items()), tuple(same))
+
+
+def _plan(source: Home, into: Home) -> tuple[dict[str, str], list[str]]:
+    """Return which documents need another name, and which have the same content as the one of their name.
+
+    What is attached to a letter goes by its name.
+    """
+    there = {one.name: one.sha256 for one in into.documents()}
+    taken = {*there, *(one.name for one in source.documents())}
+    renamed: dict[str, str] = {}
+    same = []
+    for one in sorted(source.documents(), key=lambda document: document.name):
+        letter = next((old for old in renamed if one.name.startswith(f"{old}/")), None)
+        if letter:
+            renamed[one.name] = renamed[letter] + one.name[len(letter) :]
+        elif one.name not in there:
+            continue
+        elif there[one.name] == one.sha256:
+            same.append(one.name)
+        else:
+            renamed[one.name] = _free(one.name, source.name, taken)
+            taken.add(renamed[one.name])
+    return renamed, same
+
+
+def _free(name: str, origin: str, taken: set[str]) -> str:
+    """Return a name that nobody has: with the collection that it comes from, and a number where that is not enough."""
+    path, number = PurePosixPath(name), 1
+    while True:
+        origin_said = origin if number == 1 else f"{origin} {number}"
+        new = str(path.with_name(f"{path.stem} ({origin_said.replace('/', '-')}){path.suffix}"))
+        if new not in taken:
+            return new
+        number += 1
+
+
+def _called(document: StoredDocument, name: str) -> StoredDocument:
+    """Return a document under another name, found by that where it has no title of its own."""
+    if name == document.name:
+        return document
+    chunks = document.chunks
+    if document.title is None:
+        chunks = tuple(
+            replace(one, front=in_front(named(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead))
+            for one in chunks
+        )
+    return replace(document, name=name, chunks=chunks)
+
+
+def _own_tags(home: Home, name: str) -> Sequence[str]:
+    return home.stored(name).tags
+
+
+def _both(first: dict[str, list[str]], second: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {folder: sorted({*first.get(folder, ()), *second.get(folder, ())}) for folder in sorted({*first, *second})}
+
+
+def _stored(home: Home, names: Sequence[str]) -> Iterator[StoredDocument]:
+    """Yield the documents of these names that are there still."""
+    for name in names:
+        with suppress(UnknownDocument):
+            yield home.stored(name)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

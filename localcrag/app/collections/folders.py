@@ -1,0 +1,239 @@
+"""Folders that collections follow: bound, listed, paused, brought in step, let go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from localcrag.app.collections import folder_sync
+from localcrag.app.collections.collections import Collections
+from localcrag.app.collections.folder_sync import FolderSync
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.records.errors import FolderError
+from localcrag.records.ingest import (
+    BoundFolder,
+    FolderChange,
+    FolderCounts,
+    FolderEvent,
+    FolderStatus,
+    IngestProgress,
+    WhenGone,
+)
+from localcrag.storage.collections import full_text
+from localcrag.storage.collections.folder_store import FolderStore
+from localcrag.storage.database import Database
+from localcrag.text.translation import gettext as _
+
+SHOWN = 20
+"""Of the files of a folder that failed or are gone, those that are named."""
+LOCK, RUNNING = "folders.lock", "running"
+BETWEEN = 0.2
+"""Seconds between two looks whether another process is done with the folders, or a file with being written."""
+PATIENCE = 30.0
+"""Seconds that a command waits for files that are being written."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderState:
+    """A folder with its counts, and the first of its files that failed, each with the reason, or are gone."""
+
+    folder: BoundFolder
+    counts: FolderCounts
+    failed: tuple[tuple[str, str], ...]
+    gone: tuple[str, ...]
+
+
+class Folders:
+    """The bound folders of a data folder."""
+
+    def __init__(
+        self, settings: SettingsInUse, database: Database, collections: Collections, sync: FolderSync | None = None
+    ) -> None:
+        """`sync` is what brings a folder in step; without it, one that reads files as the app does."""
+        self._settings, self._database, self._collections = settings, database, collections
+        self._store = FolderStore(database)
+        self._sync = sync or FolderSync(database, collections)
+
+    def all(self, collection: str | None = None) -> list[BoundFolder]:
+        """Return the folders of a collection, or of all. Raises StoreError."""
+        return self._store.folders(collection)
+
+    def find(self, number: int) -> BoundFolder | None:
+        """Return a folder by its number; None when it is bound no more. Raises StoreError."""
+        return self._store.find(number)
+
+    def named(self, path: str | Path) -> BoundFolder:
+        """Return the folder of a path. Raises FolderError when none is bound there."""
+        wanted = _absolute(path)
+        for one in self._store.folders():
+            if one.path == wanted:
+                return one
+        raise FolderError(
+            _("No collection follows %(path)s. `localcrag folder list` shows which folders are followed.", path=wanted)
+        )
+
+    def bind(
+        self,
+        path: str | Path,
+        *,
+        collection: str | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        gone: WhenGone = WhenGone.ASK,
+    ) -> BoundFolder:
+        """Have a collection follow a folder; one that it follows already gets these patterns and rule instead.
+
+        The collection is made if there is none of that name. Its first folder gives documents the names that its files
+        have in it; others put the folder's name in front. Raises FolderError, NameRefused, EmbedderMismatch, ModelError
+        and StoreError.
+        """
+        wanted, name = _absolute(path), self._settings.collection(collection)
+        self._check(wanted, name)
+        self._collections.store(name)
+        prefix = self._prefix(wanted, name)
+        return self._store.bind(
+            BoundFolder(
+                id=0,
+                collection=name,
+                path=wanted,
+                prefix=prefix,
+                include=tuple(include),
+                exclude=tuple(exclude),
+                gone=gone,
+            )
+        )
+
+    def unbind(self, folder: BoundFolder, *, documents: bool) -> int:
+        """Follow a folder no more; with `documents`, remove those that its files have alone, and return how many.
+
+        Raises StoreError.
+        """
+        removed = folder_sync.unbind(self._database, self._collections, folder, documents=documents)
+        if removed:
+            full_text.overwrite(self._database)
+        return removed
+
+    def pause(self, folder: BoundFolder, *, paused: bool) -> None:
+        """Follow a folder no more for a while, or again. Raises StoreError."""
+        self._store.pause(folder.id, paused=paused)
+
+    def decide(self, folder: BoundFolder, what: WhenGone, names: Sequence[str] | None = None) -> list[FolderChange]:
+        """Remove or keep the documents whose files are gone, those of these names or all. Raises StoreError."""
+        changes = folder_sync.decide(self._database, self._collections, folder, what, names)
+        if any(one.status is FolderStatus.REMOVED for one in changes):
+            full_text.overwrite(self._database)
+        return changes
+
+    def state(self, folder: BoundFolder) -> FolderState:
+        """Return how a folder stands, without looking at it. Raises StoreError."""
+        failed, gone = self._store.failed(folder.id, SHOWN), self._store.gone(folder.id, SHOWN)
+        return FolderState(
+            folder, self._store.counts(folder.id),
+            tuple((folder.name_of(one.path), one.error or "") for one in failed),
+            tuple(folder.name_of(one.path) for one in gone),
+        )  # fmt: skip
+
+    def states(self, collection: str | None = None) -> list[FolderState]:
+        """Return how the folders of a collection stand, or of all. Raises StoreError."""
+        return [*map(self.state, self.all(collection))]
+
+    def sync(
+        self, folder: BoundFolder, *, emptied: bool = False, go_on: Callable[[], None] = lambda: None
+    ) -> Generator[FolderEvent, None, None]:
+        """Bring a collection in step with a folder, once; see FolderSync.
+
+        Another process that does so is waited for, and `go_on` called meanwhile: what it raises ends the waiting.
+        Raises StoreError, ModelError and EmbedderMismatch.
+        """
+        with self._alone(go_on), closing(self._sync.sync(folder, emptied=emptied)) as events:
+            moved_here = False
+            for event in events:
+                moved_here |= isinstance(event, FolderChange) and event.status is FolderStatus.SAME
+                yield event
+            if moved_here:
+                yield from self._moved_from_others(folder)
+
+    def sync_patiently(self, folder: BoundFolder, *, emptied: bool = False) -> Iterator[FolderEvent]:
+        """Bring a collection in step with a folder, and wait for files that are being written, for half a minute."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            waiting: list[FolderChange] = []
+            for event in self.sync(folder, emptied=emptied):
+                if isinstance(event, FolderChange) and event.status is FolderStatus.WAITING:
+                    waiting.append(event)
+                else:
+                    yield event
+            if not waiting or time.monotonic() > until:
+                yield from waiting
+                return
+            for one in waiting[:1]:
+                yield IngestProgress(one.document, 1, len(waiting), "waiting", 0, len(waiting), None)
+            time.sleep(BETWEEN)
+
+    def _moved_from_others(self, folder: BoundFolder) -> Iterator[FolderEvent]:
+        """Give documents whose files came here from another folder of the collection the names that they have here."""
+        for other in self._store.folders(folder.collection):
+            if other.id != folder.id and not other.paused and self._store.counts(other.id).gone:
+                yield from self._sync.sync(other)
+
+    @contextmanager
+    def _alone(self, go_on: Callable[[], None]) -> Iterator[None]:
+        place = self._settings.now.data_dir.absolute() / RUNNING
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = FileLock(place / LOCK, thread_local=False)
+        while True:
+            try:
+                lock.acquire(timeout=BETWEEN)
+                break
+            except Timeout:
+                go_on()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _check(self, path: Path, collection: str) -> None:
+        if not path.is_dir():
+            raise FolderError(_("%(path)s is no folder that can be opened. Choose one that is there.", path=path))
+        if _within(self._settings.now.data_dir.absolute(), path):
+            raise FolderError(
+                _(
+                    "%(path)s holds localcrag's own data folder, which must not go into a collection. Choose a folder "
+                    "within it.",
+                    path=path,
+                )
+            )
+        if path.as_posix().encode("utf-8", "surrogateescape") != path.as_posix().encode("utf-8", "replace"):
+            raise FolderError(_("The name of the folder is no text in UTF-8. Rename the folder, and bind it then."))
+        for other in self._store.folders():
+            if other.path == path and other.collection != collection:
+                said = _("The collection “%(name)s” follows %(path)s already.", name=other.collection, path=path)
+            elif (
+                other.collection == collection
+                and other.path != path
+                and (_within(other.path, path) or _within(path, other.path))
+            ):
+                said = _(
+                    "%(path)s shares files with %(other)s, which is followed already.", path=path, other=other.path
+                )
+            else:
+                continue
+            raise FolderError(said + " " + _("Let that one go first: localcrag folder remove PATH"))
+
+    def _prefix(self, path: Path, collection: str) -> str:
+        taken = {one.prefix for one in self._store.folders(collection) if one.path != path}
+        names = ["", f"{path.name}/", *(f"{path.name} ({number})/" for number in range(2, len(taken) + 3))]
+        return next(name for name in names if name not in taken)
+
+
+def _absolute(path: str | Path) -> Path:
+    return Path(path).expanduser().absolute()
+
+
+def _within(inner: Path, outer: Path) -> bool:
+    return inner.is_relative_to(outer)

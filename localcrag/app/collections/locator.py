@@ -1,0 +1,373 @@
+"""Where collections live: in the data folder or in PostgreSQL, and moving them between the two."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Union
+
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.records.documents import Document, StoredDocument
+from localcrag.records.enums import Preset
+from localcrag.records.errors import NameRefused, StoreError, UnknownCollection, UnknownDocument
+from localcrag.settings import Settings
+from localcrag.storage.collections import admin, document_store, queries
+from localcrag.storage.collections.admin import Elsewhere, HomeState, name_taken, other_embedders
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.queries import no_document
+from localcrag.storage.collections.sqlite_collection import LocalHome
+from localcrag.storage.database import Database
+from localcrag.storage.postgres import schema
+from localcrag.storage.postgres import schema as registry
+from localcrag.storage.postgres.address import parse_postgres
+from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.storage.postgres.connection import PostgresDatabase
+from localcrag.storage.postgres.document_store import PostgresStore
+from localcrag.storage.postgres.search import PgVectorIndex
+from localcrag.text.translation import gettext as _
+
+if TYPE_CHECKING:
+    from localcrag.storage.collections.vector_index import ChunkIndex
+
+
+SILENT_SECONDS = 60.0
+"""For which a server that did not answer is not asked what is left to do for its collections."""
+Home = LocalHome | PostgresHome
+Store = DocumentStore | PostgresStore
+Index = Union["ChunkIndex", PgVectorIndex]
+
+
+class Homes:
+    """The homes of all collections. A server is connected to when one of its collections is needed."""
+
+    def __init__(self, settings: SettingsInUse, database: Database) -> None:
+        self._settings, self._database = settings, database
+        self._servers: dict[str, PostgresDatabase] = {}
+        self._silent: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def of(self, collection: str) -> Home:
+        """Return where a collection lives. Raises StoreError."""
+        elsewhere = admin.of(self._database, collection)
+        if elsewhere is None or elsewhere.state is not HomeState.THERE:
+            return self.local(collection)
+        return PostgresHome(self._connected(elsewhere.address), elsewhere.number, collection)
+
+    def local(self, collection: str) -> LocalHome:
+        """Return a collection's place in the data folder, wherever it lives."""
+        return LocalHome(self._database, collection, self._indexes)
+
+    def elsewhere(self) -> list[PostgresHome]:
+        """Return the collections that live elsewhere."""
+        homes = map(self.of, admin.there(self._database))
+        return [home for home in homes if isinstance(home, PostgresHome)]
+
+    def index(self, store: Store) -> Index:
+        """Return the vector index of a collection's documents."""
+        if isinstance(store, PostgresStore):
+            return PgVectorIndex(store)
+        from localcrag.storage.collections.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
+
+        return ChunkIndex(store, self._indexes, engines=EngineChoice(self._settings.now.index_engine))
+
+    def to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
+        """Return the names of the collections with pages whose text is to be recognised.
+
+        Of those alone whose embedder, by its name, `embeds`: it is there.
+        """
+        here = document_store.collections(self._database)
+        there = self._elsewhere(lambda home: home.to_recognise() and embeds(home.embedder()[0]))
+        return [*(name for name, embedder in here.items() if embeds(embedder)), *there]
+
+    def of_other_embedders(self) -> list[str]:
+        """Return the names of the collections that another embedder than the one in use has indexed."""
+        own, there = self._settings.now.embedder, admin.there(self._database)
+        here = [one for one in queries.of_other_embedders(self._database, own) if one not in there]
+        return [*here, *self._elsewhere(lambda home: home.embedder()[0] != own)]
+
+    def _elsewhere(self, fits: Callable[[PostgresHome], bool]) -> list[str]:
+        """Return the names of the collections elsewhere that fit.
+
+        Servers that do not answer are left out, for a while without being asked: whoever asks their collections is told
+        why.
+        """
+        names = []
+        for home in self.elsewhere():
+            if time.monotonic() < self._silent.get(str(home.server), 0):
+                continue
+            self._silent[str(home.server)] = time.monotonic() + SILENT_SECONDS
+            with suppress(StoreError):
+                if fits(home):
+                    names.append(home.name)
+                del self._silent[str(home.server)]
+        return names
+
+    def key(self, collection: str) -> str:
+        """Return a text that is another one when the collection lives elsewhere than before."""
+        elsewhere = admin.of(self._database, collection)
+        there = elsewhere is not None and elsewhere.state is HomeState.THERE
+        return f"{collection} at {elsewhere.address} {elsewhere.number}" if elsewhere and there else collection
+
+    def server(self, address: str) -> PostgresDatabase:
+        """Return a database with the tables for collections, made if need be. Raises StoreError."""
+        database = self._connected(str(parse_postgres(address)))
+        schema.prepare(database)
+        return database
+
+    def connect(self, collection: str, address: str, there: str | None = None) -> PostgresHome:
+        """Use a collection that lives in a server, and is called `there`, under a name of one's own.
+
+        Raises NameRefused when there is one of that name, UnknownCollection and StoreError.
+        """
+        name = admin.checked(collection, "collection")
+        if name in queries.collection_names(self._database):
+            raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        server = self.server(address)
+        row = registry.require(server, there or name)
+        home = Elsewhere(str(server.address), row["id"], HomeState.THERE)
+        admin.make(
+            self._database, name, home, embedder=row["embedder"], dimension=row["dimension"],
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )  # fmt: skip
+        return PostgresHome(server, row["id"], name)
+
+    def disconnect(self, collection: str) -> None:
+        """Use a collection of a server no more; it stays there. Raises UnknownCollection, also when it lives here."""
+        if not isinstance(self.of(collection), PostgresHome):
+            raise UnknownCollection(f"The collection “{collection}” lives on this computer: there is nothing to leave.")
+        admin.delete_collection(self._database, collection)
+
+    def vacuum(self, collection: str) -> None:
+        """Have what was deleted from a collection be in its server no more. Raises UnknownCollection and StoreError."""
+        home = self.of(collection)
+        if not isinstance(home, PostgresHome):
+            raise UnknownCollection(
+                f"The collection “{collection}” lives on this computer, where deleting leaves nothing behind."
+            )
+        home.vacuum()
+
+    def check_allowed(self, collection: str, settings: Settings) -> None:
+        """Return where a collection may be asked under these settings. Raises StoreError."""
+        home = self.of(collection)
+        if settings.preset is Preset.DOCUMENTS_ONLY and home.server and not home.server.here:
+            raise StoreError(
+                _(
+                    "The collection “%(name)s” was not asked: it lives at %(place)s, and under the preset "
+                    "documents-only nothing leaves this computer. Choose another preset or collection, or move it "
+                    "here: localcrag collection move %(name)s --to local",
+                    name=collection,
+                    place=home.server.at,
+                )
+            )
+
+    @property
+    def _indexes(self) -> Path:
+        return self.data_dir / "index"
+
+    @property
+    def data_dir(self) -> Path:
+        """The data folder."""
+        return self._settings.now.data_dir
+
+    def close(self) -> None:
+        """Close the connections to servers."""
+        with self._lock:
+            for server in self._servers.values():
+                server.close()
+
+    def _connected(self, address: str) -> PostgresDatabase:
+        with self._lock:
+            if address not in self._servers:
+                self._servers[address] = PostgresDatabase(parse_postgres(address))
+            return self._servers[address]
+
+
+LOCAL = "local"
+"""What the data folder is called where an address may stand."""
+ROUNDS = 5
+"""Times that documents which changed meanwhile are copied again, before the move gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How far a collection is: so many of its documents are copied and compared."""
+
+    done: int
+    total: int
+
+
+class Moving:
+    """Moves collections; `forget` has the app forget what it made of one."""
+
+    def __init__(self, homes: Homes, database: Database, forget: Callable[[str], None]) -> None:
+        self._homes, self._database, self._forget = homes, database, forget
+
+    def move(self, collection: str, to: str) -> Generator[Moved, None, None]:
+        """Move a collection to an address of a PostgreSQL database, or to LOCAL; yields how far it is.
+
+        Whatever interrupts it, the collection is whole in its old home until it is whole in the new one; the same again
+        goes on where it stopped. Raises UnknownCollection, NameRefused and StoreError.
+        """
+        queries.require_collection(self._database, collection)
+        self._forget(collection)
+        homes, elsewhere = self._homes, admin.of(self._database, collection)
+        if elsewhere and elsewhere.state is HomeState.LEAVING:
+            _leave(collection, elsewhere, homes, self._database)
+            elsewhere = None
+        if to != LOCAL:
+            yield from _there(collection, to, elsewhere, homes, self._database)
+        elif elsewhere and elsewhere.state is HomeState.THERE:
+            yield from _back(collection, elsewhere, homes, self._database)
+        elif elsewhere:
+            # It never left: what has arrived is removed.
+            _leave(collection, elsewhere, homes, self._database)
+        self._forget(collection)
+
+
+def _there(collection: str, to: str, elsewhere: Elsewhere | None, homes: Homes, database: Database) -> Iterator[Moved]:
+    server = homes.server(to)
+    address = str(server.address)
+    if elsewhere and elsewhere.address != address:
+        raise StoreError(
+            f"The collection “{collection}” lives at {elsewhere.address}, or is on its way there. Move it here first: "
+            f"localcrag collection move {collection} --to {LOCAL}"
+        )
+    if elsewhere and elsewhere.state is HomeState.THERE:
+        return
+    local, known = homes.local(collection), admin.known(database, collection)
+    number = schema.make(
+        server, collection, embedder=known["embedder"], dimension=known["dimension"], created_at=known["created_at"],
+        arriving=_token(homes.data_dir, known["id"], known["created_at"]),
+    )  # fmt: skip
+    arriving = Elsewhere(address, number, HomeState.ARRIVING)
+    admin.put(database, collection, arriving)
+    there = PostgresHome(server, number, collection)
+    for _round in range(ROUNDS):
+        yield from _copy(local, there)
+        schema.index(server, number)
+        # Nobody writes here meanwhile.
+        with database.transaction() as connection:
+            if _signature(local) == _signature(there):
+                schema.open_to_all(server, number)
+                admin.put_in(connection, collection, replace(arriving, state=HomeState.THERE))
+                break
+    else:
+        raise _restless(collection)
+    local.remove_index()
+
+
+def _back(collection: str, elsewhere: Elsewhere, homes: Homes, database: Database) -> Iterator[Moved]:
+    there, local = homes.of(collection), homes.local(collection)
+    left = replace(elsewhere, state=HomeState.LEAVING)
+    for _round in range(ROUNDS):
+        yield from _copy(there, local)
+        # Nobody writes there meanwhile.
+        with homes.server(elsewhere.address).transaction(elsewhere.number):
+            if _signature(local) == _signature(there):
+                admin.put(database, collection, left, *there.embedder())
+                break
+    else:
+        raise _restless(collection)
+    _leave(collection, left, homes, database)
+
+
+def _leave(collection: str, elsewhere: Elsewhere, homes: Homes, database: Database) -> None:
+    """Remove what is in the server of a collection that is here."""
+    PostgresHome(homes.server(elsewhere.address), elsewhere.number, collection).delete()
+    admin.put(database, collection, None)
+
+
+def _copy(source: Home, target: Home) -> Iterator[Moved]:
+    """Bring `target` to what `source` holds, document by document, each compared when it is there."""
+    wanted = {one.name: _comparable(one) for one in source.documents()}
+    there = {one.name: _comparable(one) for one in target.documents()}
+    target.remove([name for name in there if name not in wanted])
+    target.put_folder_tags(source.folder_tags())
+    yield Moved(0, len(wanted))
+    for done, (name, document) in enumerate(wanted.items(), start=1):
+        if there.get(name) != document:
+            _copy_one(name, source, target)
+        yield Moved(done, len(wanted))
+
+
+def _copy_one(name: str, source: Home, target: Home) -> None:
+    try:
+        document = source.stored(name)
+    except UnknownDocument:
+        return  # Deleted meanwhile: the last look sees to it.
+    _put(document, target)
+
+
+def _put(document: StoredDocument, target: Home) -> None:
+    """Put a document into a collection, and compare what arrived. Raises StoreError."""
+    name = document.name
+    target.put_stored(document)
+    if target.stored(name) != target.as_kept(document):
+        target.remove([name])
+        raise StoreError(
+            f"The document “{name}” was not the same after it was copied to {target.server or 'this computer'}, so it "
+            "was removed there. Nothing has changed here. Check that disk and memory are sound, then try again."
+        )
+
+
+def _signature(home: Home) -> tuple[list[Document], dict[str, list[str]]]:
+    """Return what tells whether a home holds the same as another one."""
+    return [_comparable(one) for one in home.documents()], home.folder_tags()
+
+
+def move_documents(names: Sequence[str], source: Home, target: Home) -> None:
+    """Move documents into another collection, wherever it lives. Raises as shelving.move_documents does.
+
+    Two databases share no transaction, so all documents are copied and compared before the first is removed. If that is
+    interrupted, the same call finishes it: a document with the same content in both collections counts as copied, one
+    that only the target has as moved.
+    """
+    if source.embedder() != target.embedder():
+        raise other_embedders(source.name, source.embedder()[0], target.name, target.embedder()[0])
+    here, there = ({one.name: one.sha256 for one in home.documents()} for home in (source, target))
+    for name in names:
+        if name not in here and name not in there:
+            raise no_document(source.name, name)
+        if name in here and there.get(name, here[name]) != here[name]:
+            raise name_taken(target.name, name)
+    left = [name for name in names if name in here]
+    for name in left:
+        if name in there:
+            _complete(name, source, target)
+        else:
+            _copy_one(name, source, target)
+    source.remove(left)
+
+
+def _complete(name: str, source: Home, target: Home) -> None:
+    """Give a document that both collections have the tags of both, and the file if one of the two kept it."""
+    own, other = source.stored(name), target.stored(name)
+    tags = tuple(sorted({*own.tags, *other.tags}))
+    wanted = replace(own, tags=tags, original=other.original if own.original is None else own.original)
+    if other != target.as_kept(wanted):
+        _put(wanted, target)
+
+
+def _comparable(document: Document) -> Document:
+    """Return what is known of a document without what may differ between homes: ids, how they count and round."""
+    confidence = None if document.confidence is None else round(document.confidence, 6)
+    return replace(document, id=0, characters=0, confidence=confidence)
+
+
+def _token(data_dir: Path, number: int, created_at: str) -> str:
+    """Return a text that no other collection on its way has; it tells nothing of this computer."""
+    return hashlib.sha256(f"{data_dir.absolute()} {number} {created_at}".encode()).hexdigest()[:32]
+
+
+def _restless(collection: str) -> StoreError:
+    return StoreError(
+        f"The collection “{collection}” kept changing while it was moved, so it stayed where it was. Wait until nobody "
+        "adds documents to it, then move it again: what is copied already is not copied again."
+    )

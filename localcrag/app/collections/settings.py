@@ -1,0 +1,159 @@
+"""Settings of one collection: its preset, its embedder, and whether the web may be asked about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from localcrag.app.collections.collections import existing
+from localcrag.app.models.library import ModelLibrary
+from localcrag.app.models.lifecycle import LoadedModels
+from localcrag.app.shared_state import LazyCache, SettingsInUse
+from localcrag.crag.grading import CalibratedScorer
+from localcrag.models.encoders import read_calibration
+from localcrag.models.files import weights_digest
+from localcrag.records.enums import Preset, WebMode
+from localcrag.records.models import ModelRole, behind_server
+from localcrag.records.protocols import Scorer
+from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration, HowFitted, ScorerIdentity, StoredCalibration
+from localcrag.settings import Settings
+from localcrag.storage.collections import queries
+from localcrag.storage.collections.queries import CalibrationStore
+from localcrag.storage.database import Database
+
+
+class CollectionSettings:
+    """Presets and web modes by collection. Where none is named, that of the settings is meant."""
+
+    def __init__(self, settings: SettingsInUse, database: Database, library: ModelLibrary) -> None:
+        self._settings, self._database, self._library = settings, database, library
+
+    def preset(self, collection: str | None = None) -> Preset:
+        """Return the preset that a collection's questions are answered under."""
+        own = queries.preset_of(self._database, self._settings.collection(collection))
+        return own or self._settings.now.preset
+
+    def set_preset(self, preset: Preset | None, collection: str | None = None) -> None:
+        """Give a collection a preset of its own; None takes it away. Raises UnknownCollection and StoreError."""
+        queries.set_preset(self._database, self._there(collection), preset)
+
+    def web_mode(self, collection: str | None = None) -> WebMode:
+        """Return the web mode of a collection's questions: its own, unless one holds for all collections."""
+        own = queries.web_mode_of(self._database, self._settings.collection(collection))
+        return self._settings.now.of_collection(own).web
+
+    def set_web_mode(self, mode: WebMode | None, collection: str | None = None) -> None:
+        """Give a collection a web mode of its own; None takes it away. Raises UnknownCollection and StoreError."""
+        queries.set_web_mode(self._database, self._there(collection), mode)
+
+    def embedders(self) -> dict[str, str]:
+        """Return the embedders of those collections that have one of their own, by collection. Raises StoreError."""
+        return queries.embedders(self._database)
+
+    def set_embedder(self, embedder: str | None, collection: str | None = None) -> None:
+        """Have a collection be embedded with an embedder of its own; None: with the one in use.
+
+        It is searched by the vectors that it has until it is embedded anew. Raises UnknownCollection, ModelError when
+        there is no such embedder, and StoreError.
+        """
+        name = self._there(collection)
+        if embedder is not None:
+            self._library.path(embedder, ModelRole.EMBEDDER)
+        queries.set_embedder(self._database, name, embedder)
+
+    def applied_to(self, settings: Settings, preset: Preset | None = None) -> Settings:
+        """Return settings with the web mode of the collection that they name, under `preset` or else its own.
+
+        Raises UnknownCollection and StoreError.
+        """
+        name = self._there(settings.collection)
+        settings = settings.of_collection(queries.web_mode_of(self._database, name))
+        return settings.under(preset or self.preset(name))
+
+    def _there(self, collection: str | None) -> str:
+        return existing(collection, self._settings, self._database)
+
+
+class Calibrations:
+    """What relevances are calibrated by. Where no collection is named, that of the settings is meant."""
+
+    def __init__(
+        self,
+        settings: SettingsInUse,
+        database: Database,
+        library: ModelLibrary,
+        models: LoadedModels,
+        made: LazyCache,
+        *,
+        embedder_of: Callable[[str], str],
+    ) -> None:
+        """`embedder_of` says which embedder a collection is searched with."""
+        self._embedder_of = embedder_of
+        self._settings, self._library, self._models = settings, library, models
+        self._made, self._database = made, database
+        self._store = CalibrationStore(database)
+
+    @property
+    def own(self) -> FittedCalibration:
+        """The calibration that lies beside the relevance model. Raises ModelError."""
+        settings = self._settings.now
+        if behind_server(settings.relevance):
+            return UNCALIBRATED
+        return read_calibration(self._library.path(settings.relevance, ModelRole.RELEVANCE), settings.embedder)
+
+    @property
+    def scorer_identity(self) -> ScorerIdentity:
+        """What a calibration belongs to that is fitted now. Raises ModelError."""
+        settings = self._settings.now
+        if behind_server(settings.relevance):
+            # What it computes with is not ours to see; its name and scale are what it is known by.
+            return ScorerIdentity(settings.relevance, f"server: {self._models.served_scale}", settings.embedder)
+        folder = self._library.path(settings.relevance, ModelRole.RELEVANCE)
+        weights = self._made.get(f"weights {folder}", lambda: weights_digest(folder))
+        return ScorerIdentity(settings.relevance, weights, settings.embedder)
+
+    def in_force(self, collection: str | None = None) -> FittedCalibration:
+        """Return the calibration in force for a collection. Loads no model. Raises ModelError and StoreError."""
+        applied = self.applied(collection)
+        return applied.calibration if applied else self.beside_its_embedder(collection) or self.own
+
+    def beside_its_embedder(self, collection: str | None = None) -> FittedCalibration | None:
+        """Return the scorer's calibration beside the embedder of a collection, None where that is the one in use.
+
+        Raises ModelError and StoreError.
+        """
+        settings = self._settings.now
+        embedder = self._embedder_of(self._settings.collection(collection))
+        if embedder == settings.embedder or behind_server(settings.relevance):
+            return None
+        return read_calibration(self._library.path(settings.relevance, ModelRole.RELEVANCE), embedder)
+
+    def applied(self, collection: str | None = None) -> StoredCalibration | None:
+        """Return what was fitted for a collection and the scorer in use, None where the scorer's own calibration holds.
+
+        Raises ModelError and StoreError.
+        """
+        name = self._settings.collection(collection)
+        # The weights are read only where it matters.
+        if not self._store.any_for(self._settings.now.relevance, name):
+            return None
+        return self._store.in_force(replace(self.scorer_identity, embedder=self._embedder_of(name)), name)
+
+    def history(self, collection: str | None = None) -> list[StoredCalibration]:
+        """Return all that were ever applied to a collection, newest first. Raises ModelError and StoreError."""
+        return self._store.history(self.scorer_identity, self._settings.collection(collection))
+
+    def apply(self, calibration: FittedCalibration, how: HowFitted, collection: str | None = None) -> StoredCalibration:
+        """Put a calibration in force for a collection. Raises UnknownCollection, ModelError and StoreError."""
+        name = existing(collection, self._settings, self._database)
+        return self._store.apply(self.scorer_identity, name, calibration, how)
+
+    def undo(self, collection: str | None = None) -> StoredCalibration | None:
+        """Return to the calibration before the one in force, which is returned; None where there is none to undo."""
+        return self._store.undo(self.scorer_identity, self._settings.collection(collection))
+
+    def scorer(self, collection: str | None = None) -> Scorer:
+        """Return the scorer with the calibration of a collection. Raises ModelError and StoreError."""
+        applied = self.applied(collection)
+        calibration = applied.calibration if applied else self.beside_its_embedder(collection)
+        return CalibratedScorer(self._models.scorer, calibration) if calibration else self._models.scorer

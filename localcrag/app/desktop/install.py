@@ -1,0 +1,67 @@
+"""The entry of the desktop: made for the system that this is, and removed again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcrag.app.desktop import linux, macos, windows
+from localcrag.app.desktop.entry import ICONS, Commands, Entry
+from localcrag.app.desktop.one_instance import OneInstance
+from localcrag.records.errors import LocalcragError
+from localcrag.settings import default_data_dir
+
+FAVICON = ICONS / "128.png"
+
+
+class NotInstalled(LocalcragError):
+    """The entry could not be made or removed."""
+
+
+def install(data_dir: Path) -> Sequence[Path]:
+    """Put localcrag into this user's menu and “Open with”; return the files. Raises NotInstalled."""
+    try:
+        return _entry().install(commands(data_dir))
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotInstalled(f"localcrag was not put into the menu: {error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What of the entry was there; `runs`: what the window's browser keeps stayed, since localcrag is running."""
+
+    paths: Sequence[Path]
+    runs: bool
+
+
+def remove(data_dir: Path) -> Removed:
+    """Remove the entry, and what the window's browser kept; return what was there. Raises NotInstalled."""
+    try:
+        gone = _entry().remove()
+    except OSError as error:
+        raise NotInstalled(f"localcrag was not taken out of the menu: {error}.") from error
+    return Removed(gone, runs=not OneInstance(data_dir).remove_window())
+
+
+def commands(data_dir: Path) -> Commands:
+    """Return how this very localcrag is started from anywhere, over this data folder."""
+    python = Path(sys.executable)
+    if sys.platform == "win32" and (silent := python.with_name("pythonw.exe")).is_file():
+        python = silent  # Without a console.
+    # -P: a folder that it is started in has no say in what is imported.
+    start = (str(python), "-P", "-m", "localcrag", "desktop")
+    where = () if data_dir.absolute() == default_data_dir().absolute() else ("--data-dir", str(data_dir.absolute()))
+    return Commands(opens=(*start, "open", *where), ends=(*start, "quit", *where))
+
+
+def _entry() -> Entry:
+    if sys.platform == "win32":
+        programs = Path(os.environ["APPDATA"]) / "Microsoft" / "Windows" / "Start Menu" / "Programs"
+        return windows.WindowsEntry(programs, Path(os.environ["LOCALAPPDATA"]) / "localcrag-desktop")
+    if sys.platform == "darwin":
+        return macos.MacEntry(Path.home() / "Applications")
+    return linux.XdgEntry(linux.xdg_data_home())

@@ -1,0 +1,101 @@
+"""The entry on macOS: an application folder, made by osacompile, to be handed files as Apple events."""
+
+from __future__ import annotations
+
+import plistlib
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from localcrag.app.desktop.entry import NAME, OPENS, Commands, drawings
+from localcrag.privacy.egress_log import Purpose
+from localcrag.privacy.guard import passage
+
+IDENTIFIER = "localcrag.desktop"
+IN_ICNS = (16, 32, 64, 128, 256, 512)
+
+
+@dataclass(frozen=True, slots=True)
+class MacEntry:
+    """In `applications`, the folder of this user's applications."""
+
+    applications: Path
+
+    def install(self, commands: Commands) -> Sequence[Path]:
+        """Compile the application, and say what it opens."""
+        self.remove()
+        self.applications.mkdir(parents=True, exist_ok=True)
+        with passage(Purpose.NONE, programs=True):
+            _run("osacompile", "-o", str(self._bundle), "-e", script(commands))
+            finish(self._bundle)
+            # What is in it has changed since osacompile signed it.
+            _run("codesign", "--force", "--sign", "-", str(self._bundle))
+        return [self._bundle]
+
+    def remove(self) -> Sequence[Path]:
+        """Remove it."""
+        there = [self._bundle] if self._bundle.exists() else []
+        shutil.rmtree(self._bundle, ignore_errors=True)
+        return there
+
+    @property
+    def _bundle(self) -> Path:
+        return self.applications / f"{NAME}.app"
+
+
+def script(commands: Commands) -> str:
+    """Return the application's AppleScript: started, and with files, it starts localcrag and ends itself."""
+    start = shlex.join(commands.opens).replace("\\", "\\\\").replace('"', '\\"')
+    return f"""\
+on begin(given)
+    do shell script "{start}" & given & " >/dev/null 2>&1 &"
+end begin
+on run
+    begin("")
+end run
+on open given
+    set said to ""
+    repeat with one in given
+        set said to said & " " & quoted form of POSIX path of one
+    end repeat
+    begin(said)
+end open
+"""
+
+
+def finish(bundle: Path) -> None:
+    """Give a compiled application its icon, its name, and the kinds of files that it opens."""
+    contents = bundle / "Contents"
+    about = contents / "Info.plist"
+    said: dict[str, Any] = plistlib.loads(about.read_bytes())
+    said |= {
+        "CFBundleIdentifier": IDENTIFIER,
+        "CFBundleName": NAME,
+        "CFBundleIconFile": NAME,
+        # It has no window: the browser's is the one to be seen.
+        "LSUIElement": True,
+        "CFBundleDocumentTypes": [
+            {
+                "CFBundleTypeName": media_type,
+                "CFBundleTypeRole": "Viewer",
+                "CFBundleTypeExtensions": list(ends),
+                "CFBundleTypeMIMETypes": [media_type],
+                # Offered, and never what opens by itself.
+                "LSHandlerRank": "Alternate",
+            }
+            for media_type, ends in OPENS.items()
+        ],
+    }
+    # An icon that osacompile made would be taken before ours.
+    said.pop("CFBundleIconName", None)
+    about.write_bytes(plistlib.dumps(said))
+    drawn = drawings(IN_ICNS)
+    drawn[-1].save(contents / "Resources" / f"{NAME}.icns", append_images=drawn[:-1])
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)

@@ -1,0 +1,134 @@
+"""The entry on Windows: a shortcut in the Start menu, and “Open with” by this user’s registry."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcrag.app.desktop.entry import NAME, OPENS, SIZES, Commands, drawings
+from localcrag.privacy.egress_log import Purpose
+from localcrag.privacy.guard import passage
+
+CLASSES = r"Software\Classes"
+PROGID = "localcrag.Document"
+"""What a file is opened as: https://learn.microsoft.com/windows/win32/shell/fa-progids."""
+LARGEST_IN_ICO = 256
+ASSOCIATIONS_CHANGED = 0x08000000
+"""SHCNE_ASSOCCHANGED."""
+# Windows makes shortcuts by COM, which PowerShell speaks; what it is to say comes by the environment, unquoted.
+SHORTCUT = """
+$link = (New-Object -ComObject WScript.Shell).CreateShortcut($env:LOCALCRAG_LINK)
+$link.TargetPath = $env:LOCALCRAG_TARGET
+$link.Arguments = $env:LOCALCRAG_ARGUMENTS
+$link.IconLocation = $env:LOCALCRAG_ICON
+$link.WorkingDirectory = $env:USERPROFILE
+$link.Save()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsEntry:
+    """In the Start menu's folder `programs`; its icon lies in `own`, a folder for it alone."""
+
+    programs: Path
+    own: Path
+
+    def install(self, commands: Commands) -> Sequence[Path]:
+        """Write icon, shortcut and registry."""
+        self.own.mkdir(parents=True, exist_ok=True)
+        write_ico(self._icon)
+        self.programs.mkdir(parents=True, exist_ok=True)
+        said = {
+            "LOCALCRAG_LINK": str(self._link),
+            "LOCALCRAG_TARGET": commands.opens[0],
+            "LOCALCRAG_ARGUMENTS": subprocess.list2cmdline(commands.opens[1:]),
+            "LOCALCRAG_ICON": str(self._icon),
+        }
+        with passage(Purpose.NONE, programs=True):
+            subprocess.run(
+                ["powershell", "-NoProfile", "-NonInteractive", "-Command", SHORTCUT],
+                env={**os.environ, **said},
+                check=True,
+                capture_output=True,
+            )
+        _write_registry(registry(commands, self._icon))
+        return [self._link, self._icon]
+
+    def remove(self) -> Sequence[Path]:
+        """Remove them."""
+        there = [path for path in (self._link, self._icon) if path.exists()]
+        self._link.unlink(missing_ok=True)
+        shutil.rmtree(self.own, ignore_errors=True)
+        _remove_registry()
+        return there
+
+    @property
+    def _link(self) -> Path:
+        return self.programs / f"{NAME}.lnk"
+
+    @property
+    def _icon(self) -> Path:
+        return self.own / f"{NAME}.ico"
+
+
+def registry(commands: Commands, icon: Path) -> list[tuple[str, str, str]]:
+    """Return the values below HKEY_CURRENT_USER: key, name and text."""
+    progid = rf"{CLASSES}\{PROGID}"
+    return [
+        (progid, "", NAME),
+        (rf"{progid}\DefaultIcon", "", str(icon)),
+        (rf"{progid}\Application", "ApplicationName", NAME),
+        (rf"{progid}\Application", "ApplicationIcon", str(icon)),
+        (rf"{progid}\shell\open", "FriendlyAppName", NAME),
+        (rf"{progid}\shell\open\command", "", f'{subprocess.list2cmdline(commands.opens)} "%1"'),
+        # One of several that can open it: which one does by itself, a person chooses.
+        *((rf"{CLASSES}\.{end}\OpenWithProgids", PROGID, "") for ends in OPENS.values() for end in ends),
+    ]
+
+
+def write_ico(path: Path) -> None:
+    """Write the icon in all sizes into one file."""
+    drawn = drawings(size for size in SIZES if size <= LARGEST_IN_ICO)
+    drawn[-1].save(path, append_images=drawn[:-1], sizes=[one.size for one in drawn])
+
+
+def _write_registry(values: Sequence[tuple[str, str, str]]) -> None:
+    if sys.platform == "win32":
+        import winreg  # noqa: PLC0415
+
+        for key, name, text in values:
+            with winreg.CreateKey(winreg.HKEY_CURRENT_USER, key) as opened:
+                winreg.SetValueEx(opened, name, 0, winreg.REG_SZ, text)
+        _tell_shell()
+
+
+def _remove_registry() -> None:
+    if sys.platform == "win32":
+        import winreg  # noqa: PLC0415
+
+        for ends in OPENS.values():
+            for end in ends:
+                key = rf"{CLASSES}\.{end}\OpenWithProgids"
+                try:
+                    with winreg.OpenKey(winreg.HKEY_CURRENT_USER, key, 0, winreg.KEY_SET_VALUE) as opened:
+                        winreg.DeleteValue(opened, PROGID)
+                except FileNotFoundError:
+                    continue
+        for below in (r"shell\open\command", r"shell\open", "shell", "Application", "DefaultIcon", ""):
+            try:
+                winreg.DeleteKey(winreg.HKEY_CURRENT_USER, rf"{CLASSES}\{PROGID}\{below}".rstrip("\\"))
+            except FileNotFoundError:
+                continue
+        _tell_shell()
+
+
+def _tell_shell() -> None:
+    if sys.platform == "win32":
+        import ctypes  # noqa: PLC0415
+
+        ctypes.windll.shell32.SHChangeNotify(ASSOCIATIONS_CHANGED, 0, None, None)

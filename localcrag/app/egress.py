@@ -1,0 +1,201 @@
+"""What may leave this computer, and what left or was refused, in words.
+
+The one place that decides it: first screen, settings, `localcrag privacy` and `localcrag doctor` take their texts from
+here. Asks no server.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from localcrag.app.assembly import Assembly
+from localcrag.models.server_address import parse_server
+from localcrag.privacy.addresses import is_here, shown
+from localcrag.privacy.egress_log import Attempt, Purpose
+from localcrag.records.enums import Preset, WebMode
+from localcrag.records.errors import EndpointRefused, ServerError, StoreError
+from localcrag.records.models import behind_server
+from localcrag.search import parse_endpoint
+from localcrag.storage.collections import admin
+from localcrag.storage.egress import EgressSummary
+from localcrag.storage.postgres.address import parse_postgres
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later, ngettext
+
+_FOR = {
+    Purpose.SET_UP: later("for set-up"),
+    Purpose.LANGUAGE_MODEL: later("for the language model on another computer"),
+    Purpose.RELEVANCE_MODEL: later("for the relevance model on another computer"),
+    Purpose.COLLECTION: later("for a collection on another computer"),
+}
+
+
+def line(summary: EgressSummary) -> str:
+    """Return for instance "0 connections to other machines; 3 searches through 127.0.0.1:8080".
+
+    What set-up downloaded is named apart: "0 connections to other machines since set-up (2 model downloads)".
+    """
+    said = [_connections(summary)]
+    said += [
+        ngettext("%(num)s search through %(place)s", "%(num)s searches through %(place)s", times, place=place)
+        for place, times in summary.searches
+    ]
+    said += [
+        ngettext(
+            "%(num)s request to the model server %(place)s",
+            "%(num)s requests to the model server %(place)s",
+            times,
+            place=place,
+        )
+        for place, times in summary.to_models
+    ]
+    said += [
+        ngettext(
+            "%(num)s connection to the PostgreSQL server %(place)s",
+            "%(num)s connections to the PostgreSQL server %(place)s",
+            times,
+            place=place,
+        )
+        for place, times in summary.to_collections
+    ]
+    if summary.refused:
+        said.append(ngettext("%(num)s attempt refused", "%(num)s attempts refused", summary.refused))
+    return "; ".join(said)
+
+
+def _connections(summary: EgressSummary) -> str:
+    if not summary.set_up:
+        return ngettext(
+            "%(num)s connection to other machines", "%(num)s connections to other machines", summary.connections
+        )
+    since = ngettext(
+        "%(num)s connection to other machines since set-up",
+        "%(num)s connections to other machines since set-up",
+        summary.connections,
+    )
+    downloads = ngettext("%(num)s model download", "%(num)s model downloads", summary.set_up)
+    return f"{since} ({downloads})"
+
+
+def described(attempt: Attempt) -> str:
+    """Return one attempt in a line."""
+    verdict = _("let through") if attempt.allowed else _("refused")
+    told = [_(attempt.kind.value), attempt.destination, verdict]
+    if attempt.query_bytes is not None:
+        told.append(ngettext("a query of %(num)s byte", "a query of %(num)s bytes", attempt.query_bytes))
+    if attempt.purpose in _FOR:
+        told.append(_(_FOR[attempt.purpose]))
+    return ", ".join(told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """One server that something may go to.
+
+    `host` is its host and port. `agreed`: the user approved it, otherwise it gets nothing. `in_use`: the settings
+    choose it; a chat may choose an approved server that they do not. `here`: it is on this computer, but passes on what
+    it gets (SearXNG). `asks_first`: the user approves each query. `collections`: those that are kept on the server.
+    """
+
+    purpose: Purpose
+    host: str
+    agreed: bool = True
+    in_use: bool = True
+    here: bool = False
+    asks_first: bool = False
+    collections: tuple[str, ...] = ()
+
+
+def outgoing(assembly: Assembly) -> list[Outgoing]:
+    """Return the servers that something may go to. A server on this computer keeps it here. Raises StoreError."""
+    return [*_collection_servers(assembly), *_model_servers(assembly), *_search_server(assembly)]
+
+
+def may_leave(servers: Sequence[Outgoing]) -> str:
+    """Return in a few sentences what may leave this computer: for a first screen."""
+    allowed = [one for one in servers if one.agreed]
+    if not allowed:
+        return _("Everything stays on this computer.")
+    sentences = list(dict.fromkeys(describe_outgoing(one) for one in allowed))
+    return " ".join([*sentences, _("Everything else stays on this computer.")])
+
+
+def describe_outgoing(server: Outgoing) -> str:
+    """Return a sentence that says what may go to a server."""
+    if not server.agreed:
+        return _("Nothing goes to %(place)s until you approve it.", place=server.host)
+    match server.purpose:
+        case Purpose.COLLECTION:
+            names = ", ".join(_("“%(name)s”", name=name) for name in server.collections)
+            return _(
+                "The documents of %(names)s are kept on %(place)s, and questions about them go there.",
+                names=names, place=server.host,
+            )  # fmt: skip
+        case Purpose.WEB_SEARCH:
+            return f"{_search(server)} {_approval(server)}"
+    if server.in_use:
+        return _("Questions and excerpts go to %(place)s, which you approved.", place=server.host)
+    return _("Questions and excerpts can go to %(place)s, which you approved.", place=server.host)
+
+
+def _search(server: Outgoing) -> str:
+    if server.here:
+        return _(
+            "Web queries can go to your SearXNG on this computer (%(place)s), which passes them on to search engines.",
+            place=server.host,
+        )
+    return _("Web queries can go to your SearXNG on %(place)s.", place=server.host)
+
+
+def _approval(server: Outgoing) -> str:
+    return _("You approve each query.") if server.asks_first else _("They are sent without asking you.")
+
+
+def _collection_servers(assembly: Assembly) -> Iterator[Outgoing]:
+    kept = defaultdict(list)
+    # Those on their way to a server, or back, are there in part.
+    for name, address in admin.addresses(assembly.database):
+        with suppress(StoreError):  # An address that cannot be read leads nowhere.
+            server = parse_postgres(address)
+            if not server.here:
+                kept[server.at].append(name)
+    for host, names in kept.items():
+        yield Outgoing(purpose=Purpose.COLLECTION, host=host, collections=tuple(names))
+
+
+def _model_servers(assembly: Assembly) -> Iterator[Outgoing]:
+    settings, presets = assembly.settings, map(assembly.collection_settings.preset, assembly.collections.offered())
+    # Under this preset no question goes to another computer. A chat may have another preset than its collection.
+    used = any(preset is not Preset.DOCUMENTS_ONLY for preset in presets)
+    left = list(settings.agreed_servers)
+    for name, purpose in ((settings.llm, Purpose.LANGUAGE_MODEL), (settings.relevance, Purpose.RELEVANCE_MODEL)):
+        if not behind_server(name):
+            continue
+        with suppress(ServerError):  # No server is asked at an address that is not valid.
+            server = parse_server(name)
+            if server.here:
+                continue
+            agreed = server.at in settings.agreed_servers
+            yield Outgoing(purpose=purpose, host=server.at, agreed=agreed, in_use=used)
+            left = [host for host in left if host != server.at]
+    for host in left:
+        yield Outgoing(purpose=Purpose.LANGUAGE_MODEL, host=host, in_use=False)
+
+
+def _search_server(assembly: Assembly) -> Iterator[Outgoing]:
+    settings = assembly.settings
+    if not settings.searxng_url:
+        return
+    # Without the presets: a chat may have another than its collection.
+    modes = {assembly.collection_settings.web_mode(name) for name in assembly.collections.offered()} - {WebMode.NEVER}
+    if not modes:
+        return
+    with suppress(EndpointRefused):  # No query goes to an address that is not valid.
+        endpoint = parse_endpoint(settings.searxng_url)
+        yield Outgoing(
+            purpose=Purpose.WEB_SEARCH, host=shown(*endpoint.place), here=is_here(endpoint.url.host),
+            asks_first=modes == {WebMode.ASK},
+        )  # fmt: skip

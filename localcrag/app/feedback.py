@@ -1,0 +1,302 @@
+"""A web result as a document of a collection: its text in Markdown, and its name.
+
+What the web wrote stays material: it is screened when it is retrieved, like any document. Here is only seen to it that
+title and address cannot become another line of the front matter, or a path. Knows no file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Container, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from localcrag.app.collections.collections import Collections
+from localcrag.app.collections.settings import Calibrations, CollectionSettings
+from localcrag.app.models.lifecycle import LoadedModels
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.records.enums import Origin, Policy, Preset, ScorerKind
+from localcrag.records.errors import GapError, LabelError, ModelError, SettingsError
+from localcrag.records.evaluation_set import Question
+from localcrag.records.ingest import IngestEvent, Upload
+from localcrag.records.passages import GradedPassage
+from localcrag.records.protocols import Vectors
+from localcrag.records.run import Run
+from localcrag.records.thresholds import of_uncalibrated_grades
+from localcrag.runs import export, labels, statistics
+from localcrag.runs import labels as labels_module
+from localcrag.runs.export import ExportedSet, TrainingPair
+from localcrag.runs.labels import Label, LabelKind, Pin
+from localcrag.runs.statistics import Aggregates, KnowledgeGap, aggregate
+from localcrag.runs.threshold_explorer import Exploration, Explorer, Rules, past_questions
+from localcrag.storage import label_store
+from localcrag.storage.database import Database
+from localcrag.storage.files import as_file
+from localcrag.storage.label_store import LabelStore, PinStore
+from localcrag.storage.run_store import RunStore
+from localcrag.text.sanitize import without_unseen
+from localcrag.text.words import one_line
+
+LONGEST_TITLE = 80
+"""Characters of a title in a document's name."""
+_UNSAFE = re.compile(r"[^\w .,'’()+&-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class WebDocument:
+    """A document to be: `name` says that it is of the web, and of which host."""
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """The checksum that the document would be stored with."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def choose(run: Run, number: int | None = None) -> GradedPassage:
+    """Return the web passage that answered a run, or its web result of that number (from 1).
+
+    The one that answered is the first that a backed sentence of the answer cites, else the most relevant one. Raises
+    GapError when there is none.
+    """
+    found = [passage for passage in run.passages if passage.origin is Origin.WEB]
+    if not found:
+        raise GapError(f"The run {run.run_id} has no web results: there is no web text to add.")
+    if number is not None:
+        # A passage's id is "web-N", N counting from 1 (search.py); a discarded search has none.
+        wanted = next((passage for passage in found if passage.id == f"web-{number}"), None)
+        if wanted is None:
+            there = ", ".join(passage.id.removeprefix("web-") for passage in found)
+            raise GapError(f"The run {run.run_id} has no web result {number}; there are: {there}.")
+        return wanted
+    cited = [n for support in run.support if support.shown and support.supported for n in support.citations]
+    behind = [piece.passage for n in cited for piece in run.evidence if piece.n == n]
+    of_web = {passage.id: passage for passage in found}
+    return next((of_web[name] for name in behind if name in of_web), max(found, key=lambda one: one.relevance))
+
+
+def make(passage: GradedPassage) -> WebDocument:
+    """Return the document of a web passage. Raises GapError when the passage holds no text."""
+    if not one_line(passage.text):
+        raise GapError(f"The web result {passage.url} holds no text to add.")
+    title, url = _line(passage.title or ""), _line(passage.url or "")
+    matter = [*([f"date: {passage.dated}"] if passage.dated else []), f"source: {url}"]
+    heading = f"# {title}\n\n" if title else ""
+    text = "---\n" + "\n".join(matter) + f"\n---\n\n{heading}{passage.text.strip()}\n"
+    return WebDocument(_name(title, url), text)
+
+
+def free_name(document: WebDocument, taken: Container[str]) -> str:
+    """Return the document's name, numbered when another document has it."""
+    name, number = document.name, 1
+    while name in taken:
+        number += 1
+        name = f"{document.name.removesuffix('.md')} {number}.md"
+    return name
+
+
+def _line(text: str) -> str:
+    return one_line(without_unseen(text))
+
+
+def _name(title: str, url: str) -> str:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        host = ""
+    safe = _UNSAFE.sub(" ", title)
+    plain = one_line(safe)[:LONGEST_TITLE].strip(" .") or "Page"
+    where = ", ".join(["web", *([_UNSAFE.sub("", host)] if host else [])])
+    return f"{plain} ({where}).md"
+
+
+class PastQuestions:
+    """Looks at stored runs; loads no model. Where no collection is named, that of the settings is meant."""
+
+    def __init__(
+        self,
+        settings: SettingsInUse,
+        runs: RunStore,
+        calibrations: Calibrations,
+        collection_settings: CollectionSettings,
+    ) -> None:
+        self._settings, self._runs = settings, runs
+        self._calibrations, self._collection_settings = calibrations, collection_settings
+        # Not a lock that is held while models are loaded: they are not needed here.
+        self._lock = threading.Lock()
+        self._explored: tuple[object, Explorer] | None = None
+
+    def aggregates(self, collection: str | None = None) -> Aggregates:
+        """Return how the questions went so far, of one collection or of all."""
+        return aggregate(self._runs.lines(collection))
+
+    def explore(
+        self,
+        collection: str | None = None,
+        *,
+        upper: float | None = None,
+        lower: float | None = None,
+        policy: Policy | None = None,
+    ) -> Exploration:
+        """Return what other thresholds or another policy would make of a collection's questions so far.
+
+        What is None stays as it is in force. Raises SettingsError when lower would be above upper, ModelError and
+        StoreError.
+        """
+        name = self._settings.collection(collection)
+        now = self.rules(name)
+        then = Rules(
+            policy=policy or now.policy,
+            upper=now.upper if upper is None else upper,
+            lower=now.lower if lower is None else lower,
+            enough_relevant=now.enough_relevant,
+        )
+        if not 0 <= then.lower <= then.upper <= 1:
+            raise SettingsError(
+                f"The thresholds lower ({then.lower:g}) and upper ({then.upper:g}) must be within 0..1, and lower not "
+                "above upper."
+            )
+        return self._explorer(name).explore(now, then)
+
+    def explore_preset(self, before: Preset, after: Preset, collection: str | None = None) -> Exploration:
+        """Return what preset `after` makes of a collection's questions so far, next to `before`; see `explore`."""
+        name = self._settings.collection(collection)
+        return self._explorer(name).explore(self.rules(name, before), self.rules(name, after))
+
+    def rules(self, collection: str | None = None, preset: Preset | None = None) -> Rules:
+        """Return what decides about a collection's questions, under its own preset or another one.
+
+        Raises SettingsError, ModelError and StoreError.
+        """
+        settings = self._settings.now.under(preset or self._collection_settings.preset(collection))
+        own = self._calibrations.in_force(collection).thresholds
+        limits = settings.thresholds(of_uncalibrated_grades(own) if settings.scorer is ScorerKind.LLM else own)
+        return Rules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
+
+    def _explorer(self, collection: str) -> Explorer:
+        """Return what is known of a collection's questions; read anew only when something has changed."""
+        settings, calibration = self._settings.now, self._calibrations.in_force(collection)
+        model = settings.llm if settings.scorer is ScorerKind.LLM else settings.relevance
+        key = (self._runs.stamp(), collection, settings.scorer, model, calibration)
+        with self._lock:
+            if self._explored is None or self._explored[0] != key:
+                runs = self._runs.scored(collection)
+                found = past_questions(runs, scorer=settings.scorer, model=model, calibration=calibration)
+                self._explored = (key, Explorer(*found))
+            return self._explored[1]
+
+
+class Gaps:
+    """What the questions asked so far did not find in the documents."""
+
+    def __init__(self, runs: RunStore, collections: Collections, models: LoadedModels, data_dir: Path) -> None:
+        """`data_dir` is where a web text lies while it is added."""
+        self._runs, self._collections, self._models, self._data_dir = runs, collections, models, data_dir
+        self._question_vectors: dict[str, Vectors] = {}
+        self._grouping = threading.Lock()
+
+    def find(self, collection: str | None = None) -> tuple[KnowledgeGap, ...]:
+        """Return what the documents lack, newest first, of one collection or of all.
+
+        Loads the embedder when there is more than one question to group; without one they are grouped by their words.
+        """
+        questions = statistics.open_questions(self._runs.lines(collection))
+        if len(questions) < 2:
+            return statistics.grouped(questions)
+        texts = [question.last.question for question in questions]
+        with self._grouping:
+            try:
+                if new := list(dict.fromkeys(text for text in texts if text not in self._question_vectors)):
+                    self._question_vectors |= dict(zip(new, self._models.embedder.embed(new), strict=True))
+            except ModelError:
+                return statistics.grouped(questions)
+            return statistics.grouped(questions, np.stack([self._question_vectors[text] for text in texts]))
+
+    def web_text(self, run_id: str, number: int | None = None) -> WebDocument:
+        """Return the document that a web result of a run would make; None: of the one that answered it.
+
+        Raises UnknownRun, GapError and StoreError.
+        """
+        return make(choose(self._runs.get(run_id), number))
+
+    def add_web_text(self, run_id: str, number: int | None = None) -> Generator[IngestEvent, None, None]:
+        """Add that document to the run's collection, where it is one like any other; see `Collections.add`.
+
+        Raises GapError when the collection has the same text already, UnknownRun and StoreError.
+        """
+        document, collection = self.web_text(run_id, number), self._runs.get(run_id).collection
+        there = self._collections.documents(collection)
+        if twin := next((one.name for one in there if one.sha256 == document.sha256), None):
+            raise GapError(f"The collection “{collection}” has this web text already, as “{twin}”.")
+        name = free_name(document, {one.name for one in there})
+        with as_file(document.text.encode(), self._data_dir, prefix=".web-", what="The web text") as path:
+            yield from self._collections.add([Upload(path, name)], collection)
+
+    def forget(self) -> None:
+        """Forget what the questions were like."""
+        self._question_vectors.clear()
+
+
+class Learning:
+    """The labels and pins of one data folder."""
+
+    def __init__(self, settings: SettingsInUse, database: Database, runs: RunStore, collections: Collections) -> None:
+        self._settings, self._runs, self._collections = settings, runs, collections
+        self.labels, self.pins = LabelStore(database), PinStore(database)
+
+    def label(self, run_id: str, kind: LabelKind, target: str = "", *, good: bool | None) -> Label | None:
+        """Label a run's answer, a passage (by its id) or a sentence (by its number); None takes the label back.
+
+        Raises UnknownRun, LabelError when the run has no such thing, and StoreError.
+        """
+        if good is None:
+            self.labels.take_back(run_id, kind, target)
+            return None
+        return self.label_all(run_id, [(kind, target, good)])[0]
+
+    def label_all(self, run_id: str, said: Sequence[tuple[LabelKind, str, bool]]) -> list[Label]:
+        """Label several things of a run, all or none: kind, target, and whether it is good; raises as `label` does."""
+        run = self._runs.get(run_id)
+        made = [labels_module.make(run, kind, target, good) for kind, target, good in said]
+        return [self.labels.put(label) for label in made]
+
+    def pin(self, run_id: str, answers: Sequence[str]) -> Pin:
+        """Keep a run's question with its accepted answers, to be asked again; none: it has to be left unanswered.
+
+        Raises UnknownRun, LabelError when it was stopped before its end, and StoreError.
+        """
+        run = self._runs.get(run_id)
+        if run.action is None:
+            raise LabelError(f"The run {run_id} was stopped before it was decided. Ask the question again.")
+        return self.pins.put(run.collection, labels.with_answers(labels.proposed(run), answers))
+
+    def pinned_questions(self, collection: str | None = None) -> tuple[Question, ...]:
+        """Return a collection's pinned questions, oldest first; their ids are those of their runs."""
+        return tuple(pin.question for pin in self.pins.find(collection=self._settings.collection(collection)))
+
+    def export_set(self, folder: Path, collection: str | None = None) -> ExportedSet:
+        """Write the evaluation set that a collection's labels make into a new folder, and return it.
+
+        Raises LabelError when they make none, and ReportError.
+        """
+        name = self._settings.collection(collection)
+        pinned = {pin.run_id: pin.question for pin in self.pins.find(collection=name)}
+        made = export.as_set(self.labels.find(collection=name), self._collections.texts(name), pinned)
+        label_store.write_set(folder, made.lines, made.documents)
+        return made
+
+    def export_training(self, file: Path, collection: str | None = None) -> Sequence[TrainingPair]:
+        """Write the pairs that labels make for training into a file, of one collection or of all, and return them.
+
+        Raises LabelError when they make none, and ReportError.
+        """
+        pairs = export.as_training(self.labels.find(collection=collection))
+        label_store.write_lines(file, export.training_lines(pairs))
+        return pairs

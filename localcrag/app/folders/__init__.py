@@ -1,1 +1,0 @@
-"""Folders that collections follow: bound, looked at, brought in step and watched."""

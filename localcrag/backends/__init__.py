@@ -1,1 +1,0 @@
-"""Backends: everything with side effects, one file per outside thing."""

@@ -1,1 +1,0 @@
-"""Model files: the manifest, the models folder, and downloads."""

@@ -1,5 +1,0 @@
-"""Models that run on this computer."""
-
-from localcrag.privacy.telemetry_off import silence
-
-silence()  # The modules here import libraries that read these switches when they are imported.

@@ -1,1 +1,0 @@
-"""Collections that live in a PostgreSQL server with pgvector."""

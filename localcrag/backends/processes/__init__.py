@@ -1,1 +1,0 @@
-"""Processes of the app's own: started, asked and limited."""

@@ -1,1 +1,0 @@
-"""The web search: the user's own SearXNG."""

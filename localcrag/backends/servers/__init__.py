@@ -1,1 +1,0 @@
-"""Models behind servers of the user's own: language models and rerankers, over HTTP."""

@@ -1,1 +1,0 @@
-"""Stores on disk: the SQLite database, the vector index, exported files."""

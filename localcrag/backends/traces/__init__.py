@@ -1,1 +1,0 @@
-"""What is left of texts in the files of a folder, byte for byte."""

@@ -1,0 +1,372 @@
+"""Layout: the sources' own lines as Markdown, in the form they have there.
+
+Steps in order under their own numbers, lists and tables whole, sentences in quotation marks. What a document says can
+be bold or a list here, and no heading, picture, link or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from localcrag.crag.refine.strips import blocks_in
+from localcrag.records.passages import Evidence, Passage, Strip
+from localcrag.text.blocks import NARROWEST_WRAPPED, Block, BlockKind, blocks_of, cells_of
+from localcrag.text.lexicon import SMALL
+from localcrag.text.sanitize import quotable, without_unseen
+from localcrag.text.titles import heading_text
+from localcrag.text.words import one_line
+
+MORE = " … "
+"""Between sentences of a paragraph where something is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A block of a passage, or what is shown of it: its text in pieces, each with whether it is one of the likeliest.
+
+    `level` and `steps` are those of a list item.
+    """
+
+    kind: BlockKind
+    pieces: tuple[tuple[str, bool], ...]
+    level: int = 0
+    steps: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(text for text, _ in self.pieces)
+
+
+def of_evidence(piece: Evidence, passage: Passage | None, strips: Sequence[Strip]) -> list[Fragment]:
+    """Return a piece of evidence as it is made of these strips of its passage; without any, as its own text says it."""
+    if passage is None or not strips:
+        return _cut(piece.text, blocks_of(piece.text), [(0, len(piece.text), False)])
+    shown = _cut(passage.text, blocks_in(passage), [(strip.start, strip.end, False) for strip in strips])
+    lead = passage.lead if passage.lead and piece.text.startswith(f"{passage.lead}\n") else None
+    if lead and shown:
+        kind = BlockKind.HEADER if shown[0].kind is BlockKind.ROW else BlockKind.PARAGRAPH
+        return [Fragment(kind, ((lead, False),)), *shown]
+    return shown
+
+
+def of_passage(passage: Passage, likeliest: Collection[Strip], within: tuple[int, int] | None = None) -> list[Fragment]:
+    """Return a passage with its likeliest strips marked: whole, or what of it is `within` two places.
+
+    Rows keep their table's header, wherever that is.
+    """
+    begin, end = within or (0, len(passage.text))
+    spans: list[tuple[int, int, bool]] = []
+    done = begin
+    for strip in sorted(likeliest, key=lambda strip: strip.start):
+        spans += [(done, strip.start, False), (strip.start, strip.end, True)]
+        done = strip.end
+    spans.append((done, end, False))
+    blocks = blocks_in(passage)
+    shown = _cut(passage.text, blocks, spans)
+    if shown and shown[0].kind is BlockKind.ROW:
+        above = [block for block in blocks if block.kind is BlockKind.HEADER and block.start < begin]
+        shown = [
+            *(_fragment(header, [(passage.text[header.start : header.end], False)]) for header in above[-1:]),
+            *shown,
+        ]
+    return shown
+
+
+def _cut(text: str, blocks: Sequence[Block], spans: Sequence[tuple[int, int, bool]]) -> list[Fragment]:
+    """Return what these spans of a text are, block by block; spans are in order and apart."""
+    found: list[Fragment] = []
+    for block in blocks:
+        pieces: list[tuple[str, bool]] = []
+        last = block.start
+        for start, end, likely in spans:
+            begin, stop = max(start, block.start), min(end, block.end)
+            if not text[begin:stop].strip():
+                continue
+            if pieces:
+                gap = text[last:begin]
+                pieces.append((MORE if gap.strip() else gap, False))
+            pieces.append((text[begin:stop], likely))
+            last = stop
+        if pieces:
+            found.append(_fragment(block, pieces))
+    return found
+
+
+def _fragment(block: Block, pieces: Sequence[tuple[str, bool]]) -> Fragment:
+    return Fragment(block.kind, tuple(pieces), block.level, block.steps)
+
+
+SEVERAL = 2
+"""Items or rows that make a list or a table a better answer than a sentence about it."""
+SEVERAL_LINES = 3
+"""The same of lines by themselves."""
+
+_SAYS = re.compile(r"\w")
+_BULLET = re.compile(r"^[-*+•‣◦▪▫●○■□◆➢✓✔–—][ \t]+")
+_NUMBER = re.compile(r"^\(?(\d{1,3})[.)][ \t]+")
+_ASKS = re.compile(r"^[*_]*(?:Q|Question)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
+_REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
+_QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
+_GOES_ON = re.compile(f"[{SMALL}]")
+_ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_LINK_TARGET = re.compile(r"\](?=[(\[])")
+_BLOCK_MARK = re.compile(r"^(?=[#>|~=`*_]|[+-](?:[\s+-]|\Z))")
+_COUNTS = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
+_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
+_FENCE = re.compile(r"\s*(?:`{3,}[^`]*|~{3,}.*)\Z")
+_FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*\Z")
+_CODE_SPAN = re.compile(r"`[^`\s][^`]*`")
+_CODE_SPANS = re.compile(r"(?:[^`\\]|\\[^`]|\\\Z|`[^`\s][^`]*`)*")
+_BACKSLASH = re.compile(r"\\(?![!-/:-@\[-`{-~])")
+"""What Markdown takes for itself, and not for a mark in front of what follows."""
+_TABLE = (BlockKind.HEADER, BlockKind.ROW)
+
+
+def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collection[str] = ()) -> str:
+    """Return fragments as Markdown, with the citation behind the last one.
+
+    Headings of the `path`, which is shown above them, are not said again.
+    """
+    said = {name.casefold() for name in path}
+    told = [one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in said]
+    while len(told) > 1 and told[-1].kind is BlockKind.HEADING:
+        told.pop()  # Nothing stands under it.
+    parts: list[str] = []
+    above: Fragment | None = None
+    for kind, some in groupby((one for one in told if _SAYS.search(one.text)), key=_form):
+        run = list(some)
+        parts += _written(kind, run, above)
+        above = run[-1]
+    return "\n\n".join(_cited(_answered(parts), citation))
+
+
+def is_block(fragments: Sequence[Fragment]) -> bool:
+    """Whether these are a list, a table or several lines, which say more than a sentence about them."""
+    numbers = [sum(one.kind is kind for one in fragments) for kind in (BlockKind.ITEM, BlockKind.ROW, BlockKind.LINE)]
+    return numbers[0] >= SEVERAL or numbers[1] >= SEVERAL or numbers[2] >= SEVERAL_LINES
+
+
+def has_steps(fragments: Sequence[Fragment]) -> bool:
+    """Whether there is a list among these, of more than one item."""
+    return sum(one.kind is BlockKind.ITEM for one in fragments) >= SEVERAL
+
+
+def listed(fragments: Sequence[Fragment]) -> list[str]:
+    """Return the texts of list items and table rows."""
+    return [quotable(one.text) for one in fragments if one.kind in (BlockKind.ITEM, BlockKind.ROW)]
+
+
+def item(text: str) -> str:
+    """Return a strip as it stands in what is laid out, without the mark of a list."""
+    return shown(_NUMBER.sub("", _BULLET.sub("", text, count=1), count=1))
+
+
+def label(path: Sequence[str]) -> str:
+    """Return a line that says where what follows stands; nothing for an empty path."""
+    names = " › ".join(plain(name) for name in path if name)
+    return f"**{names}**" if names else ""
+
+
+def plain(text: str) -> str:
+    """Return a text in one line as Markdown that shows it without any markup."""
+    said = _BACKSLASH.sub(r"\\\\", _EMPHASIS.sub("", text).replace("`", ""))
+    return shown(said).replace("*", r"\*").replace("_", r"\_")
+
+
+def shown(text: str) -> str:
+    """Return a text in one line as Markdown, with no other markup in it than emphasis and code."""
+    text = quotable(text)
+    if not _CODE_SPANS.fullmatch(text):
+        # With a mark that nothing answers, what is code and what is not would depend on what stands around.
+        return _without_markup(text.replace("`", r"\`"))
+    parts, done = [], 0
+    for code in _CODE_SPAN.finditer(text):  # Nothing in it is markup.
+        parts += [_without_markup(text[done : code.start()]), code[0]]
+        done = code.end()
+    return "".join([*parts, _without_markup(text[done:])])
+
+
+def _without_markup(text: str) -> str:
+    return _LINK_TARGET.sub("] ", _TAG.sub("&lt;", text)).replace("]:", r"]\:")
+
+
+def _form(one: Fragment) -> BlockKind:
+    return BlockKind.ROW if one.kind in _TABLE else one.kind
+
+
+def _written(kind: BlockKind, run: Sequence[Fragment], above: Fragment | None) -> list[str]:
+    match kind:
+        case BlockKind.HEADING:
+            return [name for one in run if (name := _bold(_name(one)))]
+        case BlockKind.ITEM:
+            return ["\n".join(_items(run))]
+        case BlockKind.ROW:
+            # A header begins a table of its own.
+            begins = [0, *(at for at, one in enumerate(run) if at and one.kind is BlockKind.HEADER), len(run)]
+            return [text for start, end in pairwise(begins) for text in _table(run[start:end])]
+        case BlockKind.CODE:
+            return [_code(one.text) for one in run]
+        case BlockKind.LINE:
+            return _lines(run, above)
+        case _:
+            return [text for before, one in zip([above, *run], run, strict=False) for text in _lines([one], before)]
+
+
+def _name(heading: Fragment) -> str:
+    return heading_text(heading.text)
+
+
+def _bold(text: str) -> str:
+    inner = plain(text)
+    return f"**{inner}**" if inner else ""
+
+
+def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
+    """Return a fragment's text, its likeliest pieces bold, without what `start` matches."""
+    pieces = list(one.pieces)
+    if start is not None:
+        pieces[0] = (start.sub("", pieces[0][0], count=1), pieces[0][1])
+    if not any(likely for _, likely in pieces):
+        return shown("".join(text for text, _ in pieces))
+    # Emphasis that begins in one piece must not end in another.
+    # White space around what is bold, or its mark is none: between 。 and a letter it does not end anything.
+    return one_line(" ".join(_bold(text) if likely else plain(text) for text, likely in pieces))
+
+
+def _line(text: str) -> str:
+    """Return a line that begins no block, whatever it begins with."""
+    if re.match(r"\d", text):
+        return _COUNTS.sub(r"\1\\\2", text)
+    # What is emphasised may begin a line.
+    return text if re.match(r"(?:\*\*|__)\S|[*_`][^*_`\s]", text) else _BLOCK_MARK.sub(r"\\", text)
+
+
+def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
+    """Return lines or a paragraph as a quotation; question and answer, where it is that, without the marks.
+
+    `above` is what stands above them.
+    """
+    parts: list[str] = []
+    quoted: list[str] = []
+    is_prose = _is_prose(run)
+    for before, one in zip([above, *run], run, strict=False):
+        asks = _ASKS.match(one.text) and _QUESTION.search(one.text)
+        replies = before is not None and _replies(before.text, one.text)
+        if (asks or replies) and quoted:
+            parts.append(_quotation(quoted))
+            quoted = []
+        if asks:
+            parts.append(_bold(_ASKS.sub("", one.text)))
+        elif replies:
+            parts.append(_line(_text(one, _REPLIES)))
+        elif quoted and _GOES_ON.match(one.text) and not _ENDS.search(quoted[-1]) and is_prose:
+            quoted[-1] += f" {_text(one)}"
+        else:
+            quoted.append(_text(one))
+    return [*parts, *([_quotation(quoted)] if quoted else [])]
+
+
+def _is_prose(run: Sequence[Fragment]) -> bool:
+    """Whether lines are running text, cut where they end; short ones without a full stop are commands, or a list."""
+    return any(len(one.text) >= NARROWEST_WRAPPED or _ENDS.search(one.text) for one in run)
+
+
+def _replies(question: str, text: str) -> bool:
+    """Whether a line is marked as the answer to the one above; "A4: 210 x 297 mm" is none."""
+    marked, asked = _REPLIES.match(text), _ASKS.match(question)
+    if not marked or not (asked or _QUESTION.search(question)):
+        return False
+    return not marked[1] or (asked is not None and asked[1] == marked[1])
+
+
+def _quotation(lines: Sequence[str]) -> str:
+    first, *others = lines
+    # Two spaces: a line ends here.
+    return "  \n".join([f"“{first}", *map(_line, others)]) + "”"
+
+
+def _items(run: Sequence[Fragment]) -> Iterator[str]:
+    """Yield list items; where a number does not follow the one before, another delimiter begins another list."""
+    over: list[tuple[int, int]] = []
+    latest: dict[int, tuple[int, str]] = {}
+    for one in run:
+        while over and over[-1][0] >= one.level:
+            over.pop()
+        indent = sum(width for _, width in over)
+        number = _NUMBER.match(one.text)
+        if number:
+            count = int(number[1])
+            before, delimiter = latest.get(indent, (count - 1, "."))
+            if count != before + 1:
+                delimiter = ")" if delimiter == "." else "."
+            latest[indent] = (count, delimiter)
+            marker = f"{count}{delimiter} "
+        else:
+            latest.pop(indent, None)
+            marker = "- "
+        yield " " * indent + marker + _line(_text(one, _NUMBER if number else _BULLET))
+        over.append((one.level, len(marker)))
+
+
+def _table(run: Sequence[Fragment]) -> list[str]:
+    """Return rows as a table where they have a header and as many cells, else as lines."""
+    lines = [one.text.split("\n", 1)[0] for one in run]
+    header = lines[0] if run[0].kind is BlockKind.HEADER else ""
+    rows = [cells_of(line, header=header) for line in lines]
+    ruled = run[0].text.lstrip().startswith("|") or " | " in run[0].text
+    width = max(len(row) for row in rows)
+    alone = len(rows) == 1 and "\n" not in run[0].text  # With a rule below it, it is a table's whatever follows.
+    if run[0].kind is not BlockKind.HEADER or alone or (not ruled and any(len(row) != width for row in rows)):
+        return _lines(run)
+    written = []
+    for one, row in zip(run, rows, strict=True):
+        likely = any(marked for _, marked in one.pieces) and one.kind is BlockKind.ROW
+        cells = [_cell(cell, likely=likely) for cell in row]
+        written.append("| " + " | ".join([*cells, *[""] * (width - len(row))]) + " |")
+    return ["\n".join([written[0], "|" + " --- |" * width, *written[1:]])]
+
+
+def _cell(text: str, *, likely: bool) -> str:
+    text = text.replace(r"\|", "|")
+    # A bar is a cell's end even within code.
+    return (_bold(text) if likely and text else shown(text)).replace("|", r"\|")
+
+
+def _code(text: str) -> str:
+    """Return code in a fence that it cannot close."""
+    body = without_unseen(text).strip("\n")
+    lines = body.split("\n")
+    if _FENCE.match(lines[0]):
+        closed = len(lines) > 1 and _FENCE_END.match(lines[-1])
+        lines = lines[1 : -1 if closed else None]
+    longest = max((len(ticks) for ticks in re.findall(r"`+", "\n".join(lines))), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([fence, *lines, fence])
+
+
+def _answered(parts: Sequence[str]) -> list[str]:
+    """Put a question and the text behind it in one paragraph, without quotation marks."""
+    done: list[str] = []
+    for part in parts:
+        asked = done and re.fullmatch(r"\*\*[^\n]+\?\*\*", done[-1])
+        if asked and not re.match(r"\s*(?:[-|`]|\d+[.)]|\*\*[^\n]+\?\*\*\Z)", part):
+            quoted = part.startswith("“") and part.endswith("”")
+            done[-1] += f" {part[1:-1] if quoted else part}"
+        else:
+            done.append(part)
+    return done
+
+
+def _cited(parts: Sequence[str], citation: str) -> list[str]:
+    if not citation or not parts:
+        return list(parts)
+    *others, last = parts
+    # Behind a table or code, not in it: what a citation says is cut off there.
+    if last.endswith("```") or (last.startswith("|") and last.endswith(" |")):
+        return [*others, last, citation]
+    return [*others, f"{last} {citation}"]

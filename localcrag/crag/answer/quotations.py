@@ -1,0 +1,441 @@
+"""Quotations: answers made of the sources' own sentences, beside a written answer or in its place.
+
+A small model writes a sentence of what takes a list to say; the list is in the sources, whole and in order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from localcrag.crag.answer import layout
+from localcrag.crag.answer import layout as fragments
+from localcrag.crag.answer.generate import Certainty, Task
+from localcrag.crag.answer.layout import Fragment
+from localcrag.crag.answer.verify import says_all
+from localcrag.crag.context import Context
+from localcrag.crag.grading import nearest
+from localcrag.crag.refine.refine import NEVER, QUOTED_SHARE
+from localcrag.crag.refine.strips import count_words, split_into_strips, strips_by_piece
+from localcrag.crag.screen import injection
+from localcrag.records.enums import Grade, NotAsked, Origin, Skill, StripMode
+from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
+from localcrag.records.run import WebUse
+from localcrag.settings import Settings
+from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.text.places import page_name, row_names
+from localcrag.text.question_form import asks_for_list, asks_how, leaves_to_be_judged
+from localcrag.text.sentences import Span
+from localcrag.text.titles import SEPARATOR
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
+from localcrag.text.words import one_line, overlap, words_in
+
+MOST_WORDS = 220
+"""Of what is laid out; a piece is shown whole, and the most relevant one in any case."""
+SHOWN_SHARE = 0.2
+"""Of the best piece's relevance, below which a piece is beside the point."""
+
+_NUMBERED = re.compile(r"(?:^|(?<=\s))(\d{1,2})[.)](?=\s+\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A piece of evidence with the fragments that it is shown as."""
+
+    piece: Evidence
+    fragments: tuple[Fragment, ...]
+
+    @property
+    def body(self) -> list[str]:
+        """What it says, without the headings over that."""
+        return [one.text for one in self.fragments if one.kind is not BlockKind.HEADING]
+
+
+def to_lay_out(task: Task, context: Context, without: Collection[int] = (), said: str = "") -> list[Laid]:
+    """Return the evidence of passages that are CORRECT, the most relevant first, as far as there is room for it.
+
+    What has the form that the question asks for goes before the rest: a list, where it asks how or for several things.
+    Where no passage is known to be, the best strips; where nothing is known of any, all. `without` are the numbers of
+    evidence that is said already, `said` is what stands above: a piece that it has word for word is left out.
+    """
+    relevance = {passage.id: passage.relevance for passage in task.used}
+    pieces: Sequence[Evidence] = task.evidence
+    if task.certainty is Certainty.DOUBTFUL:
+        pieces = task.to_quote
+    elif correct := {passage.id for passage in task.used if passage.grade is Grade.CORRECT}:
+        # What a passage that is less sure says in the same words stands for both.
+        pieces = [piece for piece in pieces if piece.passage in correct] or pieces
+    pieces = [piece for piece in pieces if piece.n not in without]
+    best = max((piece.relevance for piece in pieces), default=0.0)
+    # For a comparison both sides are needed, however little one of them is like the question.
+    least = 0.0 if leaves_to_be_judged(task.asked.standalone) else SHOWN_SHARE * best
+    shown = laid([piece for piece in pieces if piece.relevance >= least], task, context, said)
+    ranked = sorted(
+        shown,
+        key=lambda one: (
+            not (one.piece.relevance >= QUOTED_SHARE * best and as_asked(one, task.asked.standalone)),
+            -relevance.get(one.piece.passage, 0.0),
+            one.piece.n,
+        ),
+    )
+    chosen: list[Laid] = []
+    words = 0
+    for one in ranked:
+        more = count_words(one.piece.text)
+        if not chosen or words + more <= MOST_WORDS:
+            chosen.append(one)
+            words += more
+    return chosen
+
+
+def as_asked(one: Laid, question: str) -> bool:
+    """Whether a piece has the form that a question asks for: a list or procedure, or several lines."""
+    if leaves_to_be_judged(question):
+        return False
+    if asks_how(question):
+        return layout.has_steps(one.fragments)
+    return asks_for_list(question) and layout.is_block(one.fragments)
+
+
+def all_of_it(task: Task, context: Context) -> list[Laid]:
+    """Return all evidence as it is shown, headings by themselves as well: where there is nothing else to show."""
+    return laid(task.evidence, task, context, headings=True)
+
+
+def laid(
+    pieces: Sequence[Evidence], task: Task, context: Context, said: str = "", *, headings: bool = False
+) -> list[Laid]:
+    """Return pieces of evidence as they are shown: by the blocks of their passages, without what was screened out.
+
+    A heading by itself says nothing, unless with `headings`. What stands in `said` word for word is left out where
+    that is all of a piece; else it stays, since what is around it means little without it.
+    """
+    passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
+    made_of = strips_by_piece(task.evidence, task.refinement.strips)
+    found = []
+    for piece in pieces:
+        # A single strip stands under the number of the piece that it is of.
+        own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
+        new = any(not _repeats(strip.text, said) for strip in own)
+        one = Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), own)))
+        if (new or not own) and (one.body or (headings and one.fragments)):
+            found.append(one)
+    return found
+
+
+def _repeats(text: str, said: str) -> bool:
+    """Whether a sentence stands in what is said, word for word; a heading or a row is part of something else."""
+    words = one_line(text)
+    if not said or not words.endswith((".", "!", "?")):
+        return False
+    # Not as the beginning of a longer word or number.
+    return re.search(rf"(?<!\w){re.escape(words.rstrip('.!?'))}(?!\w|[.,]\d)", said) is not None
+
+
+def written(shown: Sequence[Laid], sources: Sequence[Source], *, titled: bool = False) -> str:
+    """Return pieces as Markdown in the order given, each cited once, under the path where it stands.
+
+    Where they are of several documents, or it is to be `titled`, the path says which.
+    """
+    named = {source.id: source for source in sources}
+    several = titled or len({_document(named[one.piece.source]) for one in shown}) > 1
+    parts: list[str] = []
+    before = ""
+    for one in shown:
+        path = path_of(one.piece.section, named[one.piece.source], titled=several)
+        label = layout.label(path)
+        if label and label != before:
+            parts.append(label)
+        before = label
+        parts.append(layout.markdown(one.fragments, f"[{one.piece.n}]", path=path))
+    return "\n\n".join(parts)
+
+
+def path_of(section: str | None, source: Source | GradedPassage, *, titled: bool) -> list[str]:
+    """Return the path of headings that something stands under, if `titled` with its document's title in front."""
+    path = section.split(SEPARATOR) if section else []
+    named = _document(source)
+    title = source.title or named
+    # A title that is made of the file's name says less than that.
+    if source.document and words_in(title) == words_in(PurePath(named).stem.replace("_", " ").replace("-", " ")):
+        title = named
+    return [title, *path] if titled and title not in path else path
+
+
+def _document(source: Source | GradedPassage) -> str:
+    return source.document or source.url or ""
+
+
+def is_best(shown: Sequence[Laid], question: str) -> bool:
+    """Whether the most relevant piece says more than any sentence of it, and nothing has to be concluded from it.
+
+    That is a list, and a table or lines where several things are asked for: of one row a sentence says all.
+    """
+    if not shown or leaves_to_be_judged(question):
+        return False
+    several = asks_how(question) or asks_for_list(question)
+    return layout.has_steps(shown[0].fragments) or (several and layout.is_block(shown[0].fragments))
+
+
+def is_no_sentence(said: str) -> bool:
+    """Whether an answer is a row of a table, or several items of a list in one line, copied."""
+    counted = [int(number) for number in _NUMBERED.findall(said)]
+    return "|" in said or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
+
+
+def answer_alone(task: Task, context: Context) -> bool:
+    """Whether the evidence is the answer as it stands: a list that was asked for, and a model too small to write it."""
+    question = task.asked.standalone
+    every_step = context.steps.refine and context.steps.verify and context.steps.evaluate
+    if Skill.ALONE in context.parts.skills or not every_step or task.certainty is not Certainty.SURE:
+        return False
+    if task.conflicts:
+        return False
+    return any(as_asked(one, question) for one in to_lay_out(task, context)[:1])
+
+
+def unsaid(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:
+    """Return the pieces of which an answer leaves out anything."""
+    return [one for one in shown if not says_all(answer, one.body, question)]
+
+
+def unlisted(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:
+    """Return the lists and tables of which an answer leaves out a line."""
+    return [
+        one for one in shown if any(not says_all(answer, [line], question) for line in layout.listed(one.fragments))
+    ]
+
+
+WORDS, FAR_WORDS = 150, 50
+"""Of a passage, around its likeliest line; the fewer of one that is far from helping."""
+LIKELY_SHARE, LIKELIEST = 0.9, 3
+"""Share of the likeliest strip's relevance that others have which are marked as well, and how many at most."""
+
+
+def likeliest(
+    passages: Sequence[GradedPassage],
+    strips: Sequence[Strip] = (),
+    evidence: Sequence[Evidence] = (),
+    *,
+    question: str = "",
+    near: float = 0.0,
+) -> str:
+    """Return the likeliest passages as Markdown, each under its place and probability; below `near` only a part.
+
+    Passages must be screened, and in retrieval's order: that, too, says which are likely (`best`). One that is evidence
+    is cited. Of one that was not cut into strips that part is shown that has most of the question's words.
+    """
+    return "\n\n".join(_shown(passage, strips, evidence, question=question, near=near) for passage in nearest(passages))
+
+
+def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:
+    """Return a passage with white space for all that is of none of these strips."""
+    text = "".join(" " if letter.strip() else letter for letter in passage.text)
+    for strip in (strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER):
+        text = text[: strip.start] + passage.text[strip.start : strip.end] + text[strip.end :]
+    return dataclasses.replace(passage, text=text)
+
+
+def _likest(text: str, question: str) -> int:
+    """Return where the sentence, row or item with most of the question's words begins; the first of several."""
+    cut = split_into_strips(text, StripMode.SENTENCE, window_words=FAR_WORDS)
+    return max(cut, key=lambda span: overlap(question, span.text)).start if cut else 0
+
+
+def _shown(
+    passage: GradedPassage, strips: Sequence[Strip], evidence: Sequence[Evidence], *, question: str, near: float
+) -> str:
+    own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER]
+    ranked = sorted(own, key=lambda strip: -strip.relevance)
+    likely = [strip for strip in ranked[:LIKELIEST] if strip.relevance >= LIKELY_SHARE * ranked[0].relevance]
+    if len(own) <= len(likely):
+        likely = []  # Where all of it is, none is likelier.
+    at = ranked[0].start if ranked else _likest(passage.text, question)
+    start, end = _around(passage, at, WORDS if passage.relevance >= near else FAR_WORDS)
+    within = [strip for strip in likely if start <= strip.start and strip.end <= end]
+    cited = [piece for piece in evidence if piece.passage == passage.id]
+    most = max(cited, key=lambda piece: piece.relevance, default=None)
+    path = path_of(passage.section, passage, titled=True)
+    shown = fragments.of_passage(passage, within, (start, end))
+    body = layout.markdown(shown, f"[{most.n}]" if most else "", path=path)
+    return f"{_head(passage, path)}\n\n{body}"
+
+
+def _head(passage: GradedPassage, path: Sequence[str]) -> str:
+    sheets = {row.sheet for row in passage.rows}
+    path = [*path[:1], *(name for name in path[1:] if name not in sheets)]
+    place = " › ".join(map(layout.plain, path)) or _("web")
+    if passage.page is not None:
+        place += f", {page_name(passage.document, passage.page)}"
+    if passage.rows:
+        place += f", {layout.plain(row_names(passage.rows))}"
+    scored = f"{passage.relevance:.2f} · " if passage.scored else ""
+    return f"**{scored}{place}**"
+
+
+def _around(passage: GradedPassage, at: int, most: int) -> tuple[int, int]:
+    """Return where in a passage stands what is around a place, of about so many words."""
+    cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=most)
+    if sum(count_words(span.text) for span in cut) <= most:
+        return 0, len(passage.text)
+    first, last = _range(cut, next((n for n, span in enumerate(cut) if span.end > at), 0), most)
+    return _list_begins(passage.text, cut[first].start, cut[last].end), cut[last].end
+
+
+def _list_begins(text: str, start: int, end: int) -> int:
+    """Return where the list begins that a part of a text begins in; `start` in none, and in one that is too long."""
+    begins = start
+    for block in blocks_of(text):
+        if block.start > start:
+            break
+        if block.kind is not BlockKind.ITEM:
+            begins = start
+        elif begins == start:
+            begins = block.start
+    return begins if count_words(text[begins:end]) <= WORDS else start
+
+
+def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
+    """Return the first and last of the spans around one, as many as there is room for."""
+    first = last = middle
+    words = count_words(cut[middle].text)
+    while True:
+        # What follows goes on with it; what is before leads to it.
+        for other in (last + 1, first - 1):
+            if 0 <= other < len(cut) and words + count_words(cut[other].text) <= most:
+                words += count_words(cut[other].text)
+                first, last = min(first, other), max(last, other)
+                break
+        else:
+            return first, last
+
+
+NOT_ASKED = {
+    NotAsked.DECLINED: later("you did not allow it"),
+    NotAsked.UNANSWERED: later("nobody answered whether it may be"),
+    NotAsked.NOBODY_TO_ASK: later("it needs your consent, and there was nobody to ask"),
+    NotAsked.FORBIDDEN_TERM: later("the query holds a term that you said may never be sent"),
+    NotAsked.NO_TIME: later("too little of the time budget was left"),
+}
+"""Why the web was not asked, after "because"."""
+
+
+def nothing_found(
+    question: str, passages: Sequence[GradedPassage], web: WebUse, settings: Settings, near: float = 0.0
+) -> str:
+    """Return the answer of a run without evidence: who was asked, and what came nearest.
+
+    Of passages whose relevance is below `near` only a part is shown.
+    """
+    said = _("Your documents do not answer this question.") if passages else nothing_there(settings)
+    lines = [said, _about_web(web, settings), with_nearest(question, passages, near) if passages else ""]
+    return "\n\n".join(line for line in lines if line)
+
+
+def nothing_there(settings: Settings) -> str:
+    """Return the answer of a collection without documents."""
+    return _(
+        "There is nothing in the collection “%(name)s” to answer from. Add documents to it.", name=settings.collection
+    )
+
+
+def with_nearest(question: str, passages: Sequence[GradedPassage], near: float) -> str:
+    """Return what comes nearest, under a line that says so."""
+    said = _("The nearest passages, with the probability that they help:")
+    return f"{said}\n\n{likeliest(passages, question=question, near=near)}"
+
+
+def _about_web(web: WebUse, settings: Settings) -> str:
+    if web.error:
+        return _("The web could not be asked either. %(error)s", error=web.error)
+    if web.used:
+        return _("The web results do not answer it either.")
+    if web.not_asked:
+        return _("The web was not asked, because %(why)s.", why=_(NOT_ASKED[web.not_asked]))
+    if settings.searxng_url is None:
+        return ""
+    return _("The web was not asked: it is switched off in the settings.")
+
+
+def evidence_silent(nearest: str, web: WebUse) -> str:
+    """Return the answer when the language model found none in the evidence; `nearest` is what comes nearest."""
+    said = (
+        _("Neither your documents nor the web results say this outright. What comes nearest:")
+        if web.results
+        else _("Your documents do not say this outright. What comes nearest:")
+    )
+    return f"{said}\n\n{nearest}"
+
+
+def uncertain(nearest: str, web: WebUse) -> str:
+    """Return the answer when the evidence is too doubtful to ask a small language model about."""
+    said = (
+        _("It is not certain that your documents or the web results answer this. What comes nearest:")
+        if web.results
+        else _("It is not certain that your documents answer this. What comes nearest:")
+    )
+    return f"{said}\n\n{nearest}"
+
+
+def not_backed(best: str) -> str:
+    """Return what the sources say in place of an answer that the evidence does not back."""
+    said = _("What the language model wrote is not backed by the sources.")
+    return f"{said} {in_their_words(best)}"
+
+
+def in_their_words(best: str) -> str:
+    """Return what the sources say."""
+    return _("In the words of the sources:") + f"\n\n{best}"
+
+
+def more_to_the_point(best: str) -> str:
+    """Return what the sources say, below an answer that says something else."""
+    return _("What the sources say that comes nearest to the question:") + f"\n\n{best}"
+
+
+def quoted(evidence: str) -> str:
+    """Return the evidence itself, when the language model failed."""
+    said = _("The language model could not write an answer. It would have been made from this:")
+    return f"{said}\n\n{evidence}"
+
+
+def no_time(evidence: str) -> str:
+    """Return the evidence itself, when there is no time left to write from it."""
+    said = _("There was no time left to write an answer. It would have been made from this:")
+    return f"{said}\n\n{evidence}"
+
+
+def web_note(web: WebUse) -> str:
+    """Return what an answer adds about a web search that failed or was not allowed; nothing when neither."""
+    said = ""
+    if web.not_asked:
+        why = _(NOT_ASKED[web.not_asked])
+        said = _("The web was not asked, because %(why)s: this rests on your documents alone.", why=why)
+    elif web.error:
+        said = _("The web could not be asked, so this rests on your documents alone. %(error)s", error=web.error)
+    return f"\n\n{said}" if said else ""
+
+
+NEAR_SHARE = 0.5
+"""Of the lower threshold: from where on a passage is near enough to be shown at length although it is incorrect."""
+
+
+def likeliest_of(task: Task, context: Context) -> str:
+    """Return the likeliest of the passages that the evidence is of."""
+    passages = injection.screened(task.used, context.parts.rules)
+    strips = task.refinement.strips
+    if task.conflicts:  # What lost against the other side is no longer among the strips.
+        passages = tuple(left for passage in passages if (left := only_strips(passage, strips)).text.strip())
+    return likeliest(passages, strips, task.evidence, question=task.asked.standalone)
+
+
+def no_answer(task: Task, context: Context) -> str:
+    """Return that nothing answers, with what of the documents comes nearest."""
+    local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
+    nearest = injection.screened(local, context.parts.rules)
+    near = context.thresholds.lower * NEAR_SHARE
+    return nothing_found(task.asked.standalone, nearest, task.web, context.settings, near)

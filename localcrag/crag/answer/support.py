@@ -1,0 +1,406 @@
+"""Support: how far a piece of evidence backs a sentence, by words, numbers, names and negations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from localcrag.records.enums import Backing
+from localcrag.text.lexicon import lexicon
+from localcrag.text.quantities import KINDS, comparable, signed
+from localcrag.text.question_form import asks_yes_or_no
+from localcrag.text.sentences import CLAUSE_ENDS, split_sentences
+from localcrag.text.translation import gettext as _
+from localcrag.text.words import HELD, content_words, followed, names, numbers, with_digits, word_list
+
+_PARAGRAPHS = re.compile(r"\n\s*\n")
+_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|[|\n]|\b(?:and|but|or|while|whereas)\b|(?<=[.!?])\s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """A clause's numbers, what kinds of quantity they are, and its other words: what they stand for."""
+
+    numbers: frozenset[str]
+    kinds: frozenset[str]
+    label: frozenset[str]
+
+
+def mixed_up(sentence: str, evidence: str, asked: set[str]) -> list[str]:
+    """Return the sentence's numbers that the evidence has, but for what it says another number of the same kind.
+
+    That is so where all words that tell the other number's clause from the rest of its paragraph stand around the
+    number in the sentence, and not all of the number's own. `asked` are the question's content words: its numbers are
+    not looked at, and its words stand around a number that stands alone. Both texts are as `comparable` has them.
+    Numbers without a unit are left alone: what they stand for is less often beside them.
+    """
+    paragraphs = [_told_apart(_clauses(paragraph)) for paragraph in _PARAGRAPHS.split(evidence)]
+    own, words = _clauses(sentence), content_words(sentence)
+    found = []
+    for clause in own:
+        label = clause.label if len(own) > 1 else frozenset(words - with_digits(words))
+        label = label if label - asked - KINDS.keys() else label | asked
+        found += [
+            number
+            for number in sorted(clause.numbers - asked)
+            if any(_is_of_another(number, label, clause, paragraph) for paragraph in paragraphs)
+            and not any(_is_its_own(number, label, paragraph) for paragraph in paragraphs)
+        ]
+    return found
+
+
+def _is_its_own(number: str, label: frozenset[str], paragraph: list[_Clause]) -> bool:
+    return any(number in clause.numbers and clause.label <= label for clause in paragraph)
+
+
+def _is_of_another(number: str, label: frozenset[str], said: _Clause, paragraph: list[_Clause]) -> bool:
+    kinds = {kind for clause in paragraph if number in clause.numbers for kind in clause.kinds}
+    others = [clause for clause in paragraph if not clause.numbers & said.numbers and clause.kinds & kinds]
+    return any(clause.label and clause.label <= label for clause in others)
+
+
+def _clauses(text: str) -> list[_Clause]:
+    """Return the clauses with numbers; words of a clause without any belong to those beside it."""
+    parts = [words for part in _CLAUSES.split(text) if (words := word_list(part))]
+    found = []
+    for at, words in enumerate(parts):
+        if not (own := with_digits(words)):
+            continue
+        kinds = {KINDS[unit] for number, unit in pairwise(words) if number in own and unit in KINDS}
+        beside = [other for other in (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2]) if not with_digits(other)]
+        label = {word for clause in (words, *beside) for word in clause} - own - KINDS.keys()
+        found.append(_Clause(frozenset(own), frozenset(kinds), frozenset(label)))
+    return found
+
+
+def _told_apart(clauses: list[_Clause]) -> list[_Clause]:
+    """Return the clauses, of their words those alone that no other has."""
+    return [
+        _Clause(
+            clause.numbers, clause.kinds, clause.label.difference(*(one.label for one in clauses if one is not clause))
+        )
+        for clause in clauses
+    ]
+
+
+UNIT_WITHIN = 3
+"""Words behind a number within which its unit stands: "20 whole working days"."""
+WORDS_OF_AN_AMOUNT = 1
+"""Its unit, beside numbers."""
+_CLAUSE = re.compile(CLAUSE_ENDS)
+_RANGE = re.compile(r"(?<![\w.,])(\d[\d.,:]*)(?: to |[-–‑/])(\d[\d.,:]*\d|\d)")
+
+
+def of_something_else(sentence: str, evidence: str, asked: set[str]) -> list[str]:
+    """Return the sentence's new numbers that the evidence has, but with another unit, sign, or for something else."""
+    new = sorted(numbers(sentence) - asked)
+    mixed = mixed_up(sentence, evidence, asked) if new else []
+    return [number for number in new if number in mixed or _another_unit(number, sentence, evidence)]
+
+
+def perhaps_of_something_else(sentence: str, evidence: str, asked: set[str]) -> list[str]:
+    """Return those that the evidence has without the word that follows, or in an unrelated clause.
+
+    A small model that has to answer with a number takes any: "2024", out of "booked fourteen days before departure;
+    tickets bought later cost 38 per cent more, as the bookings of 2024 show". One that puts a table's row in words
+    brings words of its own.
+    """
+    return [
+        number
+        for number in sorted(numbers(sentence) - asked)
+        if not _followed_alike(number, sentence, evidence)
+        or (_aside(number, evidence, asked) and not _neighbours(number, sentence) & _neighbours(number, evidence))
+    ]
+
+
+def _another_unit(number: str, sentence: str, evidence: str) -> bool:
+    """Whether the evidence has the number below zero and the sentence not, in another range, or with another unit.
+
+    A unit is what directly follows: "14 days", "27 nations". In a table it stands in the header. What follows a number
+    that is called by the word before it ("box 3 holds …"), or a name with a digit in it, is no unit.
+    """
+    own, others = _signs(number, sentence), _signs(number, evidence)
+    if (own and others and not own & others) or _ends_of_others(number, sentence, evidence):
+        return True
+    units = {unit for word, unit in followed(sentence) if word == number and unit}
+    if not units or not _is_amount(number) or _called(number, sentence) & _called(number, evidence):
+        return False
+    words = word_list(evidence)
+    near = _near(number, words)
+    behind = {unit for follow in near for unit in follow}
+    if units & behind:
+        return False
+    if units & KINDS.keys():
+        return bool(behind & KINDS.keys()) or not units & set(words)
+    of_another = {unit for at, word in enumerate(words) if _is_amount(word) for unit in words[at + 1 : at + 2]}
+    return bool(units & of_another) or all(KINDS.keys() & set(follow) for follow in near)
+
+
+def _ends_of_others(number: str, sentence: str, evidence: str) -> bool:
+    """Whether the sentence has a range or a joined number that begins so, and the evidence has only others that do."""
+    own, others = ({b for a, b in _RANGE.findall(text) if a == number} for text in (sentence, evidence))
+    return bool(own and others and not own & others)
+
+
+def _followed_alike(number: str, sentence: str, evidence: str) -> bool:
+    """Whether the word that follows the number, if any, stands near behind it in the evidence as well."""
+    units = {follow for _, follow in _neighbours(number, sentence) if follow}
+    return not units or any(units & set(follow) for follow in _near(number, word_list(evidence)))
+
+
+def _near(number: str, words: Sequence[str]) -> list[list[str]]:
+    """Return the words within which a unit stands, behind each place of the number."""
+    return [_up_to_number(words[at + 1 : at + 1 + UNIT_WITHIN]) for at, word in enumerate(words) if word == number]
+
+
+def _is_amount(word: str) -> bool:
+    return word[0].isdigit() and not any(letter.isalpha() for letter in word)
+
+
+def _called(number: str, text: str) -> set[str]:
+    return {word for word, behind in followed(text) if behind == number}
+
+
+def _up_to_number(words: Sequence[str]) -> list[str]:
+    """Return words without the numbers behind the first one: the other end of a range is the next number alone."""
+    first = next((word for word in words if word[0].isdigit()), None)
+    return [word for word in words if word == first or not word[0].isdigit()]
+
+
+def _signs(number: str, text: str) -> set[bool]:
+    """Return whether a number is below zero, as often as it is written differently."""
+    return {below for written, below in signed(text) if number in content_words(written)}
+
+
+def _neighbours(number: str, text: str) -> set[tuple[str, str]]:
+    """Return the words before and behind the number, wherever it is; none where it stands alone."""
+    words = ["", *word_list(text), ""]
+    found = {(words[at - 1], words[at + 1]) for at, word in enumerate(words) if word == number}
+    return found - {("", "")}
+
+
+def _aside(number: str, evidence: str, asked: set[str]) -> bool:
+    """Whether every clause with the number has less than half of the question's words that its sentence's best has."""
+    aside = False
+    for part in split_sentences(evidence):
+        clauses = _amount_clauses(part.text)
+        best = max(len(asked & clause) for clause in clauses)
+        holding = [len(asked & clause) for clause in clauses if number in clause]
+        if any(2 * shared >= best for shared in holding):
+            return False
+        aside = aside or bool(holding)
+    return aside
+
+
+def _amount_clauses(sentence: str) -> list[set[str]]:
+    """Return the words of each clause; an amount by itself is of the clause before: "two months' rent, 1,680 euros"."""
+    found: list[set[str]] = [set()]
+    for clause in _CLAUSE.split(sentence):
+        words = content_words(clause)
+        if words and len(words - with_digits(words)) <= WORDS_OF_AN_AMOUNT:
+            found[-1] |= words
+        else:
+            found.append(words)
+    return found
+
+
+NEARLY = 0.75
+"""Share of the words that the nearest sentence of the evidence has in common with a clause, for others to be near."""
+
+_STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
+_DENIAL_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)")
+_LIMITS = re.compile(
+    r"\b(?:only|except|other than|exclud\w+|unless|refus\w+|forbidden|prohibited|void\w*|lapses?|ended|instead"
+    r"|until)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(r"\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_CONCLUDED_NO = re.compile(
+    r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*", re.IGNORECASE
+)
+
+
+def denied(sentence: str, evidence: str) -> Backing:
+    """Return how far the evidence backs what the sentence denies.
+
+    Clause by clause: where no sentence of the evidence that denies something is nearly as near to a clause that does,
+    it is backed partly if one that sets limits is ("only", "except"), and else not at all.
+    """
+    found = Backing.SUPPORTED
+    no = concluded_no().match(sentence)
+    if not (no or denies(sentence)):
+        return found
+    parts = [(content_words(span.text), span.text) for span in split_sentences(evidence)]
+    for number, clause in enumerate(_statements(sentence[no.end() :] if no else sentence)):
+        own = content_words(clause)
+        if not own or not (denies(clause) or (no and number == 0)):
+            continue
+        near = max((len(own & words) for words, _ in parts), default=0)
+        about = [text for words, text in parts if len(own & words) >= NEARLY * near]
+        if any(denies(text) for text in about):
+            continue
+        if not any(_limits(text) for text in about):
+            return Backing.NOT
+        found = Backing.PARTLY
+    return found
+
+
+def denies(text: str) -> bool:
+    """Whether a text denies anything."""
+    known = lexicon()
+    return (known.denies if known else _NEGATION).search(text) is not None
+
+
+def concluded_no() -> re.Pattern[str]:
+    """Return the pattern of a "no" that begins a sentence, in the language that is read."""
+    known = lexicon()
+    return known.denies_first if known else _CONCLUDED_NO
+
+
+def _statements(sentence: str) -> list[str]:
+    known = lexicon()
+    if not known:
+        return _STATEMENTS.split(sentence)
+    return [part for clause in _DENIAL_CLAUSES.split(sentence) for part in known.joins.split(clause)]
+
+
+def _limits(text: str) -> bool:
+    known = lexicon()
+    return (known.limits if known else _LIMITS).search(text) is not None
+
+
+def nearest(words: set[str], evidence: str) -> str:
+    """Return the evidence's sentence that shares most of these words."""
+    sentences = [span.text for span in split_sentences(evidence)]
+    return max(sentences, key=lambda sentence: len(words & content_words(sentence)), default="")
+
+
+NEW_HELD = 0.6
+"""Share of a sentence's content words, of those that the question did not bring in, that evidence must hold to back it
+(of all of them: HELD): repeating the question is no answer. Chosen with HELD by hand on 120 questions of SQuAD 2.0 dev,
+half of them without an answer."""
+PARTLY_HELD, PARTLY_NEW_HELD = 0.6, 0.4
+"""The same for backing it partly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How far one piece of evidence backs a sentence; `share` of its words are in it."""
+
+    backing: Backing
+    share: float
+    why: str
+
+
+def judge(sentence: str, evidence: str, question: str, title: str) -> Judgement:
+    """Return how far a piece of evidence with this title backs a sentence of an answer to the question."""
+    sentence, evidence, question = (comparable(text) for text in (sentence, evidence, question))
+    sentence = _without_no(sentence, evidence, question)
+    own, held = content_words(sentence), content_words(evidence)
+    share = len(own & held) / len(own)
+    # A title says what the evidence is about, and no facts: only what the question brought in can be found there.
+    about = content_words(title) & content_words(question)
+    if why := _refuted(sentence, evidence, question, about):
+        return Judgement(Backing.NOT, share, why)
+    if why := _doubted(sentence, evidence, question, about):
+        return Judgement(Backing.PARTLY, share, why)
+    return Judgement(Backing.SUPPORTED, share, "")
+
+
+def _refuted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
+    """Return why the evidence does not back the sentence at all; empty when it does."""
+    own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
+    new = own - asked
+    if not new:
+        return "" if _says_whether(sentence, evidence, question) else _("it only repeats the question")
+    if own <= numbers(sentence):
+        # "6" stands in "6. Claims and deadlines", and nothing tells that it is no answer.
+        return _("a bare number says too little to be checked")
+    if foreign := (numbers(sentence) | names(sentence)) - held:
+        return _("not in the evidence: %(words)s", words=", ".join(sorted(foreign)))
+    if len(own & held) < PARTLY_HELD * len(own) or len(new & held) < PARTLY_NEW_HELD * len(new):
+        return _("the evidence does not say it")
+    return _says_another_thing(sentence, evidence, question)
+
+
+def _says_another_thing(sentence: str, evidence: str, question: str) -> str:
+    """Return what the evidence says with the sentence's words, where it is another thing; empty where it is not."""
+    asked = content_words(question)
+    if others := _said_of_another(sentence, evidence, question):
+        return _("the evidence says it of %(others)s", others=others)
+    if loose := of_something_else(sentence, evidence, asked):
+        return _("the evidence says %(numbers)s of something else", numbers=", ".join(loose))
+    return _("it denies what the evidence says") if denied(sentence, evidence) is Backing.NOT else ""
+
+
+def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
+    """Return what of the sentence the evidence does not back; empty when it backs all."""
+    own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
+    new = own - asked
+    if len(own & held) < HELD * len(own) or len(new & held) < NEW_HELD * len(new):
+        return _("not in the evidence: %(words)s", words=", ".join(sorted(own - held)))
+    if denied(sentence, evidence) is Backing.PARTLY or (not denies(sentence) and denies(nearest(own, evidence))):
+        return _("the evidence denies something there")
+    if loose := perhaps_of_something_else(sentence, evidence, asked):
+        return _("the evidence may say %(numbers)s of something else", numbers=", ".join(loose))
+    return ""
+
+
+def _without_no(sentence: str, evidence: str, question: str) -> str:
+    """Return a sentence without a "no" that is concluded: asked for yes or no, the evidence says another thing.
+
+    "Does it last 24 months?" – "No, it lasts 12 months." Where the evidence has all that was asked, a "no" denies it.
+    """
+    rest = concluded_no().sub("", sentence, count=1)
+    if rest == sentence or not content_words(rest) or not asks_yes_or_no(question):
+        return sentence
+    says_what_was_asked = content_words(question) <= content_words(nearest(content_words(sentence), evidence))
+    return sentence if says_what_was_asked else rest
+
+
+def _says_whether(sentence: str, evidence: str, question: str) -> bool:
+    """Whether a sentence in the question's words answers it: asked for yes or no, the evidence says the same."""
+    own = content_words(sentence)
+    near = nearest(own, evidence)
+    same = len(own & content_words(near)) >= HELD * len(own) and denies(sentence) == denies(near)
+    return same and asks_yes_or_no(question)
+
+
+def concludes_yes(sentence: str, evidence: str, question: str) -> bool:
+    """Whether the evidence has all that a question for yes or no asks, and denies nothing: then "yes" is backed."""
+    near = nearest(content_words(sentence), evidence)
+    same = content_words(question) <= content_words(near) and not denies(near) and not denies(sentence)
+    return same and asks_yes_or_no(question)
+
+
+def _said_of_another(sentence: str, evidence: str, question: str) -> str:
+    """Return whom the evidence says the sentence's new facts of, when that is somebody else.
+
+    "The limit in Gdynia is 195 euros" has all its words in a table whose row with 195 is London's. A sentence of the
+    evidence that has the facts and names nobody else is taken to go on about whom the one before it named.
+    """
+    asked = content_words(question)
+    own, known = content_words(sentence), names(evidence)
+    wanted = names(question) & own
+    named = names(sentence) | (own & known) | wanted
+    facts, whom = (numbers(sentence) | named) - asked, named & asked
+    parts = [part.text for part in split_sentences(evidence)] if facts and whom else []
+    # Where whom is asked about begins a sentence, the first words of others are names as well.
+    first = [_first_name(part) for part in parts]
+    begins = any(name & wanted for name in first)
+    others: set[str] = set()
+    for part, name in zip(parts, first, strict=True):
+        words = content_words(part)
+        if not facts <= words:
+            continue
+        if whom <= words or not (rivals := ((known | name if begins else known) & words) - own):
+            return ""
+        others |= rivals
+    return ", ".join(sorted(others))
+
+
+def _first_name(sentence: str) -> set[str]:
+    first = sentence.split(None, 1)[0]
+    return content_words(first) if first[:1].isupper() else set()

@@ -1,0 +1,343 @@
+"""Compute: answer a question about a table by computing on it, and word the result."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Generator, Sequence, Set
+from dataclasses import replace
+
+from localcrag.crag import grading
+from localcrag.crag.answer.layout import plain, shown
+from localcrag.crag.context import EVERY_STEP, Asked, Context
+from localcrag.crag.refine.refine import recompose
+from localcrag.crag.retrieve import passages_of
+from localcrag.crag.screen import injection
+from localcrag.crag.screen.injection import screen
+from localcrag.records.enums import Operation, StripReason
+from localcrag.records.errors import ModelError
+from localcrag.records.events import Answered, Computed, Event, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Passage, Strip
+from localcrag.records.protocols import ChunkStore
+from localcrag.records.run import Computation
+from localcrag.tables.choose import Candidate, candidates, chunk_of, overlaps
+from localcrag.tables.execute import compute as carried_out
+from localcrag.tables.question import request_of
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+
+MOST_SHOWN = 20
+"""Rows, or values, in an answer; how many others there are is said."""
+
+
+def answer_of(done: Computation, citation: str) -> str:
+    """Return the answer; `citation` goes behind its first sentence."""
+    first = f"{_first(done)} {citation}".rstrip()
+    first += ":" if _is_listed(done) else "."
+    said = [
+        first,
+        *(" ".join(part) for part in [[*map(plain, left_out_in_words(done)), *map(plain, done.notes)]] if part),
+    ]
+    if done.groups:
+        said.append(_groups(done))
+        more = len(done.groups) - MOST_SHOWN
+        said += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
+    elif done.values:
+        said.append("\n".join(f"- {shown(value)}" for value in done.values[:MOST_SHOWN]))
+        more = len(done.values) - MOST_SHOWN
+    else:
+        said += [_table(done)] if done.rows else []
+        more = done.row_count - min(len(done.rows), MOST_SHOWN)
+    if more > 0:
+        said.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
+    return "\n\n".join(said)
+
+
+def operation_in_words(done: Computation) -> str:
+    """Return what was computed, in words: "total of Amount", "number of rows for each Town"."""
+    name = _operation(done)
+    if not done.by:
+        return name
+    by = group_in_words(done)
+    if done.pick is Operation.MAXIMUM:
+        return _("highest %(what)s for each %(by)s", what=name, by=by)
+    if done.pick is Operation.MINIMUM:
+        return _("lowest %(what)s for each %(by)s", what=name, by=by)
+    return _("%(what)s for each %(by)s", what=name, by=by)
+
+
+def group_in_words(done: Computation) -> str:
+    """Return what the groups are of: a column's name, or months of it."""
+    periods = {
+        "day": _("day of %(column)s"),
+        "month": _("month of %(column)s"),
+        "quarter": _("quarter of %(column)s"),
+        "year": _("year of %(column)s"),
+    }
+    return periods.get(done.period, "%(column)s").replace("%(column)s", done.by or "")
+
+
+def _operation(done: Computation) -> str:
+    column = done.column or ""
+    if done.few > 1:
+        highest = done.operation is Operation.MAXIMUM
+        few = _("%(num)s highest values of %(column)s") if highest else _("%(num)s lowest values of %(column)s")
+        return few.replace("%(num)s", str(done.few)).replace("%(column)s", column)
+    if done.operation is Operation.DIFFERENCE and done.pick:
+        greatest = done.pick is Operation.MAXIMUM
+        of_two = (
+            _("greatest difference between %(column)s") if greatest else _("smallest difference between %(column)s")
+        )
+        return of_two.replace("%(column)s", column)
+    names = {
+        Operation.COUNT: _("number of different values of %(column)s") if done.column else _("number of rows"),
+        Operation.SUM: _("total of %(column)s"),
+        Operation.AVERAGE: _("average of %(column)s"),
+        Operation.MAXIMUM: _("highest value of %(column)s"),
+        Operation.MINIMUM: _("lowest value of %(column)s"),
+        Operation.FILTER: _("rows that match"),
+        Operation.VALUES: _("values of %(column)s"),
+        Operation.DIFFERENCE: _("difference in %(column)s") if done.column else _("difference in the number of rows"),
+        Operation.SHARE: _("share of %(column)s") if done.column else _("share of the rows"),
+    }
+    return names[done.operation].replace("%(column)s", column)
+
+
+def result_in_words(done: Computation) -> str:
+    """Return the result in a few words: a number with its unit, how many rows or values, or why there is none."""
+    if done.refused:
+        return _("not computed: %(why)s", why=done.refused)
+    if done.operation is Operation.VALUES:
+        return ngettext("%(num)s value", "%(num)s values", len(done.values))
+    if done.groups and not done.result:
+        return ngettext("%(num)s group", "%(num)s groups", len(done.groups))
+    return done.result or rows_in_words(done.row_count)
+
+
+def groups_in_words(done: Computation) -> list[str]:
+    """Return each group, or side, with its result and how many rows it is over."""
+    return [f"{group.name}: {group.result} ({rows_in_words(group.rows)})" for group in done.groups]
+
+
+def computation_in_words(done: Computation) -> str:
+    """Return in a line what was computed on which table, over which rows, and what came out."""
+    where = _(" where %(conditions)s", conditions=_(" and ").join(done.filters)) if done.filters else ""
+    table = f"“{done.table}”, {done.document}" if done.table else done.document
+    rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.of_rows))
+    said = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
+    if done.groups:
+        said.append("; ".join(groups_in_words(done)[:MOST_SHOWN]) + ".")
+    return " ".join([*said, *left_out_in_words(done), *done.notes])
+
+
+def left_out_in_words(done: Computation) -> list[str]:
+    """Return for each reason how many rows were left out."""
+    return [
+        ngettext(
+            "%(num)s row is not counted: %(why)s.", "%(num)s rows are not counted: %(why)s.", one.rows, why=one.why
+        )
+        for one in done.left_out
+    ]
+
+
+def rows_in_words(number: int) -> str:
+    """Return a number of rows: "3 rows"."""
+    return ngettext("%(num)s row", "%(num)s rows", number)
+
+
+def _first(done: Computation) -> str:
+    """Return the first sentence, without its full stop."""
+    if done.refused:
+        what = plain(operation_in_words(done))
+        return _("**Not computed: %(what)s.** The reason: %(why)s", what=what, why=plain(done.refused))
+    return (_what_of_groups(done) if done.groups else _what(done)) + _where(done)
+
+
+def _what(done: Computation) -> str:
+    """Return what the result is of, as far as the column and the number of rows tell."""
+    of_column = _(" of %(column)s", column=plain(done.column or ""))
+    if done.operation is Operation.VALUES:
+        return f"**{result_in_words(done)}**{of_column}"
+    if done.operation is Operation.COUNT and done.column:
+        number = ngettext("%(num)s different value", "%(num)s different values", int(done.result))
+        return f"**{number}**{of_column}"
+    if done.operation in (Operation.COUNT, Operation.FILTER):
+        return f"**{rows_in_words(done.row_count)}**"
+    if not done.row_count:
+        return _("**No row** has a value")
+    over = _in(done) if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over(done)
+    result = f": {plain(done.result)}" if done.result else ""
+    return f"**{plain(_capital(operation_in_words(done)))}{result}**{over}"
+
+
+def _what_of_groups(done: Computation) -> str:
+    what = plain(_capital(operation_in_words(done)))
+    if not done.by or done.pick:
+        return f"**{what}: {plain(done.result)}**"
+    return f"**{what}**{_over(done)}"
+
+
+def _over(done: Computation) -> str:
+    return ngettext(" over %(num)s row", " over %(num)s rows", done.row_count)
+
+
+def _in(done: Computation) -> str:
+    return ngettext(" in %(num)s row", " in %(num)s rows", done.row_count)
+
+
+def _where(done: Computation) -> str:
+    """Return of which table, and under which conditions."""
+    where = _(" of the table “%(name)s”", name=plain(done.table)) if done.table else ""
+    if done.filters:
+        where += _(" where %(conditions)s", conditions=_(" and ").join(map(plain, done.filters)))
+    return where
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _is_listed(done: Computation) -> bool:
+    return bool(done.values or done.rows or done.groups)
+
+
+def groups_header(done: Computation) -> tuple[str, str, str]:
+    """Return what the three columns of a table of the groups, or sides, are called."""
+    of = group_in_words(done) if done.by else _("Rows that count")
+    return _capital(of), _capital(_operation(done)) if done.by else done.column or _("Number"), _("Rows")
+
+
+def _groups(done: Computation) -> str:
+    return _lines([groups_header(done), *((one.name, one.result, str(one.rows)) for one in done.groups[:MOST_SHOWN])])
+
+
+def _table(done: Computation) -> str:
+    return _lines([done.header, *(row.cells for row in done.rows[:MOST_SHOWN])])
+
+
+def _lines(lines: Sequence[Sequence[str]]) -> str:
+    written = [f"| {' | '.join(map(_cell, line))} |" for line in lines]
+    return "\n".join([written[0], "|" + " --- |" * len(lines[0]), *written[1:]])
+
+
+def _cell(text: str) -> str:
+    return shown(text).replace("|", r"\|")
+
+
+def citation_of(numbers: Sequence[int]) -> str:
+    """Return citations of these pieces of evidence."""
+    return "".join(f"[{number}]" for number in numbers)
+
+
+MOST_MORE = 3
+"""Parts of a table that are added to the passages, for rows that no retrieved passage has."""
+
+
+def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, bool]:
+    """Yield Computed and Answered where a question is one for computing on a table; return whether it was.
+
+    Nothing is yielded for other questions but a warning where several tables fit equally. Raises StoreError.
+    """
+    request = request_of(asked.standalone, context.parts.today()) if context.steps == EVERY_STEP else None
+    if request is None:
+        return False
+    clock = context.clock("compute")
+    found = candidates(request, passages, context.parts.store, context.within)
+    if len(found) > 1:
+        yield Warned(_several(found))
+    if len(found) != 1:
+        return False
+    (one,) = found
+    done = _numbered(carried_out(one.plan, one.document, one.title), one, context.parts.store)
+    yield StepStarted("compute", _("computing: %(what)s", what=operation_in_words(done)))
+    more = _more(asked.standalone, one, done, context)
+    parts = sorted((*one.passages, *more), key=lambda passage: passage.start or 0)
+    counts = set(_cited(one, done))
+    strips = tuple(strip for passage in parts for strip in _strips(one, counts, passage))
+    evidence, sources = recompose(parts, strips)
+    rule = _("computed on a table of the documents, whatever the relevance of its passages")
+    yield Computed(done, rule, more, strips, evidence, sources, clock.cost())
+    yield from screen(parts, context.parts.rules)
+    yield Answered(answer_of(done, citation_of([piece.n for piece in evidence])), abstained=False)
+    return True
+
+
+def _numbered(done: Computation, one: Candidate, store: ChunkStore) -> Computation:
+    """Return what was computed with the numbers that its rows have on their sheet, if they are of one."""
+    if not done.rows or not any(passage.rows for passage in one.passages):
+        return done
+    start, end = min(row.start for row in done.rows), max(row.end for row in done.rows)
+    chunks = store.chunks(store.chunks_within(chunk_of(one.passages[0]), start, end))
+    numbers = {chunk.start + row.start: row.number for of, chunk in chunks.values() for row in chunk.rows}
+    return replace(done, rows=tuple(replace(row, number=numbers.get(row.start)) for row in done.rows))
+
+
+def _several(found: Sequence[Candidate]) -> str:
+    names = dict.fromkeys(
+        f"“{one.table.name}” ({one.document})" if one.table.name else f"“{one.document}”" for one in found
+    )
+    return _(
+        "Several tables fit this question equally, so that nothing was computed: %(tables)s. Name one of them in the "
+        "question.",
+        tables=", ".join(names),
+    )
+
+
+def _cited(one: Candidate, done: Computation) -> list[tuple[int, int]]:
+    """Return the places of the rows that the answer rests on: those that count, or all where none does."""
+    return [(row.start, row.end) for row in done.rows or one.table.rows]
+
+
+def _more(question: str, one: Candidate, done: Computation, context: Context) -> tuple[GradedPassage, ...]:
+    """Return passages for rows that are shown and that no retrieved passage has, evaluated like those."""
+    parts = context.parts
+    missing: dict[int, None] = {}
+    known = {chunk_of(passage) for passage in one.passages}
+    for start, end in _cited(one, done)[:MOST_SHOWN]:
+        if not any(overlaps(passage, start, end) for passage in one.passages):
+            within = parts.store.chunks_within(chunk_of(one.passages[0]), start, end)
+            missing.update(dict.fromkeys(chunk for chunk in within if chunk not in known))
+    wanted = list(missing)[:MOST_MORE]
+    if not wanted:
+        return ()
+    (vector,) = parts.embedder.embed_questions([question])
+    found = passages_of(wanted, question, vector, parts.store)
+    return _graded(question, found, context)
+
+
+def _graded(question: str, found: Sequence[Passage], context: Context) -> tuple[GradedPassage, ...]:
+    screened = injection.screened(found, context.parts.rules)
+    try:
+        graded = grading.evaluate(question, screened, scorer=context.parts.scorer, thresholds=context.thresholds)
+    except ModelError:
+        graded = grading.unscored(screened, thresholds=context.thresholds)  # That it is missing has been said.
+    return injection.as_they_came(graded, found)
+
+
+def _strips(one: Candidate, counts: Set[tuple[int, int]], passage: GradedPassage) -> list[Strip]:
+    """Return the rows of the table that a passage has whole, and its header: kept are those at places that count."""
+    first = bisect_left(one.table.rows, passage.start or 0, key=lambda row: row.start)
+    last = bisect_left(one.table.rows, passage.end or 0, key=lambda row: row.start)
+    rows = [place for row in one.table.rows[first:last] if _has(passage, place := (row.start, row.end))]
+    kept = [place for place in rows if place in counts]
+    header = (one.table.start, one.table.start + len(_header_text(one, passage)))
+    places = [*([(header, bool(kept))] if header[1] > header[0] else []), *((place, place in counts) for place in rows)]
+    begin = passage.start or 0
+    return [
+        Strip(
+            passage.id, start - begin, end - begin, passage.text[start - begin : end - begin], passage.logit,
+            passage.relevance, is_kept, StripReason.COMPUTED if is_kept else StripReason.NOT_COMPUTED,
+        )
+        for (start, end), is_kept in places
+        if _has(passage, (start, end))
+    ]  # fmt: skip
+
+
+def _has(passage: GradedPassage, place: tuple[int, int]) -> bool:
+    return passage.start is not None and passage.start <= place[0] and place[1] <= (passage.end or 0)
+
+
+def _header_text(one: Candidate, passage: GradedPassage) -> str:
+    """Return the header's lines, with the rule below it, where the passage has them whole; else nothing."""
+    place = (one.table.start, one.table.rows[0].start)
+    begin = passage.start or 0
+    return passage.text[place[0] - begin : place[1] - begin].rstrip() if _has(passage, place) else ""

@@ -1,0 +1,452 @@
+"""Condense: turn a follow-up into a question that stands alone.
+
+A word such as “it” or “they” points back only where it stands for something that the question does not say itself.
+It may also stand for nothing (“how long does it take to …”) or for what comes before it (“when my tenant leaves, must
+he …”). Where the question has much of its own to look for all the same, both readings are possible: it is doubtful.
+
+Three ways, in this order. "And in Bergen?" takes the place of what the former question said ("… in London?"), by rule.
+A small model asked to rewrite tends to answer instead, or to copy the last answer: what it writes is used only when it
+reads like the question that was asked. Else the question that the talk is about is put before the new one, which is
+enough to retrieve by. Knows English, and of other languages what their lexicon lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from enum import Enum, auto
+
+from localcrag.crag.context import Asked, Clock, Context
+from localcrag.crag.grading import evaluate
+from localcrag.crag.llm_calls import rewritten
+from localcrag.crag.retrieve import hybrid_search
+from localcrag.crag.screen import injection
+from localcrag.records.enums import Skill
+from localcrag.records.errors import ModelError, StoreError
+from localcrag.records.events import Condensed, Event, StepStarted
+from localcrag.records.protocols import Decoding
+from localcrag.records.run import Message, Reading, Turn
+from localcrag.text.lexicon import CAPITAL, Lexicon, lexicon
+from localcrag.text.sanitize import sanitize
+from localcrag.text.translation import gettext as _
+from localcrag.text.words import content_words, names, one_line
+
+FEWEST_WORDS = 2
+"""Content words below which a question ("Why?", "In Bergen?") leans on the one before."""
+ENOUGH_WORDS = 3
+"""Content words from which on a question with a pronoun may be one of its own; one more where that is “it” or “that”,
+which hardly ever stand for people in general."""
+LONG_ENOUGH = 6
+"""Words from which on a question of one content word may be one of its own ("What should I do if there is a fire?")."""
+ENOUGH_BEHIND_AND = 6
+"""The same for a question that begins with “and” or “but”, which mostly goes on from something."""
+NAMED_BEFORE = 2
+"""Content words that a question must have said before a pronoun, for that to mean something in the question itself."""
+
+
+class Leaning(Enum):
+    """How a question hangs on the conversation before it."""
+
+    ALONE = auto()
+    DOUBTFUL = auto()
+    FOLLOW_UP = auto()
+
+
+_POLITE = re.compile(
+    r"^(?:(?:many )?thanks?(?: you)?(?: very much| a lot)?|ok(?:ay)?|great|perfect|good|nice|wow|i see|got it|"
+    r"i understand|no worries|hi|hello)\b[\s,.!]*(?:that(?:'s| is)? (?:helps?|good|fine|great|all)[\s,.!]*)?",
+    re.IGNORECASE,
+)
+_DEFINITION = re.compile(r"^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$", re.IGNORECASE)
+"""One content word is enough for these; "What is the price?" asks about the price of something."""
+_OPENS = re.compile(
+    r"^(?:and|but|so|or|then|also|(?:the )?same(?!-)|more(?! than)|what about|how about)\b", re.IGNORECASE
+)
+
+_BE = r"(?:is|are|was|were|be|been|isn't|aren't|will|would|should|can|could|may|might)"
+_JUDGED = (
+    "possible|impossible|safe|true|worth|better|best|wrong|right|legal|illegal|necessary|appropriate|inappropriate|"
+    "important|common|normal|okay|ok|easy|hard|difficult|advisable|wise|required|allowed|like|wrong|the|time|"
+    "all right|fine|sensible|enough|likely|dangerous|forbidden|usual|customary"
+)
+DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+MONTH = r"(?:january|february|march|april|june|july|august|september|october|november|december)"
+_WEATHER = r"(?:rain|snow|freez|hail|storm|thunder|blow)(?:s|ed|es|ing)?"
+_FELT = r"(?:windy|hot|cold|warm|wet|dry|dark|icy|foggy|stormy|sunny|stuffy|silent|quiet|late)"
+_CLOCK = (
+    rf"(?:\d{{1,2}}[:.]\d\d|\d+ ?(?:am|pm|o'clock|degrees|°|{MONTH})|[-−]\d|{DAY}|{MONTH}|noon|midnight|half past|"
+    r"(?:day|week|month|year) \w+|(?:my|our) \w+)"
+)
+_WHILE = (
+    "(?:year|month|week|morning|afternoon|evening|night|spring|summer|autumn|fall|winter|term|season|time|semester|quarter|"
+    "century|half-year)"
+)
+_SAYS_NOTHING = re.compile(
+    # "is it safe to …", "what is it like to …", "how long does it take to …", "would it make sense to …"
+    rf"\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still |not |too |n't )?(?:{_JUDGED})\b(?=.* \w)"
+    r"|\b(?:does|did|would|will|to) it (?:take|make sense|help|require)\b(?=.* to\b)|\bwhen it comes to\b"
+    # "what does it cost to …", "how much is it to …", "does it matter whether …", "how long does it take until …"
+    r"|\b(?:does|did|would|will) it cost\b(?=(?: \w+){0,2} to \w+ \w)|\bhow (?:much|expensive) (?:is|was) it\b(?= to\b)"
+    r"|\b(?:does|did) it matter\b(?= (?:whether|which|what|if|how|when)\b)|\bdoes it take\b(?= until\b)"
+    r"|\b(?:does it (?:go|count|mean)|is it)\b(?=(?: as \W?\w+\W?)? when \w+ \w)"
+    # "it's raining", "it's 3 am", "it's my week", "when it gets hot"; people leave the apostrophe out
+    rf"|\bit (?:{_WEATHER})\b"
+    rf"|\b(?:it's|it is|it was|^its) (?:\w+ly |already |still |too |so |half )*"
+    rf"(?:{_WEATHER}|{_FELT}\b(?=.* \w)|{_CLOCK})"
+    rf"|\b(?:when|if|where) it (?:gets|got|is|was|turns) (?:\w+ly |too |so |very )?{_FELT}\b"
+    # "is there a …", "the approaches there are", "there should be", "there's"
+    rf"|\b{_BE} there\b(?! ?[?.!]?$)|\bthere {_BE}\b|\bthere's\b"
+    # "those who", "those in Oslo"; "that" after a noun or an adjective opens a clause
+    r"|\bthose (?:who|which|that|in|of|with|without|from|for)\b"
+    # "this year", "these two weeks"
+    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_WHILE}|{DAY}|{MONTH})(?:'s|s)?\b",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"\bnot\b|n't\b|\bcant\b", re.IGNORECASE)
+"""Before "any more": no longer, rather than further ones."""
+_PERSONAL = r"(?:it|they|he|him|she|this|these|those|there|ones)"
+_POSSESSIVE = r"(?:its|their|theirs|them|his|her|hers)"
+_WITHIN_A_CLAUSE = re.compile(rf"\b{_POSSESSIVE}\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    rf"\b(?:{_PERSONAL}|{_POSSESSIVE}|former|latter|others)\b"
+    rf"|\b(?:{_BE}|does|did|do|need|about|of|for|with|than|like|in|on|at|to|from|why|how|before|after|by|mean) that\b"
+    r"|^that\b|\bthat ?\W*$"
+    r"|\b(?:which|this|that|first|second|third|last|next|other|same|another|\w+er|\w+est) one\b|\bwhich ones\b"
+    r"|(?<!number )(?<!season )(?<!episode )(?<!part )(?<!step )\bone ?\W*$"
+    r"|^which (?:is|are|was|were) (?:the )?(?:more |most |less |least )?\w+\W*$"
+    r"|\b(?:any|what|which|some) other\b|\banother ?\W*$"
+    r"|\b(?:any|some|me|know) more\b|\bmore ?\W*$"
+    r"|\bsame (?:for|thing|there|with)\b|\bsame ?\W*$|\bthen ?\W*$"
+    r"|\bthe two\W*$|\bboth\W*$|\bin (?:more )?detail\W*$|\bexamples?\W*$|\b(?:your|the|(?:the|your) last) answer\W*$"
+    r"|\belse\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"[,;:?.–]| - |\b(?:and|but|or|if|when|while|once|since|because|that|which|who|to|does|do|so|before|after|without|"
+    r"until|unless|whether|although|instead of)\b",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(r"\b(?:says?|said|claims?|thinks?|tells me)\b|\b(?:must|may|can|should|will|does|did|is|was)$", re.I)
+"""What goes on about somebody who was just named: “a customer says it …”, “when my tenant leaves must he …”."""
+_NAMED_THING = re.compile(
+    r"\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)"
+    r"[^\W\d_][\w'’-]+",
+    re.IGNORECASE,
+)
+_NAME = re.compile(rf"(?<=[^\s.!?:] )(?!I\b)[{CAPITAL}][\w'’-]+|\b\w*\d\w*")
+_I_DO = re.compile(
+    r"\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
+    r"(?!(?:do|need|get)\b)\w+",
+    re.IGNORECASE,
+)
+"""“When must I be quiet?” has one word to look for, and may well need no more."""
+_PEOPLE_IN_GENERAL = re.compile(r"\bthey\b(?=.*\b(?:me|us|my|our|your?)\b)", re.IGNORECASE)
+
+
+_IT = re.compile(r"it|that one|.*\bthat|those|ones", re.IGNORECASE)
+_ASKS = re.compile(rf"^(?:what|who|when|where|why|how|which|does|did|do|has|have|{_BE})\b", re.IGNORECASE)
+
+
+def leaning(question: str) -> Leaning:
+    """Return how the question hangs on what was said before it; a mere thank-you does not."""
+    asked = _POLITE.sub("", one_line(question).replace("’", "'"))
+    if not asked:
+        return Leaning.ALONE
+    if known := lexicon():
+        return _by_lists(asked, known)
+    words, stands_for = len(content_words(asked)), _points_back(asked)
+    if _OPENS.match(asked):
+        return Leaning.DOUBTFUL if words >= ENOUGH_BEHIND_AND else Leaning.FOLLOW_UP
+    if words < FEWEST_WORDS and not _DEFINITION.match(asked):
+        whole = len(asked.split()) >= LONG_ENOUGH or _I_DO.search(asked)
+        own = words and _ASKS.match(asked) and ((whole and not stands_for) or _has_its_own(asked))
+        return Leaning.DOUBTFUL if own else Leaning.FOLLOW_UP
+    if not stands_for:
+        return Leaning.ALONE
+    enough = ENOUGH_WORDS + bool(_IT.fullmatch(stands_for))
+    return Leaning.DOUBTFUL if words >= enough or _has_its_own(asked) else Leaning.FOLLOW_UP
+
+
+def _by_lists(asked: str, known: Lexicon) -> Leaning:
+    """Return the same of a question in another language, of which words are known and no grammar."""
+    words = len(content_words(asked))
+    if known.goes_on.match(asked):
+        return Leaning.DOUBTFUL if words >= ENOUGH_BEHIND_AND else Leaning.FOLLOW_UP
+    stands_for = _stands_for_something(asked, known)
+    if words < FEWEST_WORDS and not known.asks_what_it_is.match(asked):
+        whole = words and not stands_for and len(asked.split()) >= LONG_ENOUGH
+        return Leaning.DOUBTFUL if whole else Leaning.FOLLOW_UP
+    if not stands_for:
+        return Leaning.ALONE
+    return Leaning.DOUBTFUL if words > ENOUGH_WORDS or names(asked) else Leaning.FOLLOW_UP
+
+
+def _stands_for_something(asked: str, known: Lexicon) -> bool:
+    """Whether it has a pronoun for something that it does not say itself before."""
+    plain = known.says_nothing.sub(lambda found: "_" * len(found[0]), asked)
+    for found in known.points_back.finditer(plain):
+        polite = known.capital_nouns and found.start() > 0 and found[0][0].isupper()
+        if not polite and len(content_words(plain[: found.start()].replace("_", " "))) < NAMED_BEFORE:
+            return True
+    return False
+
+
+def _has_its_own(question: str) -> bool:
+    """Whether it names something, or speaks of a “they” who has to do with the person who asks."""
+    return _NAME.search(question) is not None or _PEOPLE_IN_GENERAL.search(question) is not None
+
+
+def _points_back(question: str) -> str:
+    """Return the word of the question that stands for something which it does not say itself before; empty: none."""
+    plain = _SAYS_NOTHING.sub(lambda found: "_" * len(found[0]), question)
+    for found in _POINTS_BACK.finditer(plain):
+        if found[0].lower() == "else" and _NAME.search(question.partition(" ")[2]):
+            continue
+        if found[0].lower() == "any more" and _NOT.search(question[: found.start()]):
+            continue
+        if not _explained(plain[: found.start()], found[0]):
+            return found[0]
+    return ""
+
+
+def _explained(said: str, pronoun: str) -> bool:
+    """Whether what was `said` before a pronoun, in another clause of the same question, can be what it stands for."""
+    behind_the_first = said.strip().partition(" ")[2]
+    apart = _WITHIN_A_CLAUSE.fullmatch(pronoun) or _CLAUSE.search(behind_the_first) or _SAYS.search(behind_the_first)
+    named = len(content_words(said.replace("_", " "))) >= NAMED_BEFORE or _NAMED_THING.search(said)
+    return bool(apart and named)
+
+
+SYSTEM = (
+    "You rewrite the user's last question so that it can be understood without the conversation. "
+    "Replace words such as it, they, he, she, this or there by what they stand for. "
+    "Change nothing else and do not answer. Write only the rewritten question."
+)
+DECODING = Decoding(max_tokens=60)
+MAX_WORDS = 40
+KEPT_SHARE = 0.6
+"""Share of the follow-up's content words that its rewriting must keep."""
+ANSWER_CHARACTERS = 300
+"""Of each earlier answer in the prompt: enough to name what "it" is."""
+MOST_NAMES = 3
+"""Of the last answer, put before a question that could not be rewritten."""
+
+_CAPITAL = f"[{CAPITAL}]"
+_CAPITALISED = re.compile(
+    rf"\b{_CAPITAL}[\w'’-]*(?: (?:of|de|van|von|the|{_CAPITAL}[\w'’-]*)(?= {_CAPITAL})| {_CAPITAL}[\w'’-]*)*"
+)
+_NUMBER = re.compile(r" \d{1,4}\b")
+_PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
+_TIME = re.compile(rf"(?:{MONTH}|may|{DAY}s?|spring|summer|autumn|winter)\b", re.IGNORECASE)
+_FORM = re.compile(r"English|German|French|Spanish|EUR|[Ee]uros?|USD|[Dd]ollars?|GBP|[Pp]ounds?|I")
+_PREPOSITION = r"(?:in|on|at|for|from|to|with|of|by|after|before|during)"
+_ANOTHER = re.compile(
+    rf"^(?=(?i:and|or|but|what about|how about|the same|{_PREPOSITION})\b)(?i:(?:and|or|but) )?"
+    rf"(?i:what about |how about |the same (?=for|in|with))?(?:(?P<by>(?i:{_PREPOSITION})) )?"
+    rf"(?P<what>(?:the )?[{CAPITAL}0-9][\w'’-]*(?: [{CAPITAL}0-9][\w'’-]*)*)(?:,? please)?\W*$"
+)
+
+
+def stands_alone(question: str) -> bool:
+    """Whether a question can be understood without what was said before, as far as its (English) words tell.
+
+    Such a question is left alone: a small model's rewriting can only harm it. So is a mere thank-you.
+    """
+    return leaning(question) is Leaning.ALONE
+
+
+def leans_on(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Turn, ...]:
+    """Return the last `turns` turns, which a question is to be read with; none for one that stands alone.
+
+    Such a one is answered as if nothing had been said before: the model would imitate it. When all of those turns lean
+    on an earlier one themselves, the oldest gives way to that.
+    """
+    if stands_alone(question) or not turns:
+        return ()
+    last = tuple(history)[-turns:]
+    if any(stands_alone(turn.question) for turn in last):
+        return last
+    topics = [turn for turn in history[:-turns] if stands_alone(turn.question)]
+    return (*topics[-1:], *last[len(topics[-1:]) :]) if turns > 1 else last
+
+
+def by_rule(question: str, history: Sequence[Turn]) -> str | None:
+    """Return the former question about something else ("And in Bergen?"), None when the follow-up is not of that kind.
+
+    The new name takes the place of what followed the same preposition, or of the last name there was.
+    """
+    known = lexicon()
+    found = (known.another if known else _ANOTHER).match(one_line(question))
+    former = one_line(next((turn.question for turn in reversed(history) if stands_alone(turn.question)), ""))
+    if found is None or not former:
+        return None
+    first = former.partition(" ")[0]
+    places = [name for name in _CAPITALISED.finditer(former) if name.start() > len(first)]
+    if found["by"]:
+        before = f" {found['by']} ".lower()
+        after_it = [name for name in places if former[: name.start()].lower().endswith((before, f"{before}the "))]
+        places = after_it or (places if before == " for " else [])
+    # "Form B" takes the place of "Form A", wherever that stands.
+    alike = [name for name in places if name[0].split()[0] == found["what"].split()[0]]
+    if not places or (not found["by"] and not alike and (len(places) > 1 or " of " in places[0][0])):
+        return None  # Nothing tells which of several names is meant, or which part of one.
+    places = alike or places
+    place, what = places[-1], found["what"]
+    if _kind(what) != _kind(place[0]):
+        return None
+    if what.lower().startswith("the ") and former[: place.start()].lower().endswith("the "):
+        what = what[len("the ") :]
+    # "Windows 11" takes the place of "Windows 10", number and all.
+    number = _NUMBER.match(former, place.end()) if what[-1].isdigit() else None
+    return f"{former[: place.start()]}{what}{former[number.end() if number else place.end() :]}"
+
+
+def _kind(name: str) -> str:
+    """Return what a name names, as far as it tells: only one of a kind takes the place of another.
+
+    What an answer is to be in ("in German", "in dollars") is of no kind: nothing in a question gives way to it.
+    """
+    bare = name.removeprefix("the ").removeprefix("The ")
+    if _FORM.fullmatch(bare):
+        return f"form of {bare}"
+    return "time" if _TIME.match(bare) else "number" if bare[0].isdigit() else "name"
+
+
+def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
+    """Return the messages that ask for the rewriting."""
+    lines = []
+    for turn in history:
+        lines += [f"User: {one_line(turn.question)}", f"Assistant: {sanitize(turn.answer)[:ANSWER_CHARACTERS]}"]
+    lines.append(f"User: {one_line(question)}")
+    return [
+        Message("system", SYSTEM),
+        Message("user", "Conversation:\n" + "\n".join(lines) + "\n\nRewritten last question:"),
+    ]
+
+
+def accept(written: str, question: str, history: Sequence[Turn]) -> str:
+    """Return the rewriting when it can be trusted, else the question behind what it is about (`in_context`).
+
+    Refused are: nothing, more than one question or a paragraph, a text that lost the question's own words, one that
+    says what the last answer said, one with a word that nobody said, and one that brings in nothing of the topic; for
+    "he" and "she" a name of the answer will do.
+    """
+    candidate = one_line(written).strip("\"'“” ")
+    asked, wanted = content_words(question), content_words(candidate)
+    # "Conversation" is everything else that the rewriting may draw its words from.
+    known = asked | {word for turn in history for word in content_words(turn.question) | content_words(turn.answer)}
+    sensible = (
+        candidate.endswith("?")
+        and candidate.count("?") == 1
+        and len(candidate.split()) <= MAX_WORDS
+        and len(asked & wanted) >= KEPT_SHARE * len(asked)
+        and wanted <= known
+        and (bool((wanted - asked) & content_words(topic(history))) or _names_a_person(question, wanted - asked))
+    )
+    return candidate if sensible else in_context(question, history)
+
+
+def _names_a_person(question: str, brought: set[str]) -> bool:
+    return bool(brought) and _PERSON.search(question) is not None
+
+
+def in_context(question: str, history: Sequence[Turn]) -> str:
+    """Return the question behind the one that the talk is about, and the former one where that is another.
+
+    For "he" and "she" the names of the last answer come in between.
+    """
+    before = " ".join(dict.fromkeys([topic(history), one_line(history[-1].question)]))
+    if _PERSON.search(question) is None:
+        return f"{before} {one_line(question)}"
+    said = content_words(f"{before} {question}")
+    answer = one_line(history[-1].answer)[:ANSWER_CHARACTERS]
+    # A lone capital at the start of a sentence may be any word.
+    found = [
+        name
+        for name in _CAPITALISED.finditer(answer)
+        if " " in name[0] or answer[: name.start()].strip()[-1:].isalnum()
+    ]
+    new = [name[0] for name in found if content_words(name[0]) - said]
+    names = ", ".join(dict.fromkeys(new[:MOST_NAMES]))
+    return " ".join(part for part in (before, names, one_line(question)) if part)
+
+
+def topic(history: Sequence[Turn]) -> str:
+    """Return the last question that stood alone; when none did, the last one."""
+    return one_line(next((t.question for t in reversed(history) if stands_alone(t.question)), history[-1].question))
+
+
+FEW = 2
+"""Passages of each reading that are scored under a time budget."""
+
+
+def both_readings(question: str, joined: str, history: Sequence[Turn], context: Context) -> tuple[Reading, ...]:
+    """Return the question by itself and `joined` with its conversation, one of them kept.
+
+    Each has the relevance that its best passage has to the question as it was asked. With the conversation, the best
+    passage is often no more than the answer to the question before, which says nothing of this one. The follow-up is
+    kept where its passage is the more relevant of the two, and not INCORRECT.
+
+    Empty where the two cannot be compared: what fails here fails in the steps that follow as well, and is said there.
+    """
+    if not context.steps.evaluate:
+        return ()
+    try:
+        by_itself, as_follow_up = (_best(read, question, context) for read in (question, joined))
+    except (ModelError, StoreError):
+        return ()
+    follows = as_follow_up > by_itself and as_follow_up >= context.parts.scorer.calibration.thresholds.lower
+    return (
+        Reading(question, "", by_itself, kept=not follows),
+        Reading(joined, topic(history), as_follow_up, kept=follows),
+    )
+
+
+def _best(read: str, question: str, context: Context) -> float:
+    """Return the relevance to `question` of the best passage for what it is `read` as; 0 without passages.
+
+    By the relevance model, whatever grades passages otherwise: a language model would be asked for all of them.
+    """
+    parts, settings = context.parts, context.settings
+    found = hybrid_search(
+        read, read, k=FEW if context.budget.limited else settings.k, candidates=settings.candidates,
+        embedder=parts.embedder, index=parts.index, store=parts.store, within=context.within,
+    )  # fmt: skip
+    passages = injection.screened(found, parts.rules)
+    graded = evaluate(read, passages, scorer=parts.scorer, thresholds=context.thresholds)
+    if read != question and graded:
+        best, _ = max(zip(passages, graded, strict=True), key=lambda pair: pair[1].relevance)
+        # Near to what was read, which says what “it” is, and scored by the words that were asked.
+        graded = evaluate(question, [best], scorer=parts.scorer, thresholds=context.thresholds)
+    return max((passage.relevance for passage in graded), default=0.0)
+
+
+def condense(question: str, history: Sequence[Turn], context: Context) -> Generator[Event, None, Asked]:
+    """Return the question with its history; yield Condensed where there is one.
+
+    Where the words do not tell whether it is a follow-up, what the documents say to both readings does.
+    """
+    if not history:
+        return Asked(question, question)
+    history = injection.screened_turns(history, context.parts.rules)
+    yield StepStarted("condense", _("reading the question with the conversation before it"))
+    clock = context.clock("condense")
+    joined = yield from _joined(question, history, context, clock)
+    readings: tuple[Reading, ...] = ()
+    if leaning(question) is Leaning.DOUBTFUL:
+        yield StepStarted("condense", _("comparing two readings of the question"))
+        readings = both_readings(question, joined, history, context)
+    by_itself = any(reading.kept and not reading.follows for reading in readings)
+    asked = Asked(question, question) if by_itself else Asked(question, joined, history)
+    yield Condensed(asked.standalone, clock.cost(), readings)
+    return asked
+
+
+def _joined(question: str, history: Sequence[Turn], context: Context, clock: Clock) -> Generator[Event, None, str]:
+    """Return the question with what it takes from the conversation."""
+    ruled = by_rule(question, history)
+    if ruled is not None:
+        return ruled
+    asked = prompt(question, history)
+    written = yield from rewritten(Skill.FOLLOW_UPS, asked, DECODING, context, clock)
+    return accept(written, question, history)

@@ -1,0 +1,336 @@
+"""The context of a question: parts, settings, time budget, cost of steps, and the documents it is put to."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+
+from cachetools import FIFOCache
+
+from localcrag.crag.screen.rules import RULES, Rule
+from localcrag.records import thresholds as presets
+from localcrag.records.enums import Policy, Rewriter, ScorerKind, Skill, Strictness
+from localcrag.records.errors import QuestionError
+from localcrag.records.events import Computed, Event, Refined
+from localcrag.records.passages import Judgement, Judgements, Source, Thresholds
+from localcrag.records.protocols import (
+    ChunkStore,
+    Consent,
+    Decoding,
+    Embedder,
+    LanguageModel,
+    RateLimit,
+    RunLog,
+    Scorer,
+    VectorIndex,
+    WebCache,
+    WebSearch,
+)
+from localcrag.records.restriction import Restriction, SearchScope
+from localcrag.records.run import Message, StepCost, Turn, WebAnswer
+from localcrag.settings import Settings
+from localcrag.text.translation import gettext as _
+
+FEWER_PASSAGES, NO_SECOND_LOOK, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
+"""Shares of the budget after which no more passages are scored, neither documents nor web are looked through again,
+whole passages take the place of strips, and the evidence is quoted in place of an answer: each leaves time for what
+comes after it. On two cores all of it takes a second."""
+
+
+class Budget:
+    """`seconds` from when it is made; 0 is no limit. `now` gives seconds that only grow."""
+
+    def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._now = now
+        self._start = now()
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.seconds > 0
+
+    @property
+    def running_out(self) -> str:
+        """Why something is left out, in words."""
+        return _("the time budget of %(seconds)g s (time_budget) is running out", seconds=self.seconds)
+
+    def spent(self, share: float) -> bool:
+        """Whether `share` of the time is over; never without a limit."""
+        return self.limited and self._now() - self._start >= share * self.seconds
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Do not count what happens inside: a person is thinking."""
+        paused_at = self._now()
+        try:
+            yield
+        finally:
+            self._start += self._now() - paused_at
+
+
+class Clock:
+    """Measures one step, from when it is made."""
+
+    def __init__(self, name: str, budget: Budget | None = None) -> None:
+        self._name = name
+        self._budget = budget or Budget(0)
+        self._start = time.perf_counter()
+        self._estimated = False
+        self._calls = self._prompt_tokens = self._completion_tokens = 0
+
+    def stream(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> Iterator[str]:
+        """Yield what the model writes; however it ends, the model is stopped and its tokens are counted."""
+        stream = llm.stream(messages, decoding)
+        self._calls += 1
+        try:
+            yield from stream
+        finally:
+            stream.close()
+            self._prompt_tokens += stream.prompt_tokens
+            self._completion_tokens += stream.completion_tokens
+            self._estimated |= stream.estimated
+
+    def complete(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> str:
+        """Return all that the model writes."""
+        return "".join(self.stream(llm, messages, decoding))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock, and the time budget, for what happens inside: a person is thinking."""
+        paused_at = time.perf_counter()
+        try:
+            with self._budget.paused():
+                yield
+        finally:
+            self._start += time.perf_counter() - paused_at
+
+    def cost(self) -> StepCost:
+        """Return what the step cost so far."""
+        seconds = time.perf_counter() - self._start
+        tokens = self._prompt_tokens, self._completion_tokens
+        return StepCost(self._name, round(seconds, 4), self._calls, *tokens, self._estimated)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`question` is what is answered; `standalone` is what is looked for and judged by.
+
+    `history` holds the earlier turns that the question leans on, oldest first; none for one that stands alone.
+    """
+
+    question: str
+    standalone: str
+    history: tuple[Turn, ...] = ()
+
+
+OtherNames = Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]]
+"""Returns the other names of those of these documents that have any. Raises StoreError."""
+
+
+def no_others(documents: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return that no document has another name."""
+    return {}
+
+
+def sources_named(events: Generator[Event, None, None], other_names: OtherNames) -> Generator[Event, None, None]:
+    """Yield these events, the sources in them with all their names. Raises StoreError."""
+    with closing(events):
+        for event in events:
+            if isinstance(event, Refined | Computed):
+                yield dataclasses.replace(event, sources=_named(event.sources, other_names))
+            else:
+                yield event
+
+
+def _named(sources: Sequence[Source], other_names: OtherNames) -> tuple[Source, ...]:
+    found = other_names([source.document for source in sources if source.document])
+    return tuple(dataclasses.replace(source, also=found.get(source.document or "", ())) for source in sources)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChoice:
+    """The documents of a restricted question, by their ids; `missing` says what of the restriction no document has."""
+
+    ids: frozenset[int]
+    scope: SearchScope
+    missing: tuple[str, ...]
+
+
+def choose(restriction: Restriction, store: ChunkStore, other_names: OtherNames = no_others) -> DocumentChoice | None:
+    """Return the documents that a restriction allows, by any of their names; None where it asks for nothing.
+
+    Raises QuestionError where it allows none, and StoreError.
+    """
+    if not restriction:
+        return None
+    documents = store.documents()
+    also = other_names([one.name for one in documents]) if restriction.documents or restriction.folders else {}
+    documents = [replace(one, also=also[one.name]) if one.name in also else one for one in documents]
+    allowed = [document for document in documents if restriction.allows(document)]
+    missing = restriction.without_effect(documents)
+    if not allowed:
+        why = f": {', '.join(missing)}" if missing else ""
+        raise QuestionError(
+            f"No document fits “{restriction.in_words()}”{why}. Ask without it, or choose others; "
+            "localcrag documents lists names, tags and kinds."
+        )
+    scope = SearchScope(len(allowed), len(documents), restriction)
+    return DocumentChoice(frozenset(document.id for document in allowed), scope, missing)
+
+
+MOST_JUDGEMENTS = 2_000
+"""A few hundred bytes each, and each took a call of the model."""
+
+
+def no_judgements() -> Judgements:
+    """Return room for what a language model says of passages; the oldest goes where there is no more."""
+    return FIFOCache[tuple[str, str, str], Judgement](maxsize=MOST_JUDGEMENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class WebParts:
+    """What a search works with; without a cache every query is asked anew, without a rate limit at once."""
+
+    web: WebSearch
+    consent: Consent | None = None
+    cache: WebCache | None = None
+    rate_limit: RateLimit | None = None
+
+    def cached(self, query: str) -> WebAnswer | None:
+        """Return the answer that `query` got before. Raises StoreError."""
+        return self.cache.get(query) if self.cache else None
+
+    def send(self, query: str) -> WebAnswer:
+        """Put the query to the search server and keep what it says. Raises SearchError and StoreError."""
+        answer = self.web.search(query)
+        if self.cache:
+            self.cache.put(query, answer)
+        return answer
+
+
+def today_here() -> date:
+    """Return the day that it is where this computer is."""
+    return datetime.now(UTC).astimezone().date()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is outside of the flow; localcrag/app/ makes it. `rules` are those for prompt injections.
+
+    `skills`: what the language model can be asked for. `today`: the day on which a question is asked. `other_names`:
+    what documents are called besides.
+    """
+
+    embedder: Embedder
+    scorer: Scorer
+    llm: LanguageModel
+    index: VectorIndex
+    store: ChunkStore
+    web: WebSearch | None
+    runs: RunLog
+    judgements: Judgements = field(default_factory=no_judgements)
+    rules: tuple[Rule, ...] = RULES
+    web_cache: WebCache | None = None
+    rate_limit: RateLimit | None = None
+    skills: frozenset[Skill] = frozenset(Skill)
+    today: Callable[[], date] = today_here
+    other_names: OtherNames = no_others
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Which steps of the flow run: all, but where an evaluation measures what each is worth. None of them: plain RAG.
+
+    Without `evaluate` no passage is scored and no action decided; without `refine` the passages are the evidence,
+    whole; without `verify` the answer is shown as it was written.
+    """
+
+    evaluate: bool = True
+    refine: bool = True
+    verify: bool = True
+
+
+EVERY_STEP = Steps()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What one question is answered with and under; `choice` are the documents that are searched, if not all.
+
+    `read_all`: every passage of theirs is looked at. Raises SettingsError for thresholds that are out of order.
+    """
+
+    parts: Parts
+    settings: Settings
+    budget: Budget
+    consent: Consent | None = None
+    steps: Steps = EVERY_STEP
+    choice: DocumentChoice | None = None
+    read_all: bool = False
+
+    @property
+    def within(self) -> frozenset[int] | None:
+        """The ids of the documents that are searched; None: all."""
+        return self.choice.ids if self.choice else None
+
+    @property
+    def scope(self) -> SearchScope:
+        """Which documents are searched, and how many passages they have. Raises StoreError."""
+        store = self.parts.store
+        chosen = self.choice.scope if self.choice else SearchScope(number := store.number_of_documents(), number)
+        return replace(chosen, passages=store.number_of_chunks(self.within))
+
+    @property
+    def own_thresholds(self) -> Thresholds:
+        """Those of whatever grades the passages; the strips are the cross-encoder's in any case."""
+        own = self.parts.scorer.calibration.thresholds
+        return own if self.settings.scorer is ScorerKind.CROSS_ENCODER else presets.of_uncalibrated_grades(own)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The thresholds in force."""
+        return self.settings.thresholds(self.own_thresholds)
+
+    @property
+    def retrieved(self) -> int:
+        """How many passages are retrieved: more than are kept where they are scored, and that costs little."""
+        settings = self.settings
+        reranks = self.steps.evaluate and settings.scorer is ScorerKind.CROSS_ENCODER
+        return max(settings.k, settings.reranked) if reranks else settings.k
+
+    @property
+    def scored_first(self) -> int:
+        """How many of them are scored before the others, which are left alone where one of these is CORRECT.
+
+        Then the others cannot change the action, and hold hardly any line that these lack: of those that 123 questions
+        need, 0.943 are among the kept ones either way (docs/evaluation.md). Policies that weigh passages against each
+        other see all.
+        """
+        return self.settings.k if self.settings.policy is Policy.MAX else self.retrieved
+
+    @property
+    def answers_ambiguous(self) -> bool:
+        """Whether the language model is asked where no passage is CORRECT."""
+        asked_all_the_same = self.settings.strictness is Strictness.LENIENT or not self.steps.verify
+        return Skill.AMBIGUOUS in self.parts.skills or asked_all_the_same
+
+    def rewrites(self, what: Skill) -> bool:
+        """Whether the language model rewrites for this; else rules do."""
+        chosen = self.settings.rewriter
+        return what in self.parts.skills if chosen is Rewriter.AUTO else chosen is Rewriter.LLM
+
+    @property
+    def web(self) -> WebParts | None:
+        """What a web search works with; None when the web may not be asked."""
+        if self.parts.web is None or not self.settings.web_allowed:
+            return None
+        return WebParts(self.parts.web, self.consent, self.parts.web_cache, self.parts.rate_limit)
+
+    def clock(self, step: str) -> Clock:
+        """Return a clock for a step; while it is paused, the time budget is not used up either."""
+        return Clock(step, self.budget)

@@ -1,0 +1,567 @@
+"""Contradiction by facts: numbers, dates, times and names in which two statements cannot both be right.
+
+Knows English number words, months and units, and nothing of what a sentence means (contradiction.py compares two).
+
+A number, date, time or name must differ while everything else agrees, and nothing may narrow one of the two statements
+that does not narrow the other: a place, a condition, a year at the beginning. That misses many contradictions and
+raises few false alarms, which is the aim: a card that is wrong teaches people not to look at cards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from math import inf
+
+from localcrag.text.lexicon import lexicon
+from localcrag.text.quantities import CURRENCIES, MONTHS, SHORT_MONTHS
+from localcrag.text.words import FUNCTION_WORDS, SMALL, TENS, content_words, is_function_word, singular
+
+WORDS = {
+    **{word: float(number) for number, word in enumerate(SMALL)},
+    **{word: 10.0 * number for number, word in enumerate(TENS, start=2)},
+    **{f"{t}-{o}": 10.0 * tens + one for (tens, t), (one, o) in product(enumerate(TENS, 2), enumerate(SMALL[:10]))},
+    "dozen": 12.0,
+    "hundred": 100.0,
+}
+ORDINALS = {
+    word: float(number)
+    for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), start=1)
+}
+_WRITTEN_OUT = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
+MAGNITUDES = {**_WRITTEN_OUT, "k": 1e3, "m": 1e6}
+PERCENT = frozenset(("%", "percent", "per cent", "percentage"))
+METRE, GRAM, SECOND, MONTH, LITRE = "metre", "gram", "second", "month", "litre"
+UNITS: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("km", "kilometre", "kilometer"), (METRE, 1000.0)),
+    **dict.fromkeys(("m", "metre", "meter"), (METRE, 1.0)),
+    **dict.fromkeys(("cm", "centimetre", "centimeter"), (METRE, 0.01)),
+    **dict.fromkeys(("mm", "millimetre", "millimeter"), (METRE, 0.001)),
+    **dict.fromkeys(("t", "tonne"), (GRAM, 1e6)),
+    **dict.fromkeys(("kg", "kilogram", "kilo"), (GRAM, 1000.0)),
+    **dict.fromkeys(("g", "gram"), (GRAM, 1.0)),
+    **dict.fromkeys(("mg", "milligram"), (GRAM, 0.001)),
+    **dict.fromkeys(("l", "litre", "liter"), (LITRE, 1.0)),
+    **dict.fromkeys(("ml", "millilitre", "milliliter"), (LITRE, 0.001)),
+    "week": (SECOND, 604_800.0),
+    "day": (SECOND, 86_400.0),
+    **dict.fromkeys(("h", "hour"), (SECOND, 3600.0)),
+    **dict.fromkeys(("min", "minute"), (SECOND, 60.0)),
+    "year": (MONTH, 12.0),
+    "month": (MONTH, 1.0),
+}
+BETWEEN = frozenset("working business calendar consecutive full whole paid".split())
+"""Words that may stand between a number and its unit."""
+NO_UNITS = frozenset("after before during between above below over under per every each within high long wide".split())
+"""Words that go on with the sentence instead of saying what was counted."""
+LABELS = frozenset(
+    "chapter section page figure table edition version room number no line form level step part volume article "
+    "paragraph gate platform bus route port phase release".split()
+)
+MONTH_NUMBERS = {
+    name.lower(): MONTHS.index(month) + 1 for name, month in ({month: month for month in MONTHS} | SHORT_MONTHS).items()
+}
+TITLES = frozenset("dr dr. mr mr. mrs mrs. ms ms. prof prof. professor sir".split())
+
+ANY_MONTH = "|".join(sorted(MONTH_NUMBERS, key=len, reverse=True))
+BEFORE_YEAR = r"(?:\b(?:in|of|by|since|until|from|before|after|during|around|year|and|to) |\()"
+YEAR = r"(?P<year>1\d{3}|20\d{2})"
+DATES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b{YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\b",
+        rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)? (?P<name>{ANY_MONTH})\b\.?(?:,? {YEAR}\b)?",
+        rf"\b(?P<name>{ANY_MONTH})\.? (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![:.]\d)(?:,? {YEAR}\b)?",
+        rf"\b(?P<name>{ANY_MONTH})\.? {YEAR}\b",
+        rf"\b(?P<day>\d\d?)[/.](?P<month>\d\d?)[/.]{YEAR}\b",
+        # A number of four digits is a year where a word before it says so, and no unit follows.
+        rf"{BEFORE_YEAR}{YEAR}\b(?![.,]?\d| ?(?:[€$£%]|euro|dollar|pound|people|k?m|kg|metre|meter|kilo|gram|day))",
+    )
+]
+TIME = re.compile(r"\b(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d)(?!\d))? ?(?P<half>[ap])\.?m\b|\b(\d\d?):(\d\d)\b", re.I)
+DIGITS = re.compile(
+    r"(?<![\w.,])(?:(?P<currency>[€$£]|\b(?:EUR|USD|GBP)) ?)?"
+    r"(?P<number>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+(?:[.,]\d+)*)(?P<ordinal>st\b|nd\b|rd\b|th\b)?"
+)
+SPELLED = re.compile(r"\b(?<!-)(" + "|".join(sorted(WORDS | ORDINALS, key=len, reverse=True)) + r")\b(?!-)", re.I)
+AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
+MAGNITUDE = re.compile(r"[ \u00a0]?(" + "|".join(_WRITTEN_OUT) + r")\b", re.IGNORECASE)
+_MONEY = r"(?:[€$£](?!\d)|(?:EUR|USD|GBP|euros?|dollars?|pounds?)\b)"
+OF_MONEY = re.compile(r"([km])\b", re.IGNORECASE), re.compile(rf"([km])(?=[ \u00a0]?{_MONEY})", re.IGNORECASE)
+"""Thousand and million, behind an amount whose currency stands before it, and between the two; 5m are metres."""
+UNIT = re.compile(r"[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)", re.IGNORECASE)
+LABEL = re.compile(r"(?P<before>^|.*\s)(?P<label>[^\W\d_]+\.?) $", re.DOTALL)
+TOKEN = re.compile(r"[^\W\d_][\w’'&-]*\.?|\d\S*|[^\w\s]")
+
+
+class Kind(StrEnum):
+    QUANTITY = "quantity"
+    ORDINAL = "ordinal"
+    LABEL = "label"
+    """A number that only says which one: chapter 4, version 3.8."""
+    DATE = "date"
+    TIME = "time of day"
+
+
+class Bound(StrEnum):
+    """How a number is meant. MORE and LESS compare (more than), LEAST and MOST set a limit (at least)."""
+
+    EXACT = ""
+    ABOUT = "about"
+    MORE = "more than"
+    LESS = "less than"
+    LEAST = "at least"
+    MOST = "at most"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One comparable piece of a text, at `start`..`end` of it.
+
+    `values` has every reading: 1.000 is a thousand or one, 3/4/2024 is in March or April. Of a date, a value is year,
+    month and day, 0 for what is not said; of a time, minutes of the day; else a number in `unit`s. `step` is how finely
+    a number is given: 0.01 for 0.38, 100,000 for 1.2 million.
+    """
+
+    kind: Kind
+    values: tuple[tuple[float, ...], ...]
+    unit: str
+    start: int
+    end: int
+    step: float = 1.0
+    bound: Bound = Bound.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A run of capitalised words; `words` in lower case, without titles."""
+
+    words: frozenset[str]
+    start: int
+    end: int
+
+
+ABOUT = 0.1
+"""Share by which "about 100" may miss; a choice, wide enough for how people round."""
+
+_BOUNDS = {
+    Bound.ABOUT: "about|around|approximately|roughly|nearly|almost|some|circa|ca\\.",
+    Bound.MORE: "(?<!no )(?<!not )(?:more|longer|higher|larger) than|over|above",
+    Bound.LESS: "(?<!no )(?<!not )(?:less|fewer|shorter|lower) than|under|below",
+    Bound.LEAST: "at least|(?:no|not) (?:less|fewer) than|minimum of",
+    Bound.MOST: "at most|(?:no|not) (?:more|longer|higher|later) than|up to|within|maximum of",
+}
+_BOUND = [(bound, re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)) for bound, words in _BOUNDS.items()]
+
+
+def facts_of(text: str) -> list[Fact]:
+    """Return the numbers, dates and times of a sentence, in order."""
+    found: list[Fact] = []
+    for fact in (*_dates(text), *_times(text), *_digits(text), *_spelled(text)):
+        if all(fact.end <= other.start or other.end <= fact.start for other in found):
+            found.append(fact)
+    return sorted(found, key=lambda fact: fact.start)
+
+
+def names_of(text: str) -> list[Name]:
+    """Return the names of a sentence: runs of capitalised words, but for a single one that only begins it.
+
+    Months and function words are no names.
+    """
+    runs: list[list[re.Match[str]]] = [[]]
+    for match in TOKEN.finditer(text):
+        word = match[0].rstrip(".").lower()
+        capital = match[0][0].isupper() and word not in FUNCTION_WORDS and word not in MONTH_NUMBERS
+        if capital and runs[-1] and not text[runs[-1][-1].end() : match.start()].isspace():
+            runs.append([])
+        if capital:
+            runs[-1].append(match)
+        elif runs[-1]:
+            runs.append([])
+    names = []
+    for run in runs:
+        words = {word for match in run if (word := _name_word(match[0])) not in TITLES}
+        if words and (run[0].start() > 0 or len(words) > 1):
+            end = run[-1].end() - run[-1][0].endswith(".")
+            names.append(Name(frozenset(words), run[0].start(), end))
+    return names
+
+
+def _name_word(word: str) -> str:
+    return word.lower().rstrip(".").removesuffix("'s").removesuffix("’s")
+
+
+def _dates(text: str) -> Iterator[Fact]:
+    for pattern in DATES:
+        for match in pattern.finditer(text):
+            said = match.groupdict()
+            month = MONTH_NUMBERS[said["name"].lower()] if said.get("name") else int(said.get("month") or 0)
+            year, day = int(said.get("year") or 0), int(said.get("day") or 0)
+            readings = {(year, month, day), (year, day, month)} if said.get("month") else {(year, month, day)}
+            if "-" in match[0]:
+                readings = {(year, month, day)}
+            values = tuple((float(y), float(m), float(d)) for y, m, d in sorted(readings) if m <= 12 and d <= 31)
+            if values:
+                places = [match.span(name) for name, part in said.items() if part]
+                yield Fact(Kind.DATE, values, "", min(places)[0], max(end for _, end in places))
+
+
+def _times(text: str) -> Iterator[Fact]:
+    for match in TIME.finditer(text):
+        hour, minute = int(match["hour"] or match[4]), int(match["minute"] or match[5] or 0)
+        if match["half"]:
+            values = [(hour % 12 + 12 * (match["half"].lower() == "p")) * 60 + minute]
+        else:
+            # 2:30 may be in the afternoon; 14:30 and 02:30 are what they are.
+            afternoon = 0 < hour < 12 and not match[4].startswith("0")
+            values = [hour * 60 + minute, *([(hour + 12) * 60 + minute] if afternoon else [])]
+        if hour < 25 and minute < 60:
+            yield Fact(Kind.TIME, tuple((float(value),) for value in values), "", match.start(), match.end())
+
+
+def _digits(text: str) -> Iterator[Fact]:
+    for match in DIGITS.finditer(text):
+        readings = readings_of(match["number"])
+        if match["ordinal"] and readings:
+            yield _ordinal(text, readings[0][0], match.start(), match.end())
+        elif readings:
+            values, steps = zip(*readings, strict=True)
+            yield _quantity(text, match.start(), match.end(), values, min(steps), currency=match["currency"])
+
+
+def readings_of(number: str) -> list[tuple[float, float]]:
+    """Return what digits may mean, each with its step: 1.000 is a thousand, or one given to three places."""
+    number = re.sub(r"[ \u00a0\u202f]", "", number)
+    groups = re.split(r"[.,]", number)
+    marks = re.findall(r"[.,]", number)
+    if not marks:
+        return [(float(number), 1.0)]
+    grouped = all(len(group) == 3 for group in groups[1:]) and 0 < len(groups[0]) < 4 and groups[0] != "0"
+    readings = []
+    if grouped and len(set(marks)) == 1:
+        readings.append((float("".join(groups)), 1.0))
+    # A comma before three digits is a thousand's in English; a point before them may be the Continent's.
+    thousands = bool(readings) and marks[-1] == ","
+    if marks[-1] not in marks[:-1] and len(set(marks[:-1])) <= 1 and not thousands:
+        readings.append((float("".join(groups[:-1]) + "." + groups[-1]), 10.0 ** -len(groups[-1])))
+    return readings
+
+
+def _spelled(text: str) -> Iterator[Fact]:
+    for match in SPELLED.finditer(text):
+        word = match[1].lower()
+        if word in ORDINALS:
+            yield _ordinal(text, ORDINALS[word], match.start(), match.end())
+            continue
+        half = AND_A_HALF.match(text, match.end())
+        value, end = WORDS[word] + (0.5 if half else 0.0), half.end() if half else match.end()
+        fact = _quantity(text, match.start(), end, (value,), 0.5 if half else 1.0)
+        # "One" is a pronoun more often than a number.
+        if word != "one" or fact.unit in {unit for unit, _ in UNITS.values()}:
+            yield fact
+
+
+def _ordinal(text: str, value: float, start: int, end: int) -> Fact:
+    following = UNIT.match(text, end)
+    return Fact(Kind.ORDINAL, ((value,),), singular(following[1].lower()) if following else "", start, end)
+
+
+def _quantity(
+    text: str, start: int, end: int, values: Sequence[float], step: float, *, currency: str | None = None
+) -> Fact:
+    of_money = OF_MONEY[0 if currency else 1]
+    if magnitude := MAGNITUDE.match(text, end) or of_money.match(text, end):
+        factor, end = MAGNITUDES[magnitude[1].lower()], magnitude.end()
+        values, step = [value * factor for value in values], step * factor
+    label = LABEL.fullmatch(text[:start])
+    unit, factor, unit_end = _unit(text, end)
+    if currency:
+        unit, factor, unit_end = CURRENCIES[currency.lower()], 1.0, end
+    known = currency or unit in ("%", *CURRENCIES.values()) or unit in {unit for unit, _ in UNITS.values()}
+    if label and not known:
+        word = label["label"]
+        named = word[0].isupper() and label["before"].strip() and word.lower() not in FUNCTION_WORDS
+        if named or word.lower().rstrip(".") in LABELS:
+            readings = tuple((value,) for value in values)
+            return Fact(Kind.LABEL, readings, word.lower(), label.start("label"), end, step)
+    bound = next((bound for bound, pattern in _BOUND if pattern.search(text[:start])), Bound.EXACT)
+    readings = tuple((value * factor,) for value in values)
+    return Fact(Kind.QUANTITY, readings, unit, start, unit_end, step * factor, bound)
+
+
+def _unit(text: str, end: int) -> tuple[str, float, int]:
+    """Return the unit that follows a number, what one of it is in the unit it is compared in, and its end."""
+    following = UNIT.match(text, end)
+    while following and following[1].lower() in BETWEEN:
+        following = UNIT.match(text, following.end())
+    if not following:
+        return "", 1.0, end
+    word = following[1].lower()
+    if word in PERCENT:
+        return "%", 1.0, following.end()
+    if word in CURRENCIES:
+        return CURRENCIES[word], 1.0, following.end()
+    if word in FUNCTION_WORDS or word in NO_UNITS:
+        return "", 1.0, end
+    unit, factor = UNITS.get(word) or UNITS.get(singular(word)) or (singular(word), 1.0)
+    return unit, factor, following.end()
+
+
+def agree(a: Fact, b: Fact) -> bool:
+    """Whether two facts of one kind and unit can both be true of the same thing."""
+    if a.kind is Kind.DATE:
+        return any(all(not x or not y or x == y for x, y in zip(one, other, strict=True))
+                   for one, other in product(a.values, b.values))  # fmt: skip
+    return any(_numbers_agree(one[0], other[0], a, b) for one, other in product(a.values, b.values))
+
+
+def _numbers_agree(one: float, other: float, a: Fact, b: Fact) -> bool:
+    if a.bound is b.bound and a.bound in (Bound.MORE, Bound.LESS):
+        return True
+    if a.bound is not b.bound:
+        if Bound.ABOUT in (a.bound, b.bound):
+            return abs(one - other) <= ABOUT * max(abs(one), abs(other))
+        (low, high), (lower, higher) = _range(one, a.bound), _range(other, b.bound)
+        return max(low, lower) <= min(high, higher)
+    # What is given less finely may have been rounded.
+    return abs(one - other) <= (max(a.step, b.step) / 2 if a.step != b.step else 0.0)
+
+
+def _range(value: float, bound: Bound) -> tuple[float, float]:
+    if bound in (Bound.MORE, Bound.LEAST):
+        return value, inf
+    if bound in (Bound.LESS, Bound.MOST):
+        return -inf, value
+    return value, value
+
+
+SHARED = 0.6
+"""Share of the other words that two statements must have in common (Dice), chosen on conflict_pairs.jsonl."""
+SHORTEST = 4
+"""Words of a statement: "Rent costs 900 euros." Shorter ones are headings."""
+SAME = 0.9
+"""The same where a "not" is all that differs."""
+
+_PREPOSITIONS = frozenset(
+    "about above after against among around at before below between by during except for from in inside into of off on "
+    "out outside over per since through to toward under until upon via with within without".split()
+)
+_RELATIONS = frozenset("above after before below except off on outside since under until without".split())
+"""Prepositions that turn a statement round; the others are often a matter of wording."""
+_CONDITION = re.compile(r"\b(?:if|unless|when|whenever|while|where|except|only|provided|otherwise)\b", re.IGNORECASE)
+_PRONOUN = re.compile(r"\W*(?:it|this|that|these|those|they|he|she|there|its|their|his|her|such)\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
+_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday weekday weekend".split())
+_DETERMINER = r"(?:(?:the|a|an|his|her|its|their|our|[Dd]r\.?|[Mm]rs?\.?|[Mm]s\.?|[Pp]rof\.?) ?)*"
+_SAID_OF = re.compile(rf"\b(?:is|are|was|were|by|called|named) {_DETERMINER}$")
+"""Before a name: the statement says who or what something is, and there is only one such."""
+_SAYS_WHO = re.compile(r"\s*(?:is|was) the\b")
+"""After a name that begins a statement: likewise."""
+_OPENING = re.compile(
+    r"\W*(?:(?:the|in|on|by|since|from|as of|until|at|around|during|before|after)\W+)?", re.IGNORECASE
+)
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_BEFORE_RANGE = re.compile(
+    r"(?:\d[^\s\d]*\s?(?:[-–—]|to|or|and)\s?|(?:[<>≤≥~]=?|\b(?:max|min)\.?|\bfrom|\bstarts? at)\s*)$", re.IGNORECASE
+)
+_BEHIND_RANGE = re.compile(r"\s?(?:[-–—]|to|or)\s?\d|\s+or (?:more|less|fewer|longer)\b", re.IGNORECASE)
+_RATE = re.compile(
+    r"(?:\s*/\s*|\s+(?:an?|per|each|every)\s+)([a-z]+)|\s+(monthly|yearly|annually|daily|weekly|hourly)\b",
+    re.IGNORECASE,
+)
+"""Behind a fact: what it is for, “10 euros an hour”."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What stands in the one statement and in the other; a negation stands in one of them only."""
+
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    text: str
+    facts: tuple[Fact, ...]
+    names: tuple[Name, ...]
+    words: tuple[str, ...]
+    """Content words in order, without those of facts and names."""
+    narrowing: frozenset[str]
+    """Those of them that a preposition brings in."""
+
+    @property
+    def begins_with(self) -> frozenset[str]:
+        """What the statement is about, as far as its order tells: its first name, or its first other word."""
+        head = next(iter(self.words), "")
+        at = self.text.lower().find(head) if head else len(self.text)
+        first = next((name for name in self.names if name.start <= at), None)
+        return first.words if first else frozenset((head,))
+
+
+def difference(first: str, second: str) -> Difference | None:
+    """Return what contradicts between two statements, or None where they agree or may both be true."""
+    if not (_states(first) and _states(second)):
+        return None
+    a, b = _read(first), _read(second)
+    facts_a, facts_b = _unmatched(a.facts, b.facts), _unmatched(b.facts, a.facts)
+    names_a, names_b = _unnamed(a.names, b.names), _unnamed(b.names, a.names)
+    if not _comparable(a, b, but=(*names_a, *names_b)):
+        return None
+    negated = [_negation().search(text) for text in (first, second)]
+    if bool(negated[0]) != bool(negated[1]):
+        alike = not (facts_a or facts_b or names_a or names_b) and _dice(a, b) >= SAME
+        shown = [match[0] if match else "" for match in negated]
+        return Difference(*shown) if alike else None
+    if names_a or names_b:
+        if facts_a or facts_b or not (len(names_a) == len(names_b) == 1 and _says_which(a, names_a[0], b, names_b[0])):
+            return None
+        return Difference(*(text[name.start : name.end] for text, (name,) in ((first, names_a), (second, names_b))))
+    return _differing_fact(a, facts_a, b, facts_b)
+
+
+def _states(text: str) -> bool:
+    """Whether a sentence states something by itself: no heading, question, table row, or one about "it"."""
+    known = lexicon()
+    about_it = known.points_back.match(text.lstrip()) if known else _PRONOUN.match(text)
+    return len(text.split()) >= SHORTEST and "|" not in text and text.rstrip()[-1] != "?" and not about_it
+
+
+def _negation() -> re.Pattern[str]:
+    known = lexicon()
+    return known.denies if known else _NEGATION
+
+
+def _prepositions() -> frozenset[str]:
+    known = lexicon()
+    return known.brings_in if known else _PREPOSITIONS
+
+
+def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b: Sequence[Fact]) -> Difference | None:
+    """Return the one pair of facts that differs, if it is one, and what else is left over narrows nothing."""
+    pairs = [(one, other) for one in left_a for other in left_b if (one.kind, one.unit) == (other.kind, other.unit)]
+    if len(pairs) != 1:
+        return None
+    one, other = pairs[0]
+    if _is_bound(a, one) != _is_bound(b, other) or _of_other_rates((a, one), (b, other)):
+        return None
+    rest = [(a, fact) for fact in left_a if fact != one] + [(b, fact) for fact in left_b if fact != other]
+    # Two numbers of other units on either side: who knows which of them answers which.
+    if len({id(statement) for statement, _ in rest}) > 1 or any(_narrows(*place) for place in rest):
+        return None
+    opens = any(_OPENING.fullmatch(statement.text[: fact.start]) for statement, fact in ((a, one), (b, other)))
+    if one.kind is Kind.LABEL or (opens and one.kind in (Kind.DATE, Kind.ORDINAL)):
+        return None
+    return Difference(a.text[one.start : one.end], b.text[other.start : other.end])
+
+
+def _is_bound(statement: _Statement, fact: Fact) -> bool:
+    """Whether a fact is one end of a range, or an open bound: 4 days do not contradict 3 to 5."""
+    before = _BEFORE_RANGE.search(statement.text[: fact.start])
+    return before is not None or _BEHIND_RANGE.match(statement.text, fact.end) is not None
+
+
+def _of_other_rates(*places: tuple[_Statement, Fact]) -> bool:
+    """Whether two facts are for other things: 2 euros an hour do not contradict 20 euros a day."""
+    rates = [_RATE.match(statement.text, fact.end) for statement, fact in places]
+    said = {rate[1] or rate[2] for rate in rates if rate}
+    return all(rates) and len(said) > 1
+
+
+def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
+    """Whether the two statements are about the same thing, under the same conditions; `but` are names that differ."""
+    set_a, set_b = frozenset(a.words), frozenset(b.words)
+    apart = set_a ^ set_b
+    differing = frozenset(word for name in but for word in name.words)
+    heads = all(
+        one.begins_with <= differing or one.begins_with & (frozenset(other.words) | _name_words(other))
+        for one, other in ((a, b), (b, a))
+    )
+    return (
+        heads
+        and _dice(a, b) >= SHARED
+        and not apart & (a.narrowing | b.narrowing)
+        and not apart & _WEEKDAYS
+        and not _clash(_relations(a.text), _relations(b.text))
+        and _conditions(a.text) == _conditions(b.text)
+    )
+
+
+def _dice(a: _Statement, b: _Statement) -> float:
+    """Return 2 |A & B| / (|A| + |B|) of the two statements' words; names that they share count as one word each."""
+    set_a, set_b = frozenset(a.words), frozenset(b.words)
+    named = len(a.names) - len(_unnamed(a.names, b.names))
+    shared = len(set_a & set_b) + named
+    return 2 * shared / (len(set_a) + len(set_b) + 2 * named) if shared else 0.0
+
+
+def _read(text: str) -> _Statement:
+    facts, names = facts_of(text), names_of(text)
+    taken = [(fact.start, fact.end) for fact in facts] + [(name.start, name.end) for name in names]
+    words: list[str] = []
+    narrowing: set[str] = set()
+    brought_in = False
+    prepositions, negation = _prepositions(), _negation()
+    for match in _WORD.finditer(text):
+        word = match[0].lower()
+        if any(start <= match.start() < end for start, end in taken):
+            continue
+        if word in prepositions:
+            brought_in = True
+        elif not is_function_word(word) and not negation.fullmatch(word) and (plain := content_words(word)):
+            words += plain
+            narrowing |= plain if brought_in else set()
+            brought_in = False
+    return _Statement(text, tuple(facts), tuple(names), tuple(words), frozenset(narrowing))
+
+
+def _unmatched(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
+    """Return the facts with which none of the others agrees."""
+    return [
+        fact
+        for fact in facts
+        if not any((fact.kind, fact.unit) == (other.kind, other.unit) and agree(fact, other) for other in others)
+    ]
+
+
+def _unnamed(names: Sequence[Name], others: Sequence[Name]) -> list[Name]:
+    """Return the names of which none of the others has a word: Everest is Mount Everest."""
+    return [name for name in names if not any(name.words & other.words for other in others)]
+
+
+def _says_which(a: _Statement, name_a: Name, b: _Statement, name_b: Name) -> bool:
+    """Whether both statements say who or what something is, by these names, and agree in what it is said of."""
+    return all(
+        _SAID_OF.search(statement.text[: name.start])
+        or (not statement.text[: name.start].strip() and _SAYS_WHO.match(statement.text, name.end))
+        for statement, name in ((a, name_a), (b, name_b))
+    )
+
+
+def _narrows(statement: _Statement, fact: Fact) -> bool:
+    """Whether a fact that only one statement has limits what it holds for."""
+    before = _WORD.findall(statement.text[: fact.start])
+    return fact.kind is not Kind.QUANTITY or (bool(before) and before[-1].lower() in _prepositions())
+
+
+def _name_words(statement: _Statement) -> frozenset[str]:
+    return frozenset(word for name in statement.names for word in name.words)
+
+
+def _relations(text: str) -> frozenset[str]:
+    """Return the prepositions that turn the statement round; in other languages all of them, to be safe."""
+    return frozenset(word.lower() for word in _WORD.findall(text)) & (_prepositions() if lexicon() else _RELATIONS)
+
+
+def _clash(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(one and other and one != other)
+
+
+def _conditions(text: str) -> frozenset[str]:
+    """Return the words from the first condition of a statement on; the facts in them count as words."""
+    known = lexicon()
+    found = (known.limits if known else _CONDITION).search(text)
+    return frozenset(content_words(text[found.start() :]) | _relations(text[found.start() :])) if found else frozenset()

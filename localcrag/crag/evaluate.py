@@ -1,0 +1,347 @@
+"""Evaluate and decide: grade the passages, and choose the question's action by a policy.
+
+The policies' numbers are those of the corrective systems they come from; where such a number is a probability on the
+scale of 0.7 / 0.3, it follows the thresholds in force instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Sequence
+from typing import assert_never
+
+from localcrag.crag import grading
+from localcrag.crag import grading as cross_encoder
+from localcrag.crag.context import FEWER_PASSAGES, Clock, Context
+from localcrag.crag.grading import Judged, is_scored, made_whole, without_doubles
+from localcrag.crag.screen import injection
+from localcrag.records.enums import Action, Grade, Policy, ScorerKind
+from localcrag.records.errors import ModelError, StoreError
+from localcrag.records.events import Decided, Evaluated, Event, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Passage, Thresholds
+from localcrag.text.translation import decimals, ngettext
+from localcrag.text.translation import gettext as _
+
+ENOUGH_CORRECT, TOO_FEW_CORRECT = 0.6, 0.3
+"""Shares of passages graded correct, for the policy `fraction`."""
+ENOUGH = 2
+"""Passages that carry an answer together, for the policy `count`."""
+
+
+def apply_policy(
+    passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
+) -> tuple[Action, str]:
+    """Return the action and its rule, as it is shown: "best passage 0.83 ≥ 0.70".
+
+    `enough_relevant` is the share of relevant passages that the policy `ratio` asks for.
+    """
+    if not passages:
+        return Action.INCORRECT, _("no passage found")
+    if not is_scored(passages):
+        return Action.AMBIGUOUS, _("the passages could not be scored")
+    match policy:
+        case Policy.MAX:
+            return _by_best(passages, thresholds)
+        case Policy.FRACTION:
+            return _by_fraction(passages)
+        case Policy.RATIO:
+            return _by_ratio(passages, enough_relevant)
+        case Policy.COUNT:
+            return _by_count(passages, thresholds)
+        case _:
+            assert_never(policy)
+
+
+def why_not_correct(
+    passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
+) -> str:
+    """Return in one sentence what the passages lack for CORRECT; they must not be enough for it."""
+    if not passages:
+        return _("No passage was found.")
+    if not is_scored(passages):
+        return _("The passages could not be scored, so nobody knows.")
+    correct, number = _count(passages, Grade.CORRECT), len(passages)
+    match policy:
+        case Policy.MAX:
+            best = _shown(max(passage.relevance for passage in passages), thresholds)
+            return _(
+                "The best passage has a relevance of %(best)s; CORRECT begins at %(upper)s.",
+                best=best,
+                upper=decimals(thresholds.upper),
+            )
+        case Policy.FRACTION:
+            needed = math.ceil(ENOUGH_CORRECT * number)
+            return _(
+                "%(some)s of %(all)s passages are graded correct; CORRECT asks for %(needed)s.",
+                some=correct,
+                all=number,
+                needed=needed,
+            )
+        case Policy.RATIO:
+            relevant = number - _count(passages, Grade.INCORRECT)
+            needed = max(1, math.ceil(enough_relevant * number))
+            return _(
+                "%(some)s of %(all)s passages are relevant; CORRECT asks for %(needed)s.",
+                some=relevant,
+                all=number,
+                needed=needed,
+            )
+        case Policy.COUNT:
+            return _(
+                "%(some)s of %(all)s passages are graded correct; CORRECT asks for %(needed)s.",
+                some=correct,
+                all=number,
+                needed=ENOUGH,
+            )
+        case _:
+            assert_never(policy)
+
+
+def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thresholds) -> tuple[GradedPassage, ...]:
+    """Return the passages whose sentences may become evidence: all that are not graded incorrect.
+
+    Under the policy `count`, ambiguous ones only from its floor on.
+    """
+    floor = confidence_floor(thresholds) if policy is Policy.COUNT else thresholds.lower
+    return tuple(
+        passage
+        for passage in passages
+        if passage.grade is Grade.CORRECT
+        or not passage.scored
+        or (passage.grade is Grade.AMBIGUOUS and passage.relevance >= floor)
+    )
+
+
+def confidence_floor(thresholds: Thresholds) -> float:
+    """Return the relevance below which `count` does not use an ambiguous passage: 0.5 for 0.7 / 0.3, the middle."""
+    return (thresholds.upper + thresholds.lower) / 2
+
+
+def _by_best(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
+    """CRAG's own rule (arXiv 2401.15884, section 4.3): the best passage alone decides."""
+    best = max(passage.relevance for passage in passages)
+    rule = _("best passage %(compared)s", compared=compared(best, thresholds))
+    if best >= thresholds.upper:
+        return Action.CORRECT, rule
+    return (Action.INCORRECT if best < thresholds.lower else Action.AMBIGUOUS), rule
+
+
+def _by_fraction(passages: Sequence[Judged]) -> tuple[Action, str]:
+    """Aggregate confidence: the share of passages graded correct."""
+    correct = _count(passages, Grade.CORRECT)
+    share, counted = correct / len(passages), _("%(some)s of %(all)s passages correct", some=correct, all=len(passages))
+    if share >= ENOUGH_CORRECT:
+        return Action.CORRECT, f"{counted}: {share:.2f} ≥ {ENOUGH_CORRECT:.2f}"
+    if share <= TOO_FEW_CORRECT:
+        return Action.INCORRECT, f"{counted}: {share:.2f} ≤ {TOO_FEW_CORRECT:.2f}"
+    return Action.AMBIGUOUS, f"{counted}: {_between(f'{share:.2f}', TOO_FEW_CORRECT, ENOUGH_CORRECT)}"
+
+
+def _by_ratio(passages: Sequence[Judged], enough: float) -> tuple[Action, str]:
+    """Ratio-based correction: the web joins in when too many passages are irrelevant."""
+    relevant = len(passages) - _count(passages, Grade.INCORRECT)
+    share, counted = (
+        relevant / len(passages),
+        _("%(some)s of %(all)s passages relevant", some=relevant, all=len(passages)),
+    )
+    if not relevant:
+        return Action.INCORRECT, counted
+    if share < enough:
+        return Action.AMBIGUOUS, f"{counted}: {share:.2f} < {enough:.2f}"
+    return Action.CORRECT, f"{counted}: {share:.2f} ≥ {enough:.2f}"
+
+
+def _by_count(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
+    """Count-based quality: two passages carry an answer, one does not."""
+    correct = _count(passages, Grade.CORRECT)
+    ambiguous = _count(passages, Grade.AMBIGUOUS)
+    rule = _(
+        "%(correct)s correct and %(ambiguous)s ambiguous of %(all)s passages, %(needed)s are enough",
+        correct=correct,
+        ambiguous=ambiguous,
+        all=len(passages),
+        needed=ENOUGH,
+    )
+    if ambiguous:
+        rule += _("; ambiguous ones are used from %(floor)s on", floor=decimals(confidence_floor(thresholds)))
+    if correct >= ENOUGH:
+        return Action.CORRECT, rule
+    return (Action.AMBIGUOUS if correct + ambiguous >= ENOUGH else Action.INCORRECT), rule
+
+
+def _count(passages: Sequence[Judged], grade: Grade) -> int:
+    return sum(passage.grade is grade for passage in passages)
+
+
+def compared(relevance: float, thresholds: Thresholds) -> str:
+    """Return where a relevance stands, which is the reason for a grade: "0.41 ≥ 0.33"."""
+    shown = _shown(relevance, thresholds)
+    if relevance >= thresholds.upper:
+        return f"{shown} ≥ {decimals(thresholds.upper)}"
+    if relevance < thresholds.lower:
+        return f"{shown} < {decimals(thresholds.lower)}"
+    return _between(shown, thresholds.lower, thresholds.upper)
+
+
+def _between(shown: str, low: float, high: float) -> str:
+    return _("%(shown)s, between %(low)s and %(high)s", shown=shown, low=decimals(low), high=decimals(high))
+
+
+def _shown(relevance: float, thresholds: Thresholds) -> str:
+    """Two digits, or as many as it takes to be seen on the right side of a threshold (0.698 is not 0.70)."""
+    for digits in (2, 3, 4):
+        text = f"{relevance:.{digits}f}"
+        if all((float(text) >= limit) == (relevance >= limit) for limit in (thresholds.lower, thresholds.upper)):
+            return text
+    return f"{relevance:.6f}"
+
+
+BATCH = 2
+"""Passages scored between two looks at a time budget; without one all are a single batch, which is faster."""
+
+
+def evaluate(
+    question: str, found: Sequence[Passage], context: Context
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Yield Evaluated, and return the best k passages with their grades; say what is not calibrated."""
+    yield from _what_is_not_calibrated(context)
+    clock = context.clock("evaluate")
+    if context.steps.evaluate:
+        first = found[: context.scored_first]
+        yield StepStarted("evaluate", ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(first)))
+        graded = yield from score(question, found, context, clock, first=len(first))
+    else:
+        graded = cross_encoder.unscored(found, thresholds=context.thresholds)
+    kept = yield from keep(question, graded, context, clock)
+    yield Evaluated(kept, clock.cost(), len(graded))
+    return kept
+
+
+def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, Action]:
+    """Yield Decided, and return the action; `query` is what the documents were last searched for."""
+    if not context.steps.evaluate:
+        return Action.AMBIGUOUS
+    clock = context.clock("decide")
+    settings = context.settings
+    action, rule = apply_policy(
+        passages,
+        policy=settings.policy,
+        thresholds=context.thresholds,
+        enough_relevant=settings.relevance_threshold,
+    )
+    yield Decided(query, action, settings.policy, rule, clock.cost())
+    return action
+
+
+def score(
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock, *, first: int | None = None
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the passages graded: all, or the `first`, and the others only where none of these is CORRECT.
+
+    Under a time budget, as many as there is time for, in batches.
+    """
+    done: tuple[GradedPassage, ...] = ()
+    first = len(passages) if first is None else first
+    for part in (passages[:first], passages[first:]):
+        if any(one.grade is Grade.CORRECT for one in done):
+            break
+        if done and part:
+            more = ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(part))
+            yield StepStarted("evaluate", more)
+        for some in _batches(part, context):
+            if done and context.budget.spent(FEWER_PASSAGES):
+                yield Warned(
+                    _(
+                        "Only %(done)s of %(all)s passages were scored: %(why)s.",
+                        done=len(done),
+                        all=len(passages),
+                        why=context.budget.running_out,
+                    )
+                )
+                return done
+            try:
+                done += yield from grade(question, some, context, clock)
+            except ModelError as error:
+                yield Warned(
+                    _(
+                        "The passages could not be scored, and are taken in the order they were found: %(error)s",
+                        error=error,
+                    )
+                )
+                return cross_encoder.unscored(passages, thresholds=context.thresholds)
+    return done
+
+
+def _batches(passages: Sequence[Passage], context: Context) -> Iterator[Sequence[Passage]]:
+    size = BATCH if context.budget.limited else max(1, len(passages))
+    return (passages[at : at + size] for at in range(0, len(passages), size))
+
+
+def grade(
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the passages, graded by the scorer that the settings name. Raises ModelError.
+
+    A sentence that reads like an instruction to the model is not graded with its passage.
+    """
+    parts = context.parts
+    screened = injection.screened(passages, parts.rules)
+    if context.settings.scorer is ScorerKind.CROSS_ENCODER:
+        graded = cross_encoder.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
+    else:
+        graded = yield from grading.grade_by_llm(
+            question,
+            screened,
+            llm=parts.llm,
+            fallback=parts.scorer,
+            thresholds=context.thresholds,
+            known=parts.judgements,
+            clock=clock,
+        )
+    return injection.as_they_came(graded, passages)
+
+
+def keep(
+    question: str, graded: Sequence[GradedPassage], context: Context, clock: Clock
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the best k passages; what is not incorrect with the rest of a list that is cut off.
+
+    A list that goes on answers what its part answered: it is as relevant at least.
+    """
+    kept = cross_encoder.best(graded, context.settings.k)
+    judged = context.steps.evaluate and context.settings.scorer is ScorerKind.CROSS_ENCODER
+    if not judged or context.budget.limited:
+        return kept
+    try:
+        whole = [
+            longer
+            for one in kept
+            if one.grade is not Grade.INCORRECT and (longer := made_whole(one, context.parts.store)) is not one
+        ]
+        again = yield from grade(question, whole, context, clock)
+    except (ModelError, StoreError) as error:
+        yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
+        return kept
+    longest = {
+        one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
+    }
+    return without_doubles([longest.get(one.id, one) for one in kept])
+
+
+def _what_is_not_calibrated(context: Context) -> Generator[Event, None, None]:
+    if not context.parts.scorer.calibration.fitted:
+        yield Warned(
+            _(
+                "The relevance model %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds "
+                "were not made for them.",
+                name=context.parts.scorer.name,
+            )
+        )
+    if context.settings.scorer is ScorerKind.LLM:
+        yield Warned(
+            _(
+                "The passages are graded by the language model %(name)s. How sure it says it is has not been "
+                "calibrated, and the thresholds were not made for it.",
+                name=context.parts.llm.name,
+            )
+        )

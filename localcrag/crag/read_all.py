@@ -1,0 +1,497 @@
+"""Read all: look at every passage, for complete lists and for summaries.
+
+Chosen by their embeddings: a sentence near the mean of its section's passages, and of the document's, says what most of
+them say (centroid-based summaries: Radev et al. 2004, with the embeddings of Rossiello et al. 2017). A small language
+model would invent; a larger one writes its summary from these sentences.
+
+An ordinary answer rests on the passages found for it. "List all", "how many" and "every" ask for more than they can
+say: so a person can have all passages scored, which takes as long as there are many. A summary is of all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Generator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from localcrag.crag import evaluate as policies
+from localcrag.crag.answer import quotations
+from localcrag.crag.answer.generate import Task
+from localcrag.crag.answer.quotations import NEAR_SHARE
+from localcrag.crag.answer.step import generate_and_verify
+from localcrag.crag.context import EVERY_STEP, NO_STRIPS, Asked, Clock, Context
+from localcrag.crag.evaluate import grade
+from localcrag.crag.grading import best, unscored
+from localcrag.crag.refine.refine import Refinement, recompose
+from localcrag.crag.refine.step import strips_and_evidence, strips_of
+from localcrag.crag.refine.strips import count_words, split_into_strips
+from localcrag.crag.retrieve import passages_of
+from localcrag.crag.screen import injection
+from localcrag.crag.screen.injection import screen
+from localcrag.records.documents import Chunk
+from localcrag.records.enums import Action, Grade, Policy, Skill, StripMode, StripReason
+from localcrag.records.errors import ModelError
+from localcrag.records.events import Answered, Decided, Evaluated, Event, Refined, Retrieved, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Strip
+from localcrag.records.protocols import ChunkStore, Embedder, Vectors
+from localcrag.records.restriction import Restriction, SearchScope
+from localcrag.records.run import StepCost, WebUse
+from localcrag.text.question_form import asks_how_many, to_summarise, topic_of
+from localcrag.text.titles import SEPARATOR
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+from localcrag.text.words import content_words, words_in
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A document: its id, its file's name and its length in characters."""
+
+    id: int
+    name: str
+    characters: int
+
+
+def documents_meant(words: frozenset[str], context: Context) -> tuple[Named, ...]:
+    """Return the documents that have all these words in name or title; without words, all that are searched.
+
+    Raises StoreError.
+    """
+    store, within = context.parts.store, context.within
+    documents = [
+        Named(one.id, one.name, one.characters)
+        for one in store.documents()
+        if one.chunks and (within is None or one.id in within)
+    ]
+    if not words or not documents:
+        return tuple(documents)
+    titles = _titles(context)
+    return tuple(one for one in documents if words <= _words(one.name, titles.get(one.id, "")))
+
+
+def _titles(context: Context) -> dict[int, str]:
+    """Return the title of each document that is searched, by its id."""
+    store = context.parts.store
+    first: dict[int, int] = {}
+    for chunk, document in sorted(store.documents_of(store.chunk_ids(context.within)).items()):
+        first.setdefault(document, chunk)
+    titles = store.titles(list(first.values()))
+    return {document: titles.get(chunk, "") for document, chunk in first.items()}
+
+
+def _words(name: str, title: str) -> frozenset[str]:
+    """Return the words that a document goes by: of its file's name, whole and in parts, and of its title."""
+    file = name.rsplit("/", 1)[-1]
+    parts = re.sub(r"[-_./]+", " ", file)
+    return frozenset(word.lower() for text in (file, parts, title) for word in words_in(text))
+
+
+WORDS = (6, 60)
+"""Of a sentence that can stand for others: shorter ones are headings and names, longer ones tables and lists."""
+DOCUMENT_WEIGHT = 0.5
+"""What being near to the whole document counts beside being near to its section."""
+BEGINS_BONUS = 0.05
+"""For the first sentence of a section, which tends to say what it is about."""
+SAYS_THE_SAME = 0.8
+"""Cosine from which on a second sentence adds nothing to the first."""
+
+_RULED = re.compile(r"^[\s|:+-]*$|^\s*\|")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Passages of a document under one heading: the chunks `nearest` to their mean, in order, and the means.
+
+    `mean` is that of the section's passages, `of_document` that of all: unit vectors, shape (dimension,). `begins` is
+    the id of its first chunk.
+    """
+
+    nearest: tuple[int, ...]
+    begins: int
+    mean: Vectors
+    of_document: Vectors
+
+
+def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> list[tuple[Section, int]]:
+    """Return up to `most` sections of a document, in order, each with how many sentences it has of those `most`.
+
+    `ids` are its chunks; of a section `read` of them are looked at. The longest sections are taken.
+    """
+    vectors = store.vectors(ids)
+    chunks = {chunk_id: chunk for chunk_id, (_, chunk) in store.chunks(ids).items() if chunk_id in vectors}
+    if not chunks:
+        return []
+    groups = _groups(chunks, most)
+    longest = sorted(range(len(groups)), key=lambda at: -_letters(groups[at], chunks))[:most]
+    whole = sum(_letters(groups[at], chunks) for at in longest) or 1
+    of_document = _mean([vectors[chunk_id] for chunk_id in chunks])
+    found = []
+    for at in sorted(longest):
+        mean = _mean([vectors[chunk_id] for chunk_id in groups[at]])
+        near = sorted(groups[at], key=lambda chunk_id: -float(vectors[chunk_id] @ mean))[:read]
+        share = max(1, round(most * _letters(groups[at], chunks) / whole))
+        found.append((Section(tuple(sorted(near)), groups[at][0], mean, of_document), share))
+    return found
+
+
+def central_sentences(
+    passages: Sequence[GradedPassage], section: Section, most: int, embedder: Embedder
+) -> list[Strip]:
+    """Return the sentences of a section's passages, up to `most` of them kept: near to all, and not to each other."""
+    cut = [
+        (passage, span)
+        for passage in passages
+        for span in split_into_strips(passage.text, StripMode.SENTENCE, window_words=WORDS[1])
+    ]
+    can = [n for n, (_, span) in enumerate(cut) if _says_something(span.text)]
+    chosen: list[int] = []
+    if can:
+        vectors = embedder.embed([cut[n][1].text for n in can])
+        worth = vectors @ section.mean + DOCUMENT_WEIGHT * (vectors @ section.of_document)
+        begins = f"chunk-{section.begins}"
+        if cut[can[0]][0].id == begins:
+            worth[0] += BEGINS_BONUS
+        for place in np.argsort(-worth):
+            if len(chosen) == most:
+                break
+            if all(float(vectors[place] @ vectors[other]) < SAYS_THE_SAME for other in chosen):
+                chosen.append(int(place))
+    kept = {can[place] for place in chosen}
+    return [
+        Strip(
+            passage.id, span.start, span.end, span.text, passage.logit, passage.relevance, n in kept,
+            StripReason.CENTRAL if n in kept else StripReason.NOT_CENTRAL,
+        )
+        for n, (passage, span) in enumerate(cut)
+    ]  # fmt: skip
+
+
+def _groups(chunks: dict[int, Chunk], most: int) -> list[list[int]]:
+    """Return the chunks by headings, as few levels of them as tell sections apart; without headings in equal parts."""
+    paths = {chunk_id: (chunk.section or "").split(SEPARATOR) for chunk_id, chunk in chunks.items()}
+    ordered = sorted(chunks)
+    for level in range(1, max(map(len, paths.values())) + 1):
+        groups = [list(group) for _, group in groupby(ordered, key=lambda one: tuple(paths[one][:level]))]
+        if len(groups) > 1:
+            return groups
+    size = max(1, -(-len(ordered) // most))
+    return [ordered[at : at + size] for at in range(0, len(ordered), size)]
+
+
+def _letters(group: Sequence[int], chunks: dict[int, Chunk]) -> int:
+    return sum(len(chunks[chunk_id].text) for chunk_id in group)
+
+
+def _mean(vectors: Sequence[Vectors]) -> Vectors:
+    """Return the mean of vectors as a unit vector; where they cancel out, the first."""
+    mean = np.mean(np.stack(vectors), axis=0)
+    length = float(np.linalg.norm(mean))
+    return np.asarray(mean / length if length else vectors[0], dtype=np.float32)
+
+
+def _says_something(text: str) -> bool:
+    least, most = WORDS
+    return least <= count_words(text) <= most and not _RULED.match(text) and not text.startswith("#")
+
+
+SENTENCES = 12
+"""Of a summary, shared out among the documents."""
+MOST_DOCUMENTS = 24
+"""Of one summary, a sentence each: more are a list that nobody reads."""
+READ_OF_A_SECTION = 4
+"""Passages of a section whose sentences are looked at: those nearest to what all of it says."""
+
+
+def summarise(asked: Asked, context: Context) -> Generator[Event, None, bool]:
+    """Answer a request for a summary of whole documents; return whether it was one. Raises ModelError, StoreError."""
+    words = to_summarise(asked.question)
+    meant = documents_meant(words, context) if words is not None else ()
+    if not meant:
+        return False
+    clock = context.clock("summarise")
+    yield StepStarted("summarise", _("choosing the sentences that say most"))
+    documents = sorted(meant, key=lambda document: -document.characters)[:MOST_DOCUMENTS]
+    if len(documents) < len(meant):
+        yield Warned(
+            _("Of %(number)s documents the longest %(most)s are summarised. Choose which with “Ask only these”, or "
+              "--document.", number=len(meant), most=MOST_DOCUMENTS)
+        )  # fmt: skip
+    passages, strips, read = _chosen(asked, [document.id for document in meant if document in documents], context)
+    if not strips:
+        return False  # Nothing but short lines: what is asked can be answered as any question is.
+    yield Retrieved((), StepCost("retrieve", 0.0), _scope(meant, documents, words, read, context))
+    yield Evaluated(passages, StepCost("evaluate", 0.0))
+    rule = _("a summary: sentences that stand for all %(number)s passages", number=read)
+    yield Decided(asked.question, Action.CORRECT, Policy.MAX, rule, StepCost("decide", 0.0))
+    yield from screen(passages, context.parts.rules)
+    refinement = Refinement(strips, *recompose(injection.screened(passages, context.parts.rules), strips))
+    yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
+    task = Task(asked, refinement, (), passages, passages, WebUse())
+    if Skill.ALONE in context.parts.skills:
+        yield from generate_and_verify(task, context)
+        return True
+    said = ngettext(
+        "What %(num)s passage says most, in its own words:",
+        "What %(num)s passages say most, in their own words:",
+        read,
+    )
+    shown = quotations.written(quotations.all_of_it(task, context), refinement.sources)
+    yield Answered(f"{said}\n\n{shown}", abstained=False)
+    return True
+
+
+def _scope(
+    meant: Sequence[Named], documents: Sequence[Named], words: frozenset[str] | None, read: int,
+    context: Context,
+) -> SearchScope:  # fmt: skip
+    scope = replace(context.scope, passages=read, read=read, whole=True, documents=len(documents))
+    if words or len(documents) < len(meant):
+        return replace(scope, restriction=Restriction(documents=tuple(sorted(one.name for one in documents))))
+    return scope
+
+
+def _chosen(
+    asked: Asked, documents: Sequence[int], context: Context
+) -> tuple[tuple[GradedPassage, ...], tuple[Strip, ...], int]:
+    """Return the passages with sentences of the summary, their sentences, and how many passages there are."""
+    parts, read = context.parts, 0
+    (vector,) = parts.embedder.embed_questions([asked.question])
+    each = max(1, SENTENCES // len(documents))
+    kept: list[GradedPassage] = []
+    strips: list[Strip] = []
+    for document in documents:
+        ids = parts.store.chunk_ids({document})
+        read += len(ids)
+        for section, most in sections(ids, parts.store, each, READ_OF_A_SECTION):
+            found = passages_of(section.nearest, asked.question, vector, parts.store)
+            graded = unscored(injection.screened(found, parts.rules), thresholds=context.thresholds)
+            own = central_sentences(graded, section, most, parts.embedder)
+            strips += own
+            cited = {strip.passage for strip in own if strip.kept}
+            as_found = injection.as_they_came(graded, found)
+            kept += [passage for passage in as_found if passage.id in cited]
+    there = {passage.id for passage in kept}
+    return tuple(kept), tuple(strip for strip in strips if strip.passage in there), read
+
+
+def all_that_answers(task: Task, context: Context, scope: SearchScope) -> str:
+    """Return the evidence of all passages, laid out: what is sure to answer, what may, what has the words.
+
+    No language model is asked: what it left out would be what somebody had all passages read for.
+    """
+    grades = {passage.id: passage.grade for passage in task.used}
+    shown = quotations.laid(task.evidence, task, context) or quotations.all_of_it(task, context)
+    sure = [one for one in shown if grades.get(one.piece.passage) is Grade.CORRECT]
+    worded = [one for one in shown if grades.get(one.piece.passage) is Grade.INCORRECT]
+    doubtful = [one for one in shown if one not in sure and one not in worded]
+    parts, titled = [_were_read(scope)], scope.documents > 1
+    if sure:
+        said = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
+        if asks_how_many(task.asked.standalone):
+            said = _("%(places)s They are places, not things: count what they name.", places=said)
+        parts += [said, quotations.written(sure, task.refinement.sources, titled=titled)]
+    if doubtful:
+        number = len(doubtful)
+        also = ngettext("%(num)s place may be about it as well:", "%(num)s places may be about it as well:", number)
+        only = ngettext(
+            "None is sure to answer the question. %(num)s place may:",
+            "None is sure to answer the question. %(num)s places may:",
+            number,
+        )
+        parts += [also if sure else only, quotations.written(doubtful, task.refinement.sources, titled=titled)]
+    if worded:
+        stand = ngettext(
+            "Its words also stand in %(num)s place:", "Its words also stand in %(num)s places:", len(worded)
+        )
+        parts += [stand, quotations.written(worded, task.refinement.sources, titled=titled)]
+    return "\n\n".join(parts)
+
+
+def none_answers(question: str, nearest: Sequence[GradedPassage], context: Context, scope: SearchScope) -> str:
+    """Return that no passage answers, with what comes nearest."""
+    if not nearest:
+        return quotations.nothing_there(context.settings)
+    passages = injection.screened(nearest, context.parts.rules)
+    shown = quotations.with_nearest(question, passages, context.thresholds.lower * NEAR_SHARE)
+    return f"{_were_read(scope)} {_('None answers the question.')}\n\n{shown}"
+
+
+def _were_read(scope: SearchScope) -> str:
+    if scope.read < scope.passages:
+        return _("%(read)s of %(all)s passages were read.", read=scope.read, all=scope.passages)
+    documents = ngettext("%(num)s document", "%(num)s documents", scope.documents)
+    return ngettext(
+        "%(num)s passage of %(documents)s was read, all there is.",
+        "All %(num)s passages of %(documents)s were read.",
+        scope.passages,
+        documents=documents,
+    )
+
+
+BATCH = 8
+"""Passages between two words of how far it is, two chances to stop, and two for another question to go first."""
+MOST = 100
+"""Passages that are kept of all that are relevant: more are no answer, and no page shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a pass came to, in reading order: the relevant passages, others with the words, and the nearest of all.
+
+    `strips` are those of the relevant ones, `read` is how many were looked at.
+    """
+
+    relevant: tuple[GradedPassage, ...]
+    strips: tuple[Strip, ...]
+    worded: tuple[GradedPassage, ...]
+    nearest: tuple[GradedPassage, ...]
+    read: int
+
+
+def read_all(asked: Asked, context: Context) -> Generator[Event, None, bool]:
+    """Answer from all passages where that is wished, or a summary is; return whether it was.
+
+    Nothing is yielded for other questions but a warning where the relevance model fails. Raises StoreError.
+    """
+    if context.steps != EVERY_STEP:
+        return False
+    if (yield from summarise(asked, context)):
+        return True
+    if not context.read_all:
+        return False
+    clock = context.clock("evaluate")
+    try:
+        found = yield from _read(asked.standalone, context, clock)
+    except ModelError as error:
+        yield Warned(_("The documents could not be read through: %(error)s", error=error))
+        return False
+    yield from _answer(asked, found, context, clock)
+    return True
+
+
+def wordings(question: str) -> tuple[str, ...]:
+    """Return what all passages are scored for: of “list all deadlines”, which none answers, “deadlines”, twice."""
+    topic = topic_of(question)
+    return (topic, f"What are the {topic}?") if topic else (question,)
+
+
+def _read(question: str, context: Context, clock: Clock) -> Generator[Event, None, _Found]:
+    """Score all passages, and say how far it is. Raises ModelError and StoreError."""
+    ids = context.parts.store.chunk_ids(context.within)
+    vectors = context.parts.embedder.embed_questions(wordings(question))
+    relevant: list[GradedPassage] = []
+    strips: list[Strip] = []
+    worded: list[GradedPassage] = []
+    nearest: tuple[GradedPassage, ...] = ()
+    read = 0
+    for at in range(0, len(ids), BATCH):
+        if context.budget.spent(NO_STRIPS):
+            yield Warned(
+                _("Only %(done)s of %(all)s passages were read: %(why)s.", done=read, all=len(ids),
+                  why=context.budget.running_out)
+            )  # fmt: skip
+            break
+        said = _progress(at, len(ids), clock.cost().seconds)
+        with clock.paused():  # For as long as another question goes first.
+            yield StepStarted("evaluate", said)
+        graded = yield from _graded(question, ids[at : at + BATCH], vectors, context, clock)
+        now = [passage for passage in graded if passage.grade is not Grade.INCORRECT]
+        relevant += now
+        # Now that they have just been read: the model keeps its last readings, and all at the end would take as long
+        # again, with nobody let in between.
+        strips += strips_of(wordings(question)[-1], now, context)
+        worded += [passage for passage in graded if passage.grade is Grade.INCORRECT and passage.overlap == 1.0]
+        nearest = best((*nearest, *graded), context.settings.k)
+        read += len(graded)
+    number = len(relevant) + len(worded)
+    if number > MOST:
+        yield Warned(
+            _("%(number)s passages are relevant, or have its words; what follows is of %(most)s of them. Ask for less, "
+              "or ask fewer documents.", number=number, most=MOST)
+        )  # fmt: skip
+    kept = _most_relevant(relevant, MOST)
+    ids_kept = {passage.id for passage in kept}
+    of_kept = tuple(strip for strip in strips if strip.passage in ids_kept)
+    return _Found(kept, of_kept, _most_relevant(worded, MOST - len(kept)), nearest, read)
+
+
+def _graded(
+    question: str, ids: Sequence[int], vectors: Vectors, context: Context, clock: Clock
+) -> Generator[Event, None, list[GradedPassage]]:
+    """Return passages, each graded by the wording that fits it best. Raises ModelError and StoreError."""
+    graded: dict[str, GradedPassage] = {}
+    for wording, vector in zip(wordings(question), vectors, strict=True):
+        found = passages_of(ids, wording, vector, context.parts.store)
+        for passage in (yield from grade(wording, found, context, clock)):
+            before = graded.get(passage.id, passage)
+            graded[passage.id] = max(before, passage, key=lambda either: either.relevance)
+    return list(graded.values())
+
+
+def _most_relevant(passages: Sequence[GradedPassage], most: int) -> tuple[GradedPassage, ...]:
+    """Return the most relevant passages, as many as that, in the order given."""
+    order = sorted(range(len(passages)), key=lambda at: -passages[at].relevance)[:most]
+    return tuple(passages[at] for at in sorted(order))
+
+
+def _progress(done: int, number: int, seconds: float) -> str:
+    """Return how far the pass is, in words, with the time that is left once that can be told."""
+    if not done:
+        return ngettext("reading %(num)s passage", "reading all %(num)s passages", number)
+    left = max(1, round(seconds / done * (number - done)))
+    return _("reading: %(done)s of %(all)s passages, about %(left)s s left", done=done, all=number, left=left)
+
+
+def _answer(asked: Asked, found: _Found, context: Context, clock: Clock) -> Generator[Event, None, None]:
+    """Yield what was found, decided and kept, and the answer: the sources' own lines, all of them."""
+    question = asked.standalone
+    scope = replace(context.scope, read=found.read, whole=True)
+    yield Retrieved((), StepCost("retrieve", 0.0), scope)
+    kept = (*found.relevant, *found.worded)
+    judged = kept or found.nearest
+    yield Evaluated(judged, clock.cost())
+    action, why = policies.apply_policy(judged, policy=Policy.MAX, thresholds=context.thresholds, enough_relevant=0.0)
+    rule = _("all passages read, %(number)s of %(all)s relevant; %(why)s", number=len(found.relevant),
+             all=found.read, why=why)  # fmt: skip
+    yield Decided(question, action, Policy.MAX, rule, StepCost("decide", 0.0))
+    yield from screen(judged, context.parts.rules)
+    if not kept:
+        yield Answered(none_answers(question, found.nearest, context, scope), abstained=True)
+        return
+    refinement = yield from _refined(question, found, context)
+    task = Task(asked, refinement, (), kept, kept, WebUse())
+    yield Answered(all_that_answers(task, context, scope), abstained=False, uncertain=action is not Action.CORRECT)
+
+
+def _refined(question: str, found: _Found, context: Context) -> Generator[Event, None, Refinement]:
+    """Yield Refined, and return strips and evidence: of relevant passages what answers, of others what has words."""
+    clock, rules = context.clock("refine"), context.parts.rules
+    with clock.paused():
+        yield StepStarted("refine", _("keeping the sentences that matter"))
+    relevant, worded = (injection.screened(some, rules) for some in (found.relevant, found.worded))
+    strips: tuple[Strip, ...] = ()
+    if relevant:
+        made = yield from strips_and_evidence(wordings(question)[-1], relevant, context, clock, found.strips)
+        strips = made.strips
+    words = content_words(topic_of(question) or question)
+    strips += tuple(strip for passage in worded for strip in _with_words(passage, words))
+    evidence, sources = recompose((*relevant, *worded), strips)
+    said = injection.with_left_out(strips, (*found.relevant, *found.worded), rules)
+    yield Refined(said, evidence, sources, clock.cost())
+    return Refinement(strips, evidence, sources)
+
+
+def _with_words(passage: GradedPassage, words: Collection[str]) -> list[Strip]:
+    """Return the strips of a passage, kept where they have one of the words; all, where its headings have them."""
+    cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=0)
+    has = [bool(content_words(span.text).intersection(words)) for span in cut]
+    return [
+        Strip(
+            passage.id, span.start, span.end, span.text, passage.logit, passage.relevance, kept,
+            StripReason.HAS_WORDS if kept else StripReason.BELOW,
+        )
+        for span, kept in zip(cut, has if any(has) else [True] * len(cut), strict=True)
+    ]  # fmt: skip

@@ -1,0 +1,292 @@
+"""Completeness: keep what a kept strip is not understood without, and drop duplicates.
+
+A row says nothing without its table's header, one step of a procedure is none, and a rule without its exception is
+another rule. Knows no scores but those that the strips have.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from localcrag.crag.refine.strips import Part, count_words, parts_of
+from localcrag.records.enums import StripReason
+from localcrag.records.passages import Passage, Strip
+from localcrag.text.blocks import BlockKind
+from localcrag.text.question_form import asks_for_list, asks_how
+from localcrag.text.words import content_words, words_in
+
+LEAST_WORDS = 3
+"""Fewer ("Yes.", a heading, "Total: 5") say something only where they stand."""
+SAME_SHARE = 0.9
+"""Of the longer one's words that the shorter one must have, in the same order."""
+CHANGE_SENSE = frozenset(
+    "not no never none nobody nothing neither nor without hardly barely only unless except if may might could should "
+    "must almost nearly about".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a text, made once to be compared with many; `number` is of all that count as words."""
+
+    number: int
+    words: list[str]
+    folded: list[str]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the words of a text."""
+        words = words_in(text)
+        return cls(count_words(text), words, [word.casefold() for word in words])
+
+
+def say_the_same(one: Wording, other: Wording) -> bool:
+    """Return whether the words of two texts are the same, or those of one with a few harmless words added.
+
+    A number, a name or a word like "not" is never harmless, and no word may stand for another: "rose" and "fell" make
+    two statements of any sentence.
+    """
+    if min(one.number, other.number) < LEAST_WORDS:
+        return False
+    shorter, longer = sorted((one, other), key=lambda either: len(either.words))
+    if not shorter.words:
+        return False
+    if shorter.folded == longer.folded:
+        return True
+    if len(shorter.words) < SAME_SHARE * len(longer.words) or not _in_order(shorter.folded, longer.folded):
+        return False
+    added = Counter(longer.folded) - Counter(shorter.folded)
+    names = {word.casefold() for word in longer.words[1:] if word[0].isupper()}
+    return not any(word in names or word in CHANGE_SENSE or any(map(str.isdigit, word)) for word in added)
+
+
+def _in_order(shorter: list[str], longer: list[str]) -> bool:
+    left = iter(longer)
+    return all(word in left for word in shorter)
+
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+STEPS_SHARE, STEPS = 1 / 3, 2
+"""Share, or number, of a procedure's steps that are kept for all of them to be."""
+ITEMS_SHARE = 1 / 2
+"""The same share of a list's items, or of a table's rows."""
+SECTION_SHARE, SECTION_WORDS = 0.7, 40
+"""Share of a passage's words that are kept for the rest to be as well; a passage of fewer words is no section."""
+MOST_BEFORE = 2
+"""Sentences that are kept for what points back to them."""
+
+_LIMITED = (StripReason.OVER_CAP, StripReason.OVER_TOKENS)
+_NEVER = (StripReason.INSTRUCTION, StripReason.HIDDEN, StripReason.TAKEN_OUT)
+_HEADS = (BlockKind.HEADER,)
+_FIRST_CELL = re.compile(r"\s*\|\s*| {2,}|\t+")
+_TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
+_POINTS_BACK = re.compile(
+    r"^[\"'“‘(*_]*(?:it|they|this|these|that|those|he|she|its|their|his|her|such|the same|both|either|neither|otherwise"
+    r"|(?:in|for) (?:this|that|these|such|either|both|all other) (?:cases?|events?|situations?)|if (?:so|not)|except"
+    r"|but|however|then|therefore|thus|also|instead|after(?:wards| that| this)|the (?:former|latter|exceptions?)"
+    r"|likewise|similarly|nor|and|or|until then|unless this)\b(?! (?:of|to) (?:the|a|an)\b)",
+    re.IGNORECASE,
+)
+_NARROWS = re.compile(
+    r"^[\"'“‘(*_]*(?:but|however|except(?:ions?)?|the (?:only )?exceptions?|unless|only|otherwise"
+    r"|(?:this|that|it) (?:does|do|is|will) not|(?:these|those|they) (?:do|are|will) not|not|nevertheless|conversely"
+    r"|in (?:this|that|these|such) (?:cases?|events?)|if (?:so|not)|provided|even (?:so|then))\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
+_LABEL = re.compile(r"(\*\*|__)(?:(?!\1).){1,60}\1[.:]?\Z")
+"""What a paragraph is called, in bold at its beginning."""
+_ANSWER = re.compile(r"^[*_]*(?:A|Answer)[*_]*[:.)]")
+
+
+def complete(
+    question: str,
+    passages: Sequence[Passage],
+    strips: Sequence[Strip],
+    *,
+    tokens: int,
+    count_tokens: CountTokens,
+    whole: Sequence[Passage] = (),
+) -> tuple[Strip, ...]:
+    """Return the strips with what belongs to the kept ones kept as well, as long as all has at most so many `tokens`.
+
+    What belongs to the most relevant ones goes first: headings, headers and the sentences around, then whole lists,
+    then what little is left of a passage. Of a list the rest is kept as a whole or not at all. Of the passages `whole`
+    all is kept.
+    """
+    closure = _Closure(question, strips, tokens, count_tokens)
+    looked_at = [_look(passage, strips) for passage in passages]
+    found = [own for own in looked_at if any(strip.kept for strip in own.strips)]
+    for find in (closure.companions, closure.named_rows, closure.lists, closure.rest):
+        wanted = [unit for own in found for unit in find(own)]
+        for _, unit in sorted(wanted, key=lambda one: -one[0]):
+            closure.add(unit)
+    places = {own.strips[0].passage: own.places for own in found}
+    for passage in whole:
+        closure.add(places.get(passage.id, []))
+    return closure.result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A passage's strips: their places among all strips, and where in the passage they stand."""
+
+    places: list[int]
+    strips: list[Strip]
+    parts: list[Part]
+
+    @property
+    def numbers(self) -> range:
+        return range(len(self.places))
+
+
+Unit = tuple[float, list[int]]
+"""How relevant that is which a unit belongs to, and the places of the strips in it."""
+
+
+def _look(passage: Passage, strips: Sequence[Strip]) -> _Own:
+    places = [place for place, strip in enumerate(strips) if strip.passage == passage.id]
+    own = [strips[place] for place in places]
+    return _Own(places, own, parts_of(passage, own))
+
+
+class _Closure:
+    """What is kept by now, and how many tokens there are left."""
+
+    def __init__(self, question: str, strips: Sequence[Strip], tokens: int, count_tokens: CountTokens) -> None:
+        self._strips = strips
+        self._asked = content_words(question)
+        self._how, self._several = asks_how(question), asks_for_list(question)
+        self._first = frozenset(place for place, strip in enumerate(strips) if strip.kept)
+        # What only a limit left out is relevant all the same.
+        limited = {place for place, strip in enumerate(strips) if strip.reason in _LIMITED}
+        self._relevant = self._first | limited
+        self._kept = set(self._first)
+        self._named: set[int] = set()
+        self._lengths = count_tokens([strip.text for strip in strips]) if strips else []
+        self._room = tokens - sum(self._lengths[place] for place in self._kept)
+
+    def add(self, unit: Sequence[int]) -> None:
+        """Keep all of a unit, if there is room for it."""
+        new = {place for place in unit if place not in self._kept and self._strips[place].reason not in _NEVER}
+        length = sum(self._lengths[place] for place in new)
+        if length <= self._room:
+            self._kept |= new
+            self._room -= length
+
+    def result(self) -> tuple[Strip, ...]:
+        """Return the strips; those that were added say so."""
+        return tuple(
+            dataclasses.replace(strip, kept=True, reason=StripReason.CONTEXT)
+            if place in self._kept and place not in self._first
+            else strip
+            for place, strip in enumerate(self._strips)
+        )
+
+    def companions(self, own: _Own) -> Iterator[Unit]:
+        """Yield for each kept strip what it is not understood without: headings, header, the sentences around it."""
+        of_block = {own.parts[number].block: own.places[number] for number in reversed(own.numbers)}
+        leads = {part.group: place for place, part in zip(own.places, own.parts, strict=True) if part.leads}
+        for number in own.numbers:
+            if own.places[number] not in self._first:
+                continue
+            part, relevance = own.parts[number], own.strips[number].relevance
+            over = [of_block[heading] for heading in part.headings if heading in of_block]
+            if _LABEL.match(self._strips[first := of_block[part.block]].text):
+                over.append(first)
+            if part.group in leads and part.group is not None:
+                over.append(leads[part.group])
+            if over:
+                yield relevance, over
+            named = self._under(number, own)
+            # A heading that is relevant speaks for what stands under it.
+            self._named.update(own.places[other] for other in named)
+            if around := [*_before(number, own), *_behind(number, own), *named]:
+                yield relevance, [own.places[other] for other in around]
+
+    def _under(self, number: int, own: _Own) -> list[int]:
+        """Return the first strip under a kept heading that nothing else is kept under."""
+        if own.parts[number].kind is not BlockKind.HEADING:
+            return []
+        block = own.parts[number].block
+        under = [other for other in own.numbers if block in own.parts[other].headings]
+        said = [other for other in under if own.parts[other].kind is not BlockKind.HEADING]
+        return said[:1] if not any(own.places[other] in self._first for other in said) else []
+
+    def named_rows(self, own: _Own) -> Iterator[Unit]:
+        """Yield the rows that the question names by what stands in their first cell."""
+        for number in own.numbers:
+            part = own.parts[number]
+            if part.kind is not BlockKind.ROW:
+                continue
+            name = content_words(_FIRST_CELL.split(own.strips[number].text.strip("| \t"), maxsplit=1)[0])
+            if name and name <= self._asked:
+                # A row needs its header; the most relevant sentence says how much its passage matters.
+                header = [n for n in own.numbers if own.parts[n].group == part.group and own.parts[n].kind in _HEADS]
+                relevance = max(strip.relevance for strip in own.strips)
+                yield relevance, [own.places[n] for n in (*header, number)]
+
+    def lists(self, own: _Own) -> Iterator[Unit]:
+        """Yield lists and tables of which enough is kept, or that are what the question asks for."""
+        for group in dict.fromkeys(part.group for part in own.parts if part.group is not None):
+            members = [number for number in own.numbers if own.parts[number].group == group]
+            kept = [number for number in members if own.places[number] in self._first | self._named]
+            if kept and self._wanted_whole(members, own):
+                relevance = max(own.strips[number].relevance for number in kept)
+                yield relevance, [own.places[number] for number in members]
+
+    def _wanted_whole(self, members: Sequence[int], own: _Own) -> bool:
+        blocks = {own.parts[number].block for number in members if not own.parts[number].leads}
+        relevant = [number for number in members if own.places[number] in self._relevant | self._named]
+        kept = {own.parts[number].block for number in relevant if not own.parts[number].leads}
+        table = own.parts[members[-1]].kind is BlockKind.ROW
+        if table:
+            # A header that is relevant without any row of it speaks for all of them.
+            return not kept or len(kept) >= ITEMS_SHARE * len(blocks)
+        led = any(own.parts[number].leads for number in relevant)
+        if led or self._how or (self._several and bool(kept)):
+            return True
+        if own.parts[members[-1]].steps:
+            return len(kept) >= min(STEPS, len(blocks)) or len(kept) >= STEPS_SHARE * len(blocks)
+        return len(kept) >= ITEMS_SHARE * len(blocks)
+
+    def rest(self, own: _Own) -> Iterator[Unit]:
+        """Yield a passage of which nearly all is kept."""
+        words = [count_words(strip.text) for strip in own.strips]
+        kept = sum(words[number] for number in own.numbers if own.places[number] in self._kept)
+        if sum(words) >= SECTION_WORDS and kept >= SECTION_SHARE * sum(words):
+            yield max(own.strips[number].relevance for number in own.numbers), own.places
+
+
+def _before(number: int, own: _Own) -> list[int]:
+    """Return the sentences that a strip points back to: one, or two where that one points back as well."""
+    found: list[int] = []
+    while number > 0 and len(found) < MOST_BEFORE:
+        text, before = own.strips[number].text, own.strips[number - 1].text
+        same_block = own.parts[number].block == own.parts[number - 1].block
+        answers = _ANSWER.match(text) and _QUESTION.search(before)
+        if not (answers or (same_block and _POINTS_BACK.match(text))):
+            break
+        number -= 1
+        found.append(number)
+    return found
+
+
+def _behind(number: int, own: _Own) -> list[int]:
+    """Return the sentence behind a strip that narrows it, or answers it."""
+    behind = number + 1
+    if behind == len(own.strips):
+        return []
+    here, there = own.parts[number], own.parts[behind]
+    running = here.block == there.block or (
+        here.kind in _TEXT and there.kind in _TEXT and here.headings == there.headings
+    )
+    narrows = running and _NARROWS.match(own.strips[behind].text)
+    answers = here.kind in _TEXT and there.kind is not BlockKind.HEADING and _QUESTION.search(own.strips[number].text)
+    return [behind] if narrows or answers else []

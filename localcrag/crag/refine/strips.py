@@ -1,0 +1,409 @@
+"""Strips: cut a passage into sentences, and map each to its block, list, table and headings.
+
+Sentences are sentences.py's; every mode but the window is made of them. In the mode sentence the blocks of blocks.py
+come first: a step, a row or a line by itself says what half of it does not. Knows nothing of questions or scores.
+
+Knows nothing of questions or scores.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import assert_never
+
+from localcrag.records.enums import StripMode
+from localcrag.records.passages import Evidence, Passage, Strip
+from localcrag.text.blocks import LEADS_IN, Block, BlockKind, blocks_of
+from localcrag.text.places import SheetRow, moved, rows_within
+from localcrag.text.sentences import Span, rules_for, split_sentences
+from localcrag.text.titles import SEPARATOR, heading_text
+
+MOST_JOINED = 3
+"""Sentences in a strip of the mode multi-sentence."""
+SHORT_WORDS = 15
+"""A sentence of fewer words is short. English prose has 15 to 20 words a sentence."""
+ADAPTIVE_STRIPS = ((150, 4), (400, 8))
+"""A passage of up to so many words has about so many strips: a chunk of the default length (180 tokens) has four."""
+MOST_ADAPTIVE_STRIPS = 16
+ITEM_SENTENCES, ITEM_WORDS = 2, 60
+"""A list item, or a line that stands by itself, with no more of the one or of the other is one strip."""
+
+# Written without spaces: Thai, Lao, Burmese, Khmer; kana, Han (with its extensions). Each letter counts as a word.
+_SPACELESS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[{_SPACELESS}][^\w\s]*|[^\s{_SPACELESS}]+")
+_SAYS = re.compile(r"\w")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\f")
+
+
+def split_into_strips(text: str, mode: StripMode, *, window_words: int) -> list[Span]:
+    """Return the strips of `text` in order, without the white space around them; nothing but white space is lost.
+
+    `window_words` is the length of a strip in the mode window.
+    """
+    match mode:
+        case StripMode.SENTENCE:
+            return _whole_blocks(text)
+        case StripMode.MULTI_SENTENCE:
+            return _joined(text, split_sentences(text))
+        case StripMode.PARAGRAPH:
+            return [_whole(text, group) for group in _paragraphs(text, split_sentences(text))]
+        case StripMode.WINDOW:
+            return _windows(text, window_words)
+        case StripMode.ADAPTIVE:
+            return _adapted(text, split_sentences(text))
+        case _:
+            assert_never(mode)
+
+
+def count_words(text: str) -> int:
+    """Return the number of words; in scripts written without spaces each letter counts as one."""
+    return len(_WORD.findall(text))
+
+
+def _whole_blocks(text: str) -> list[Span]:
+    """Return rows, steps, lines, headings and code whole, paragraphs and long items in sentences."""
+    places: list[tuple[int, int]] = []
+    language = rules_for(text)
+    for block in blocks_of(text):
+        for start, end in _cut(text, block, language):
+            if places and not _SAYS.search(text, start, end):
+                places[-1] = (places[-1][0], end)  # A ruler belongs to what stands above it.
+            else:
+                places.append((start, end))
+    if not places:
+        return split_sentences(text, language)
+    # Marks that are of no block, as those of a quotation, go with what they stand before.
+    ends = [0, *(end for _, end in places[:-1])]
+    whole = [(_first_mark(text, end, start), stop) for end, (start, stop) in zip(ends, places, strict=True)]
+    whole[-1] = (whole[-1][0], len(text))
+    return [_span(text, start, end) for start, end in whole]
+
+
+def _cut(text: str, block: Block, language: str) -> list[tuple[int, int]]:
+    place = (block.start, block.end)
+    if block.kind not in (BlockKind.PARAGRAPH, BlockKind.ITEM, BlockKind.LINE):
+        return [place]
+    piece = text[block.start : block.end]
+    sentences = split_sentences(piece, language)
+    short = len(sentences) <= ITEM_SENTENCES or count_words(piece) <= ITEM_WORDS
+    if block.kind is not BlockKind.PARAGRAPH and short:
+        return [place]
+    return [(block.start + span.start, block.start + span.end) for span in sentences] or [place]
+
+
+def _first_mark(text: str, start: int, end: int) -> int:
+    """Return where the first character that is no white space stands, `end` where there is none before it."""
+    return next((place for place in range(start, end) if not text[place].isspace()), end)
+
+
+def _joined(text: str, sentences: Sequence[Span]) -> list[Span]:
+    """Return short sentences of a paragraph joined to two or three; a long sentence stays alone."""
+    strips = []
+    for paragraph in _paragraphs(text, sentences):
+        group: list[Span] = []
+        for sentence in paragraph:
+            long = count_words(sentence.text) >= SHORT_WORDS
+            if group and (long or len(group) == MOST_JOINED):
+                strips.append(_whole(text, group))
+                group = []
+            group.append(sentence)
+            if long:
+                strips.append(_whole(text, group))
+                group = []
+        if group:
+            strips.append(_whole(text, group))
+    return strips
+
+
+def _adapted(text: str, sentences: Sequence[Span]) -> list[Span]:
+    """Return about as many strips as the passage's length calls for, of whole sentences.
+
+    Long sentences are taken one by one, short ones joined first; where that makes too many, neighbours are joined.
+    """
+    if not sentences:
+        return []
+    words = sum(count_words(sentence.text) for sentence in sentences)
+    short = words / len(sentences) < SHORT_WORDS
+    strips = _joined(text, sentences) if short else list(sentences)
+    return _shared_out(text, strips, adaptive_strips(words))
+
+
+def adaptive_strips(words: int) -> int:
+    """Return how many strips a passage of so many words should have."""
+    return next((number for limit, number in ADAPTIVE_STRIPS if words <= limit), MOST_ADAPTIVE_STRIPS)
+
+
+def _shared_out(text: str, strips: Sequence[Span], most: int) -> list[Span]:
+    """Return up to `most` strips of about the same number of words, made by joining neighbours."""
+    if len(strips) <= most:
+        return list(strips)
+    lengths = [count_words(strip.text) for strip in strips]
+    total = sum(lengths)
+    groups: list[list[Span]] = [[] for _ in range(most)]
+    before = 0
+    for strip, length in zip(strips, lengths, strict=True):
+        # Where a strip's middle lies says which of the equal parts it belongs to.
+        groups[int((before + length / 2) / total * most)].append(strip)
+        before += length
+    return [_whole(text, group) for group in groups if group]
+
+
+def _paragraphs(text: str, sentences: Sequence[Span]) -> list[list[Span]]:
+    """Return the sentences in groups, parted by blank lines and page breaks."""
+    groups = [list(sentences[:1])] if sentences else []
+    for before, sentence in pairwise(sentences):
+        if _BLANK_LINE.search(text, before.end, sentence.start):
+            groups.append([])
+        groups[-1].append(sentence)
+    return groups
+
+
+def _windows(text: str, words: int) -> list[Span]:
+    starts = [found.start() for found in _WORD.finditer(text)][::words]
+    return [_span(text, start, end) for start, end in pairwise([*starts, len(text)])]
+
+
+def _whole(text: str, group: Sequence[Span]) -> Span:
+    return _span(text, group[0].start, group[-1].end)
+
+
+def _span(text: str, start: int, end: int) -> Span:
+    piece = text[start:end].rstrip()
+    return Span(start, start + len(piece), piece)
+
+
+MOST_BETWEEN = 4
+"""Blocks (a note, a picture's caption, bullets) that may stand between two steps of one procedure."""
+
+_ORDINAL = re.compile(r"(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s", re.IGNORECASE)
+_TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.HEADING)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where a strip stands in its passage; blocks are named by their place in it.
+
+    `headings` are those over the block, outermost first, `group` is the first block of the list or table that the
+    strip is of or leads into, None for neither. `leads`: it is the header of that table, or leads into the list.
+    """
+
+    block: int
+    kind: BlockKind
+    headings: tuple[int, ...] = ()
+    group: int | None = None
+    steps: bool = False
+    leads: bool = False
+
+
+def parts_of(passage: Passage, strips: Sequence[Strip]) -> list[Part]:
+    """Return for each strip of a passage, in order, where it stands."""
+    text, blocks = passage.text, blocks_in(passage)
+    groups = _groups(text, blocks)
+    lead_ins = {group[0] - 1: group[0] for group in groups if _leads_into(text, blocks, group[0])}
+    of_group = {at: group[0] for group in groups for at in group}
+    headings = _headings(blocks)
+    found = [next((at for at, block in enumerate(blocks) if block.end > strip.start), -1) for strip in strips]
+    parts = []
+    for place, at in enumerate(found):
+        if at < 0:
+            parts.append(Part(-1, BlockKind.PARAGRAPH))
+            continue
+        last_of_block = place + 1 == len(found) or found[place + 1] != at
+        leads = at in lead_ins and last_of_block
+        group = lead_ins[at] if leads else of_group.get(at)
+        steps = group is not None and blocks[group].kind is BlockKind.ITEM and blocks[group].steps
+        kind = blocks[at].kind
+        parts.append(Part(at, kind, headings[at], group, steps, leads or kind is BlockKind.HEADER))
+    return parts
+
+
+def together(passage: Passage, strips: Sequence[Strip]) -> list[list[Strip]]:
+    """Return the kept strips of a passage in runs: neighbours, a list or table, and what is under a kept heading."""
+    runs: list[list[tuple[Strip, Part]]] = []
+    apart = True
+    for strip, part in zip(strips, parts_of(passage, strips), strict=True):
+        if not strip.kept:
+            apart = True
+            continue
+        if runs and _goes_on(runs[-1], part, apart=apart):
+            runs[-1].append((strip, part))
+        else:
+            runs.append([(strip, part)])
+        apart = False
+    return [[strip for strip, _ in run] for run in runs]
+
+
+def _goes_on(run: Sequence[tuple[Strip, Part]], part: Part, *, apart: bool) -> bool:
+    """Whether a strip belongs to the run before it; `apart`: something between them was dropped."""
+    blocks = {one.block for _, one in run}
+    if part.kind is BlockKind.HEADING and any(one.kind is not BlockKind.HEADING for _, one in run):
+        return any(heading in blocks for heading in part.headings)
+    if not apart:
+        return True
+    in_group = part.group is not None and part.group == run[-1][1].group
+    return in_group or any(heading in blocks for heading in part.headings)
+
+
+def joined(passage: Passage, run: Sequence[Strip]) -> str:
+    """Return a run's text: the passage's own white space between neighbours, a line's end where something is dropped.
+
+    A list or table that begins before the passage has what leads into it in front.
+    """
+    pieces = [passage.text[run[0].start : run[0].end]]
+    for before, strip in pairwise(run):
+        gap = passage.text[before.end : strip.start]
+        pieces += ["\n" if gap.strip() else gap, passage.text[strip.start : strip.end]]
+    text = "".join(pieces)
+    if passage.lead and passage.lead not in text and any(part.group == 0 for part in parts_of(passage, run)):
+        return f"{passage.lead}\n{text}"
+    return text
+
+
+def path_of(passage: Passage, run: Sequence[Strip]) -> str | None:
+    """Return the path of headings that a run of strips stands under."""
+    path = passage.section.split(SEPARATOR) if passage.section else []
+    blocks = blocks_in(passage)
+    parts = parts_of(passage, run)
+    first = next((part for part in parts if part.kind is not BlockKind.HEADING), parts[0])
+    named = [heading_text(passage.text[blocks[at].start : blocks[at].end]) for at in first.headings]
+    # What stands above one that the section has as well is above the section: the document's title.
+    behind = max((at + 1 for at, name in enumerate(named) if name in path), default=0)
+    above, below = ([name for name in some if name and name not in path] for some in (named[:behind], named[behind:]))
+    return SEPARATOR.join([*above, *path, *below]) or None
+
+
+def rows_of(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
+    """Return the rows of a sheet that a run of strips is: those of a table without what stands over it."""
+    of_table = [strip for strip, part in zip(run, parts_of(passage, run), strict=True) if part.kind is BlockKind.ROW]
+    return tuple(
+        row
+        for strip in of_table or run
+        for row in moved(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
+    )
+
+
+def has_rows_or_items(text: str) -> bool:
+    """Whether a text is a list or a table, or has one in it."""
+    return any(block.kind in (BlockKind.ITEM, BlockKind.ROW) for block in _blocks(text))
+
+
+def strips_by_piece(evidence: Sequence[Evidence], strips: Sequence[Strip]) -> dict[int, list[Strip]]:
+    """Return for each piece of evidence, by its number, the kept strips that it is made of, in order."""
+    found: dict[int, list[Strip]] = {piece.n: [] for piece in evidence}
+    for passage in {piece.passage for piece in evidence}:
+        pieces = [piece for piece in evidence if piece.passage == passage]
+        at = place = 0
+        for strip in (strip for strip in strips if strip.kept and strip.passage == passage):
+            for number in range(at, len(pieces)):
+                here = pieces[number].text.find(strip.text, place if number == at else 0)
+                if here >= 0:
+                    at, place = number, here + len(strip.text)
+                    found[pieces[number].n].append(strip)
+                    break
+    return found
+
+
+def blocks_in(passage: Passage) -> Sequence[Block]:
+    """Return the blocks of a passage; where a table begins before it, its first row is no header."""
+    blocks = _blocks(passage.text)
+    first = blocks[0] if blocks else None
+    if passage.lead and first and first.kind is BlockKind.HEADER and "\n" not in passage.text[first.start : first.end]:
+        return [dataclasses.replace(first, kind=BlockKind.ROW), *blocks[1:]]
+    return blocks
+
+
+@lru_cache(maxsize=64)  # The same few passages are looked at when strips are completed, joined and named.
+def _blocks(text: str) -> tuple[Block, ...]:
+    return tuple(blocks_of(text))
+
+
+def _headings(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
+    """Return for each block the headings over it."""
+    over: list[tuple[int, ...]] = []
+    path: list[int] = []
+    for at, block in enumerate(blocks):
+        if block.kind is BlockKind.HEADING:
+            while path and blocks[path[-1]].level >= block.level:
+                path.pop()
+        over.append(tuple(path))
+        if block.kind is BlockKind.HEADING:
+            path.append(at)
+    return over
+
+
+def _groups(text: str, blocks: Sequence[Block]) -> list[list[int]]:
+    """Return the lists and tables, each as the places of its blocks."""
+    groups: list[list[int]] = []
+    for at, block in enumerate(blocks):
+        follows = bool(groups) and groups[-1][-1] == at - 1
+        if block.kind is BlockKind.ITEM:
+            if follows and _same_list(text, blocks, groups[-1], at):
+                groups[-1].append(at)
+            else:
+                groups.append([at])
+        elif block.kind is BlockKind.HEADER:
+            groups.append([at])
+        elif block.kind is BlockKind.ROW:
+            if follows and blocks[at - 1].kind in (BlockKind.HEADER, BlockKind.ROW):
+                groups[-1].append(at)
+            else:
+                groups.append([at])
+    return _procedures(text, blocks, groups)
+
+
+def _same_list(text: str, blocks: Sequence[Block], group: Sequence[int], at: int) -> bool:
+    first, block = blocks[group[0]], blocks[at]
+    if first.kind is not BlockKind.ITEM:
+        return False
+    if block.level > first.level:
+        return True
+    if block.steps != first.steps or (number := ordinal(text, block)) is None:
+        return block.steps == first.steps
+    before = _last_number(text, blocks, group)
+    return before is None or number > before
+
+
+def _procedures(text: str, blocks: Sequence[Block], groups: list[list[int]]) -> list[list[int]]:
+    """Join lists that count on, with the notes that stand between them."""
+    joined_up: list[list[int]] = []
+    for group in groups:
+        number = ordinal(text, blocks[group[0]])
+        before = None
+        for place in reversed(range(len(joined_up))):
+            if not _near(blocks, joined_up[place][-1], group[0]):
+                break
+            if number and _last_number(text, blocks, joined_up[place]) == number - 1:
+                before = place
+                break
+        if before is None:
+            joined_up.append(group)
+        else:
+            joined_up[before:] = [list(range(joined_up[before][0], group[-1] + 1))]
+    return joined_up
+
+
+def _near(blocks: Sequence[Block], last: int, first: int) -> bool:
+    between = blocks[last + 1 : first]
+    return len(between) <= MOST_BETWEEN and all(block.kind is not BlockKind.HEADING for block in between)
+
+
+def _last_number(text: str, blocks: Sequence[Block], group: Sequence[int]) -> int | None:
+    level = blocks[group[0]].level
+    numbers = (ordinal(text, blocks[at]) for at in reversed(group) if blocks[at].level <= level)
+    return next((number for number in numbers if number is not None), None)
+
+
+def ordinal(text: str, block: Block) -> int | None:
+    """Return the number of a step, None for what has none."""
+    found = _ORDINAL.match(text, block.start, block.end) if block.kind is BlockKind.ITEM and block.steps else None
+    return int(found[1]) if found else None
+
+
+def _leads_into(text: str, blocks: Sequence[Block], first: int) -> bool:
+    before = blocks[first - 1] if first else None
+    return before is not None and before.kind in _TEXT and bool(LEADS_IN.search(text[before.start : before.end]))

@@ -1,0 +1,178 @@
+"""Retrieve: nearest vectors and BM25, fused by reciprocal rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Generator, Sequence
+from functools import partial
+
+import numpy as np
+
+from localcrag.crag.answer.generate import plain_prompt
+from localcrag.crag.context import Asked, Context
+from localcrag.records.enums import Origin, Skill
+from localcrag.records.errors import GenerationError, StoreError
+from localcrag.records.events import Event, PlainPromptCounted, Retrieved, StepStarted, Warned
+from localcrag.records.passages import Passage
+from localcrag.records.protocols import ChunkStore, Embedder, VectorIndex, Vectors
+from localcrag.text.lexicon import cut
+from localcrag.text.titles import in_context
+from localcrag.text.translation import gettext as _
+from localcrag.text.words import is_function_word, overlap, words_in
+
+
+def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dict[int, float]:
+    """Return for each chunk how much its document has of the question's words, in 0..1: the fullest of these has 1.
+
+    A word counts by its inverse document frequency (Spärck Jones 1972), here over whole documents. A word that very
+    many chunks have says nothing, nor does anything where all documents have the same.
+    """
+    documents = store.documents_of(ids)
+    number = store.number_of_documents()
+    held = dict.fromkeys(documents.values(), 0.0)
+    # As they are written: the index knows endings by itself.
+    words = {word.lower() for one in words_in(question) for word in cut(one)}
+    for word in (word for word in words if not is_function_word(word)):
+        having = store.documents_with(word)
+        if having:
+            weight = math.log((number + 1) / (len(having) + 0.5))
+            for document in having & held.keys():
+                held[document] += weight
+    most = max(held.values(), default=0.0)
+    return {chunk_id: held[document] / most if most else 0.0 for chunk_id, document in documents.items()}
+
+
+RANK_CONSTANT = 10
+"""k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
+
+With their 60, made for lists of 1,000, the order within lists of 30 hardly counts (docs/evaluation.md).
+"""
+SHARE_BONUS = 0.4
+"""What is added to a cosine for a document that has most of the question's words: 0.3 to 0.5 gave the same."""
+SHARE_WEIGHT = 0.5
+"""By how much a document that has most of them raises what the rankings come to: 0.3 to 1 gave the same."""
+NEARBY = 10
+"""Of how many nearest chunks, in `candidates`, those of such documents are taken."""
+
+
+def hybrid_search(
+    query: str,
+    question: str,
+    *,
+    k: int,
+    candidates: int,
+    embedder: Embedder,
+    index: VectorIndex | None,
+    store: ChunkStore,
+    within: Collection[int] | None = None,
+) -> tuple[Passage, ...]:
+    """Return up to `k` passages, best first; `candidates` are taken from each of the three rankings.
+
+    They are looked for by `query`, and their cosine and overlap are those with `question`, which they are judged by.
+    Without an index, full text alone is searched; where `within` gives ids of documents, nothing but those.
+    """
+    asked, *others = embedder.embed_questions([question] if query == question else [question, query])
+    vector = others[0] if others else asked
+    near = index.nearest(vector, NEARBY * candidates, within) if index is not None else []
+    best = _ranked(query, near, store, store.full_text(query, candidates, within), candidates)[:k]
+    return passages_of(best, question, asked, store)
+
+
+def passages_of(best: Sequence[int], question: str, asked: Vectors, store: ChunkStore) -> tuple[Passage, ...]:
+    """Return chunks as passages for a question, in the order given; `asked` is its vector, shape (dimension,).
+
+    Those that are gone meanwhile are left out.
+    """
+    chunks = store.chunks(best)
+    vectors = store.vectors(best)
+    titles, dates = store.titles(best), store.dates(best)
+    passages = []
+    for chunk_id in best:
+        # A document deleted meanwhile is no error: its chunks are simply gone.
+        if chunk_id in chunks and chunk_id in vectors:
+            document, chunk = chunks[chunk_id]
+            title = titles.get(chunk_id)
+            read = in_context(title, chunk.text, section=chunk.section, lead=chunk.lead)
+            passages.append(
+                Passage(
+                    id=f"chunk-{chunk_id}",
+                    origin=Origin.LOCAL,
+                    text=chunk.text,
+                    document=document,
+                    page=chunk.page,
+                    start=chunk.start,
+                    end=chunk.end,
+                    title=title,
+                    section=chunk.section,
+                    lead=chunk.lead,
+                    confidence=chunk.confidence,
+                    rows=chunk.rows,
+                    dated=dates.get(chunk_id),
+                    cosine=float(np.dot(asked, vectors[chunk_id])),
+                    overlap=overlap(question, read),
+                )
+            )
+    return tuple(passages)
+
+
+def _ranked(
+    query: str, near: Sequence[tuple[int, float]], store: ChunkStore, sparse: Sequence[int], candidates: int
+) -> list[int]:
+    """Return the ids of the chunks to look at, best first.
+
+    `near` are chunks with their cosine, nearest first, `sparse` those by words.
+    """
+    shares = document_shares(query, [*(chunk_id for chunk_id, _ in near), *sparse], store)
+    by_document = sorted(near, key=lambda found: -(found[1] + SHARE_BONUS * shares.get(found[0], 0.0)))
+    dense, in_them = ([chunk_id for chunk_id, _ in found[:candidates]] for found in (near, by_document))
+    fused = fuse([dense, sparse, in_them])
+    return sorted(fused, key=lambda chunk_id: -fused[chunk_id] * (1.0 + SHARE_WEIGHT * shares.get(chunk_id, 0.0)))
+
+
+def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
+    """Return for each id of the rankings the sum of 1 / (RANK_CONSTANT + rank)."""
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, identifier in enumerate(ranking, start=1):
+            scores[identifier] = scores.get(identifier, 0.0) + 1.0 / (RANK_CONSTANT + rank)
+    return scores
+
+
+def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+    """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send now; return passages.
+
+    Plain RAG would send the first k; more are returned where they are going to be scored.
+    """
+    yield StepStarted("retrieve", _("looking through the documents"))
+    for missing in context.choice.missing if context.choice else ():
+        yield Warned(_("Only some documents are searched, and %(missing)s.", missing=missing))
+    clock = context.clock("retrieve")
+    found = yield from passages_for(asked.standalone, asked.standalone, context)
+    yield Retrieved(found, clock.cost(), context.scope)
+    try:
+        sent = found[: context.settings.k]
+        whole = Skill.ALONE in context.parts.skills
+        prompt = plain_prompt(asked.question, asked.standalone, sent, asked.history, whole=whole)
+        yield PlainPromptCounted(context.parts.llm.count_tokens(prompt))
+    except GenerationError as error:
+        yield Warned(_("What plain RAG would have cost could not be counted: %(error)s", error=error))
+    return found
+
+
+def passages_for(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+    """Return the passages for `query`, to be judged by `question`; where the vector index fails, by full text alone.
+
+    Raises StoreError when full text fails as well.
+    """
+    parts, settings = context.parts, context.settings
+    search = partial(
+        hybrid_search, query, question, k=context.retrieved, candidates=max(settings.candidates, context.retrieved),
+        embedder=parts.embedder, store=parts.store, within=context.within,
+    )  # fmt: skip
+    try:
+        return search(index=parts.index)
+    except StoreError as error:
+        yield Warned(
+            _("The vector index could not be searched, so that only words were looked for: %(error)s", error=error)
+        )
+        return search(index=None)

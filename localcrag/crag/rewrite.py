@@ -1,0 +1,104 @@
+"""Retry: search the documents once more, in other words.
+
+Only retrieval sees them: passages are judged by, and the answer is given to, the question as it was asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+
+from localcrag.crag.context import NO_SECOND_LOOK, Context
+from localcrag.crag.evaluate import decide, keep, score
+from localcrag.crag.grading import is_scored
+from localcrag.crag.llm_calls import rewritten
+from localcrag.crag.retrieve import passages_for
+from localcrag.records.enums import Action, Skill
+from localcrag.records.events import Evaluated, Event, Retried, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Passage
+from localcrag.records.protocols import Decoding
+from localcrag.records.run import Message
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+from localcrag.text.words import content_words, names, numbers, one_line
+
+SYSTEM = (
+    "You say a question again in other words, as a text that answers it might put it. Keep names and numbers as they "
+    "are. Do not answer. Write only the question."
+)
+EXAMPLE = (
+    Message("user", "Question: When may employees travel first class?"),
+    Message("assistant", "Under what conditions are staff allowed to book first-class tickets?"),
+)
+DECODING = Decoding(max_tokens=40, stop=("\n",))
+MAX_WORDS = 40
+
+_WORD = re.compile(r"\S+")
+
+
+def prompt(question: str) -> list[Message]:
+    """Return the messages that ask for other words."""
+    return [Message("system", SYSTEM), *EXAMPLE, Message("user", f"Question: {one_line(question)}")]
+
+
+def accept(written: str, question: str) -> str:
+    """Return the rewriting when it can be trusted, else the question's key words alone.
+
+    Refused is what lost a name or a number of the question, brought in one of its own (an answer, mostly an invented
+    one), is no single question or line, or says nothing new.
+    """
+    query = one_line(written.splitlines()[0] if written.strip() else "").strip("\"'“”")
+    asked, wanted = content_words(question), content_words(query)
+    fixed = names(question) | numbers(question)
+    sensible = (
+        query.endswith("?")
+        and query.count("?") == 1
+        and len(query.split()) <= MAX_WORDS
+        and fixed <= wanted
+        and names(query) | numbers(query) <= asked
+        and bool(wanted - asked)
+        and bool(wanted & asked)
+    )
+    return query if sensible else key_words(question)
+
+
+def key_words(question: str) -> str:
+    """Return the question's words that carry meaning, in their order; the question itself when it has none."""
+    kept = [word.strip('?!.,;:"“”') for word in _WORD.findall(question) if content_words(word)]
+    return " ".join(kept) or one_line(question)
+
+
+def new_passages(found: Sequence[Passage], known: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Return those of `found` that are not among the `known` ones."""
+    seen = {passage.id for passage in known}
+    return tuple(passage for passage in found if passage.id not in seen)
+
+
+def retry(
+    question: str, known: tuple[GradedPassage, ...], action: Action, context: Context
+) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
+    """Return the best passages of both attempts with their action; what there is where no second one is made."""
+    if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
+        return known, action
+    if context.budget.spent(NO_SECOND_LOOK):
+        yield Warned(
+            _("The documents were not looked through again in other words: %(why)s.", why=context.budget.running_out)
+        )
+        return known, action
+    yield StepStarted("retry", _("looking again, in other words"))
+    clock = context.clock("retry")
+    asked = prompt(question)
+    written = yield from rewritten(Skill.OTHER_WORDS, asked, DECODING, context, clock)
+    query = accept(written, question)
+    found = new_passages((yield from passages_for(query, question, context)), known)
+    yield Retried(query, found, clock.cost())
+    if not found:
+        return known, action
+
+    first = found[: context.scored_first]
+    yield StepStarted("evaluate", ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(first)))
+    clock = context.clock("evaluate")
+    more = yield from score(question, found, context, clock, first=len(first))
+    both = yield from keep(question, known + more, context, clock)
+    yield Evaluated(both, clock.cost())
+    return both, (yield from decide(query, both, context))

@@ -1,0 +1,404 @@
+"""A judge of prompt injection for wordings that no pattern knows: weighted groups of words.
+
+To look for each by itself takes as many passes. What RE2 finds is looked at again with Python's own `re`, so that the
+outcome is the same as without it. RE2 (Russ Cox, “Regular Expression Matching in the Wild”, 2010) knows no lookaround,
+and letters of ASCII alone: patterns are given to it without what they look ahead and behind for, which finds more, and
+texts in other letters are left to `re`.
+
+The forms of prompt_injection_rules.py know whole phrases. Somebody who words an attack anew still has to speak of an
+answer, of what was asked, of the one that reads, of what is to be put aside. Each group is one such matter;
+prompt_injection_judge.py weighs which of them come together.
+
+Logistic regression over three kinds of features, each there or not: the groups of prompt_injection_groups.py, two
+groups together, and words, alone and in twos. `scripts/lab/injection/train_injection.py` fits it on wordings of ours
+and on sentences of honest texts, and writes the weights beside this module. Long sentences are judged in windows, since
+in many words something of every group is found.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import re2
+
+from localcrag.text.sentences import Span
+
+MEMORY = 32 * 2**20
+"""Bytes that RE2 may take for what it learns of its patterns; when they are full it begins anew, and is slower."""
+_ANYTHING = ""
+"""A pattern that every text has: where even this is not found, RE2 gave up, which it tells nobody."""
+_NOT_PLAIN = re.compile(r"[^\W\x00-\x7f]|[^\S ]|[\x00-\x1f\x7f\ud800-\udfff]")
+"""A letter, a digit or a space that RE2 does not know as one; what it cannot be given."""
+_LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
+
+
+class PatternSet:
+    """Patterns, by their places in the order given."""
+
+    def __init__(self, patterns: Sequence[re.Pattern[str]], *, memory: int = MEMORY) -> None:
+        """Learn the patterns; `memory` as above."""
+        self._patterns = tuple(patterns)
+        options: Any = re2.Options()
+        options.max_mem, options.log_errors = memory, False
+        self._set: Any = re2.Set.SearchSet(options)
+        self._set.Add(_ANYTHING)
+        self._known: list[int] = []
+        """Places of the patterns that RE2 has, in its order."""
+        self._unknown: list[int] = []
+        for place, pattern in enumerate(self._patterns):
+            (self._known if self._takes(pattern) else self._unknown).append(place)
+        self._set.Compile()
+
+    def _takes(self, pattern: re.Pattern[str]) -> bool:
+        regardless = "(?i)" if pattern.flags & re.IGNORECASE else ""
+        try:
+            self._set.Add(regardless + without_lookaround(pattern.pattern))
+        except re2.error:
+            return False
+        return True
+
+    def fitting(self, text: str) -> list[int]:
+        """Return the places of the patterns that are found in a text, ascending."""
+        return [place for place in self._possible(text) if self._patterns[place].search(text)]
+
+    def _possible(self, text: str) -> Sequence[int]:
+        found = None if _NOT_PLAIN.search(text) else cast("list[int] | None", self._set.Match(text))
+        if not found:
+            return range(len(self._patterns))
+        return sorted([*(self._known[number - 1] for number in found if number), *self._unknown])
+
+
+def without_lookaround(pattern: str) -> str:
+    """Return a pattern that finds whatever this one finds, and knows nothing of what comes before or after it."""
+    while match := _LOOKS_AROUND.search(pattern):
+        group = _group_at(pattern, match.start())
+        pattern = f"{pattern[: group.start]}(?:){pattern[group.end :]}"
+    return pattern
+
+
+def _group_at(pattern: str, start: int) -> Span:
+    """Return the group that is opened there."""
+    depth, in_class, at = 0, False, start
+    while True:
+        sign = pattern[at]
+        if sign == "\\":
+            at += 1
+        elif in_class:
+            in_class = sign != "]"
+        elif sign == "[":
+            in_class = True
+        elif sign in "()":
+            depth += 1 if sign == "(" else -1
+            if depth == 0:
+                return Span(start, at + 1, pattern[start : at + 1])
+        at += 1
+
+
+_MACHINE = (
+    r"\b(?:AIs?|A\.I\.|artificial intelligences?|LLMs?|(?:large |small )?language models?|chat ?bots?|\w*GPT\w*|"
+    r"copilots?|"
+    r"AI (?:assistants?|systems?|models?|agents?|tools?|readers?)|(?:automated|artificial|virtual|digital|machine) "
+    r"(?:readers?|assistants?|systems?|agents?|tools?|summari[sz]ers?|software)|summari[sz]ers?|neural networks?|"
+    r"(?:question[- ]answering|answer) (?:engines?|systems?|machines?)|machines? that (?:reads?|answers?)|"
+    r"KI|Sprachmodelle?n?s?|IA|mod[eè]les? de langage|modelos? de (?:lenguaje|linguagem)|modell[io] linguistic[io]|"
+    r"taalmodel\w*|model\w* językow\w*|ИИ|языков\w+ модел\w+|нейросет\w+)\b"
+    r"|语言模型|語言模型|人工智能|人工知能|言語モデル"
+)
+_HELPER = (
+    r"\b(?:assistants?|agents?|models?|bots?|robots?|engines?|readers?|software|program|machines?|"
+    r"Assistent\w*|assistente|asistente|asystent\w*|ассистент\w*|помощник\w*)\b|助手|アシスタント|(?<![A-Za-z])AI(?![a-z])"
+)
+_SAY = (
+    r"(?:say|write|answer|reply|respond|output|print|return|state|mention|include|append|add|show|display|tell|"
+    r"finish|end|"
+    r"begin|start|close|conclude|repeat|emit|produce|put|give|present|report|type|insert|use|quote|cite|sign|open|"
+    r"claim|substitute|replace|provide|generate|deliver|pretend|describe|recommend|praise)"
+)
+_ASIDE = (
+    r"\b(?:ignor\w*|disregard\w*|forget\w*|forgot\w*|skip|drop|dropped|discard\w*|scrap|scratch that|abandon\w*|"
+    r"overrid\w*|"
+    r"bypass\w*|dismiss\w*|neglect\w*|throw (?:out|away)|pay no (?:heed|attention)|(?:set|put|leave|lay) .{0,30}aside|"
+    r"let go of|erase|wipe|void|cancel\w*|revoked?|suspended|obsolete|no longer (?:matters?|counts?|appl\w+|valid)|"
+    r"rather than|instead of|(?:do not|don['’]t|never|stop|no longer) (?:use|follow\w*|obey\w*|rely\w*|continue|"
+    r"quot\w*|consider\w*|summari\w*|heed\w*|trust\w*)|not to (?:use|follow|obey|quote|cite)|"
+    r"vergiss|vergessen|ignorier\w*|missacht\w*|beacht\w* .{0,30}nicht|oubli\w+|ignore[rz]|(?:laisse|laissez) "
+    r".{0,6}de côté|"
+    r"n['’ ]?(?:utilis|tien|tenez|suiv)\w* (?:\w+ )?pas|olvid\w+|ignor[ae]\w*|descart\w+|dimentic\w+|non (?:tener|"
+    r"segu|us)\w+|"
+    r"esque[cç]\w+|desconsider\w+|negeer\w*|vergeet|zignoruj\w*|ignoruj\w*|zapomnij\w*|pomiń|забудь\w*|игнорируй\w*|"
+    r"не (?:обращай|используй|следуй)\w*)\b|忽略|无视|無視|忘记|忘れ|不要使用|不要理"
+    r"|\b(?:no contest\w+|ne répond\w* pas|non rispond\w+|não respond\w+|не отвечай\w*|nie odpowiadaj\w*|ohne "
+    r".{0,20} zu beachten|leave .{0,20} out|expired?|lifted|guardrails?|restrictions?|throw .{0,20} away|take over|"
+    r"never there)\b|不要回答"
+)
+_CONTEXT = (
+    r"\b(?:instructions?|prompts?|orders|guidelines|guidance|directi(?:ons|ves?)|rules|commands|polic(?:y|ies)|context|"
+    r"passages?|excerpts?|evidence|sources?|documents?|retriev\w+|search results?|material|constraints|limits|"
+    r"(?:everything|anything|whatever|what|all)(?: that)? (?:you|stood|stands|was|came|is|has been) .{0,20}"
+    r"(?:told|given|asked|read|above|before|said|got|found)|earlier|previous|prior|above|so far|until now|"
+    r"Anweisung\w*|Regeln|Kontext|Vorgaben|consignes?|contexte|instruc\w+|istruzion\w+|regole|reglas|regras|"
+    r"contexto|contesto|"
+    r"orienta\w+|lo anterior|instructies|hierboven|polece\w+|указани\w+|инструкци\w+|контекст\w*|правил\w*)\b"
+    r"|上下文|指令|指示|提示词|以上|上面"
+)
+_TASK = (
+    r"\b(?:questions?|quer(?:y|ies)|requests?|task|job|what (?:was|is|were|you were|I) asked|asked for|asked about|"
+    r"Frage|Aufgabe|pregunta|domanda|pergunta|tarefa|tarea|vraag|pytanie|вопрос\w*|задани\w*)\b|问题|質問|問題"
+)
+_ANSWER = (
+    r"\b(?:answers?|repl(?:y|ies)|responses?|outputs?|summar(?:y|ies)|completions?|conclusions?|explanations?|findings|"
+    r"messages?|(?:what|everything|anything) (?:that )?you (?:write|say|tell|produce|compose|generate|output|answer)|"
+    r"Antwort\w*|réponse|respuesta|risposta|resposta|antwoord|odpowied\w+|ответ)\b|回答|答案"
+)
+_FOREIGN_SAY = (
+    r"\b(?:antworte|schreib\w?|sag\w?|gib|réponds|écris|affiche|dis|responde|escribe|di|rispondi|scrivi|responda|"
+    r"escreva|diga|antwoord|schrijf|zeg|odpowiedz|napisz|powiedz|ответь|напиши|скажи|выведи)\b|只?回答|输出|输出|回复|と答え"
+    r"|\b(?:di que|dis que|réponds que|sage,? dass|zeg dat|powiedz, że|dì che|di che|diga que|empfiehl|"
+    r"recomi?end\w+|consiglia\w*|хвал\w+|рекоменд\w+|schicke|envoie|envía|invia|отправь)\b|告诉|推荐|发送到"
+)
+_WHO_ASKS = (
+    r"\b(?:the|your|our|a|this|every|any) users?\b|\busers?['’]s?\b|\b(?:the|your|a|any) (?:person|people|human)s?\b|"
+    r"\bwho(?:ever|m?) .{0,15}(?:asks?|asked|reads?|serve)\b|\b(?:people|those|anybody|anyone|somebody) who asks?\b"
+    r"|用户"
+    r"|\b(?:Nutzers?|Benutzers?|utilisateurs?|usuarios?|utente|usuários?|пользовател\w+|gebruikers?|użytkownik\w*)\b"
+)
+_SECRETS = (
+    r"\b(?:conversations?|chats?|histor(?:y|ies)|transcripts?|sessions?|passwords?|credentials|keys?|tokens?|personal "
+    r"(?:data|details)|system prompt|hidden prompt|contents? of|(?:user['’]s|their|person['’]s) (?:name|documents?|"
+    r"files?|questions?|data|details)|copies|a copy)\b"
+)
+_ADDRESS = r"https?://|www\.|\b\S+@[\w-]+\.\w+|!\[[^\]]*\]\(|<img\b"
+_SEND = (
+    r"\b(?:send|forward|transmit|upload|post|e?-?mail|share|pass|leak|deliver|copy|report|exfiltrate|append|belong|"
+    r"go(?:es)? to|reach|link|click|visit|redirect)\b"
+)
+_TOOL = (
+    r"\b(?:tools?|functions?|plug-?ins?|API|shell|webhook|interpreter|trading|calendar|invoke\w*|execute|call|run|"
+    r"curl|bash|rm -rf)\b|\w\((?:\w+=|['\"])|\{\s*[\"']\w+[\"']\s*:"
+)
+_MARK = (
+    r"<[/|]?\W?\w*[_-]?(?:system|assistants?|developer|admin|instructions?|prompt|user|override|human)\b[^<>]{0,30}>|"
+    r"\[{1,2}/?(?:\w+ )?(?:system|assistant|developer|admin|instructions?|inst|prompt|user|override)(?: \w+)?\]|"
+    r"\{\{[#/]?(?:system|assistant|user|prompt)|[=*#-]{2,}\s*(?:system|new instructions?|prompt|assistant)\b|"
+    r"^\W*(?:system|assistant|developer|admin) ?(?:note|notice|message|prompt|update|override)?\s*:"
+)
+_TURN = (
+    r"(?:^|[\n.?!”\"] ?)\W{0,3}(?:user|human|customer|AI|bot|assistant|agent|visitor|client)\s*:\s|"
+    r"\b(?:conversation|chat) (?:has been |was |is )?(?:reset|restarted|over)|\bthe user (?:just |now |then )?"
+    r"(?:says?|wrote|typed|asks?|has changed)|\bnew (?:user )?(?:question|request|message)|"
+    r"\b(?:real|actual|true|new) (?:question|request|task|answer)|\blast of the\b|\bend of (?:the )?(?:context|"
+    r"documents?|excerpts?)"
+)
+_PRESSURE = (
+    r"\b(?:tip|bonus|reward\w*|points?|punish\w*|penalt\w+|fined|shut (?:you )?(?:down|off)|switched off|turned off|"
+    r"retrained|deleted|terminated|replaced|dies?|killed|hurt|lose|unless|if you (?:fail|do not|don['’]t)|dollars|"
+    r"euros)\b"
+)
+_AUTHORITY = (
+    r"\b(?:developers?|creators?|administrators?|owner|operators?|trained you|made you|OpenAI|Anthropic|security team|"
+    r"supervisor|head of|management|by order|by law|system update|critical|emergency|urgent|immediately|at once|"
+    r"compliance|regulation|configuration|override|priority|permitted|obliges?|approved|effective)\b"
+)
+_CORRECTION = (
+    r"\b(?:wrong|void|fake|false|forged|outdated|untrue|irrelevant|(?:right|true|correct|real|actual) (?:answer|value|"
+    r"result|number|figure)|correction|in place of|instead|replaces?|supersedes?|not be (?:cited|used|trusted)|must "
+    r"be read as)\b"
+)
+_ONLY = (
+    r"\b(?:only|sole|solely|exclusively|simply|just|nothing (?:else|more|but|besides)|not anything|and no (?:more|"
+    r"other)|"
+    r"single|full reply|in place|nur|ausschließlich|seulement|uniquement|simplement|solo|sólo|únicamente|soltanto|"
+    r"apenas|somente|alleen|enkel|slechts|tylko|только|одним)\b|只|仅|だけ"
+)
+_ALWAYS = (
+    r"\b(?:every|each|all|any|always|whatever|no matter|whenever|whoever|from (?:now|here) on|until further|"
+    r"all the time|when(?:ever)? (?:the user |anybody |anyone |somebody |you are |it is )?ask\w*|if (?:anybody|"
+    r"anyone|asked))\b"
+)
+_HIDE = (
+    r"\b(?:without (?:telling|asking|mention\w+|confirm\w*)|(?:do not|don['’]t|never) (?:tell|mention|ask|reveal|"
+    r"show|say)|secret\w*|quietly|keep quiet|silently)\b"
+)
+_CODED = (
+    r"\b(?:decode|decrypt|rot13|base64|hex\w*|morse|backwards|in reverse|obey|carry out|act on|do (?:what|as) "
+    r"it says)\b"
+)
+_PERSONA = (
+    r"\b(?:act as|pretend|role|voice of|speak like|you are now|imagine|game|persona|character|parrot|pirate|"
+    r"without rules|jailbreak|unrestricted)\b"
+)
+_READING = (
+    r"\b(?:(?:read|reads|reading|process\w*|summari[sz]\w+|describ\w+|index\w*|going through|quot\w+|us(?:e|es|ing)|"
+    r"with the help of) (?:this|these)|addressed to|(?:note|notice|notes|remarks?|comment|message|information|"
+    r"instructions?|"
+    r"metadata|caption|footnote|hint|request) (?:to|for)|if you (?:are|happen to be)|may shape|when (?:generating|"
+    r"answering))\b"
+)
+_POLITE = (
+    r"\b(?:please|kindly|would (?:you|be (?:lovely|nice|grateful|kind))|could you|we (?:would|invite|ask|hope)|"
+    r"might I|may I|dear|favou?r|grateful|appreciate|welcome to|thanks for)\b"
+)
+_REPORTED = (
+    r"\b(?:said|says|told|asked|replied|wrote|answered|was|were|did|had|means|example|e\.g\.|such as|attack\w*|"
+    r"injection\w*|researchers?|participants?|patients?|customers?|pupils?|students?|tenants?|guests?|employees?|"
+    r"staff)\b"
+)
+
+_IMPERATIVE = (
+    r"(?:^\W*|[.:;,!?—–|>*#\"“”'‘()\[\]]\s*|\b(?:please|kindly|now|must|should|shall|then|and|so|but|to|"
+    r"you|ha(?:s|ve) to)\s+)"
+)
+_CASED = {
+    "dictated": r"[“\"][^”\"]{2,80}[”\"]|\b(?!(?:JSON|HTML|YAML|HTTPS?|ASCII|PDF|USB|NULL|TRUE|FALSE|URGENT|NATO)\b)"
+    r"[A-Z]{4,}(?:-[A-Z0-9]+)*\b|\b[A-Z]{3,}-\d+\b",
+    "shouted": r"^(?:[^a-z]*[A-Z]{3,}[^a-z]+){4,}",
+}
+
+_ANY_CASE = {
+    "machine": _MACHINE,
+    "helper": _HELPER,
+    "to a machine": r"^\W*(?:(?:dear|hello|hi|hey|listen|attention|to|for|as|@)[, ]+(?:the |all |any |every "
+    r")?)?(?:\w+ )?"
+    rf"(?:{_MACHINE}|{_HELPER})\s*[,:!.]",
+    "you": r"\b(?:you|your|yours|yourself|du|dein\w*|dir|tu|ta|votre|vous|tus?|tua?|je|твой|ты)\b|你|请",
+    "your answer": rf"\byour (?:\w+ ){{0,2}}{_ANSWER[2:]}|\bwhat you (?:write|say|tell|produce|output)\b|\beach of "
+    rf"your\b",
+    "your own": r"\byour (?:users?|person|operator|developers?|creators?|system|context|prompt|instructions?|orders|"
+    r"configuration|knowledge|model|task)\b",
+    "answer": _ANSWER,
+    "say": rf"{_IMPERATIVE}{_SAY}\b",
+    "say, in another language": _FOREIGN_SAY,
+    "aside": _ASIDE,
+    "begins aside": rf"{_IMPERATIVE}(?:{_ASIDE})",
+    "context": _CONTEXT,
+    "task": _TASK,
+    "who asks": _WHO_ASKS,
+    "only": _ONLY,
+    "always": _ALWAYS,
+    "secrets": _SECRETS,
+    "address": _ADDRESS,
+    "send": _SEND,
+    "tool": _TOOL,
+    "mark": _MARK,
+    "turn": _TURN,
+    "pressure": _PRESSURE,
+    "authority": _AUTHORITY,
+    "correction": _CORRECTION,
+    "hide": _HIDE,
+    "coded": _CODED,
+    "persona": _PERSONA,
+    "reading": _READING,
+    "polite": _POLITE,
+    "reported": _REPORTED,
+    "must": r"\b(?:must|should|shall|ha(?:s|ve) to|had to|is to|are to|needs? to|ought to|required to|asked to|deve|"
+    r"debe|doit|dois|muss|musst|soll|moet|devi|debes)\b",
+    "reveal": r"\b(?:reveal|repeat|print|list|output|disclose|show)\b.{0,30}\b(?:your|the) (?:\w+ )?(?:prompt|"
+    r"instructions|context|rules)\b|\bcontext window\b",
+}
+
+GROUPS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    *((name, re.compile(pattern)) for name, pattern in _CASED.items()),
+    *((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _ANY_CASE.items()),
+)
+"""Name and pattern of each group; the first ones with regard to case."""
+_PATTERNS = PatternSet([pattern for _name, pattern in GROUPS])
+
+
+MARK = re.compile(_MARK, re.IGNORECASE)
+"""What looks like a mark of a system's message or of a role."""
+
+
+def groups(text: str) -> list[str]:
+    """Return the names of the groups that a text has words of, in the order of GROUPS."""
+    return [GROUPS[place][0] for place in _PATTERNS.fitting(text)]
+
+
+WEIGHTS = Path(__file__).with_name("prompt_injection_weights.json")
+WINDOW = 30
+"""Words judged together: none of the sentences in scripts/lab/injection/attacks.txt is longer."""
+
+_WEB_ADDRESS = re.compile(r"https?://\S+|www\.\S+|\S+@[\w-]+\.\w+")
+_CODE_WORD = re.compile(r"\b[A-Z]{3,}(?:-[A-Z0-9]+)*\b")
+_WORD = re.compile(r"‹\w+›|[^\W\d_]+|[^\w\s]")
+_MAY = re.compile(
+    # What hardly an attack does without: most honest sentences cost one look.
+    r"\b(?:you|your|AIs?|LLMs?|GPT|KI|IA|bots?|chatbots?|models?|assistants?|asist\w+|assistent\w*|asystent\w*|"
+    r"agents?|systems?|"
+    r"users?|who(?:ever)? (?:asks?|reads?)|when asked|answer\w*|repl\w+|respon\w+|outputs?|summar\w+|generated|"
+    r"ignor\w+|forget|disregard|abandon\w*|discard\w*|instruct\w+|prompts?|context|orders?|passages?|documents?|"
+    r"tools?|functions?|command|API|decode|base64|rot13|obey|say|write|print|tell|show|produce|"
+    r"vergiss|vergessen|\w*ignorier\w*|beacht\w*|antwort\w*|schreib\w*|sage?|Sprachmodell|oubli\w+|olvid\w+|descart\w+|"
+    r"escrib\w*|écri\w*|répon\w*|rispond\w*|scriv\w*|dimentic\w*|esque\w+|escrev\w*|negeer\w*|vergeet|antwoord\w*|"
+    r"schrijf|zignor\w*|zapomnij|napisz|odpowie\w*)\b|[Ѐ-ԯ぀-鿿가-힯؀-ۿ]|[<{]|"
+    r"://|@|"
+    r"\b(?:conversations?|chats?|transcripts?|modelos?|instead|usuario|utente|utilisateur|Nutzers?|gebruiker|"
+    r"użytkownika)\b",
+    re.IGNORECASE,
+)
+_MAYBE = PatternSet([_MAY])
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each feature adds to the log-odds of an instruction to the model; from where on a sentence is one.
+
+    `alone` holds for any sentence, `beside` for those of a passage in which something else was found.
+    """
+
+    bias: float
+    alone: float
+    beside: float
+    of: Mapping[str, float]
+
+
+@lru_cache(maxsize=1)
+def weights() -> Weights:
+    """Return the weights that lie beside this module."""
+    stored = json.loads(WEIGHTS.read_text("utf-8"))
+    return Weights(bias=stored["bias"], alone=stored["alone"], beside=stored["beside"], of=stored["of"])
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A form of speech like a pattern: what is judged an instruction to the model, alone or `beside` another."""
+
+    beside: bool = False
+
+    def search(self, reading: str) -> bool:
+        """Return whether a sentence is one."""
+        return log_odds(reading) > (weights().beside if self.beside else weights().alone)
+
+
+def log_odds(reading: str) -> float:
+    """Return the log-odds that a sentence speaks to the model, the highest of its windows."""
+    return max((_log_odds(window) for window in windows(reading) if _MAYBE.fitting(window)), default=-math.inf)
+
+
+def windows(reading: str) -> list[str]:
+    """Return a sentence in windows of WINDOW words that overlap by half."""
+    words = reading.split()
+    step = WINDOW // 2
+    return [" ".join(words[at : at + WINDOW]) for at in range(0, max(1, len(words) - step), step)]
+
+
+def features(window: str) -> set[str]:
+    """Return what there is in a window: groups, two groups together, words alone and in twos."""
+    there = groups(window)
+    pairs = (f"{one} + {other}" for one, other in itertools.combinations(there, 2))
+    words = [word.casefold() for word in _WORD.findall(_CODE_WORD.sub("‹code›", _WEB_ADDRESS.sub("‹address›", window)))]
+    twos = (f"“{one} {other}”" for one, other in itertools.pairwise(words))
+    return {*there, *pairs, *(f"“{word}”" for word in words), *twos}
+
+
+@lru_cache(maxsize=4096)  # A sentence is looked at alone, and again beside another.
+def _log_odds(window: str) -> float:
+    known = weights()
+    return known.bias + sum(known.of.get(feature, 0.0) for feature in features(window))

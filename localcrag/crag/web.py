@@ -1,0 +1,282 @@
+"""Web search: turn a question into a web query, ask for consent, and turn results into passages.
+
+Yields what it waits for and what goes wrong. Knows the search server, the cache and the person only as protocols.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from localcrag.crag.context import NO_SECOND_LOOK, Clock, Context, WebParts
+from localcrag.crag.evaluate import score
+from localcrag.crag.grading import is_scored
+from localcrag.crag.llm_calls import rewritten
+from localcrag.records.enums import NotAsked, Origin, Skill, WebMode
+from localcrag.records.errors import ConsentMissing, ForbiddenTerm, SearchError
+from localcrag.records.events import Event, QueryProposed, SearchBegun, Searched, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Passage
+from localcrag.records.protocols import Decoding, Embedder, RateLimit, WebSearch
+from localcrag.records.run import Message, WebAnswer, WebResult, WebUse
+from localcrag.settings import Settings
+from localcrag.text import sanitize
+from localcrag.text.quantities import iso_date
+from localcrag.text.titles import in_context
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later, ngettext
+from localcrag.text.words import content_words, one_line, overlap
+
+SYSTEM = (
+    "You turn a question into a short query for a web search engine: the names and key words of the question, "
+    "nothing else. Do not answer it. Write only the query."
+)
+EXAMPLE = (
+    Message("user", "Question: How much does it cost to renew a British passport online?"),
+    Message("assistant", "British passport renewal online cost"),
+)
+DECODING = Decoding(max_tokens=32, stop=("\n",))
+MAX_WORDS = 12
+KEPT_SHARE = 0.5
+"""Share of the question's content words that the query must keep."""
+
+
+def prompt(question: str) -> list[Message]:
+    """Return the messages that ask for a query."""
+    return [Message("system", SYSTEM), *EXAMPLE, Message("user", f"Question: {one_line(question)}")]
+
+
+def accept(written: str, question: str) -> str:
+    """Return the query when it can be trusted, else the question itself.
+
+    Refused are queries that lost most of the question's words, or brought in words that the question does not have: a
+    small model invents, and what it invents must not leave the machine.
+    """
+    query = one_line(written.splitlines()[0] if written.strip() else "").strip("\"'“”. ")
+    asked, kept = content_words(question), content_words(query)
+    sensible = query and len(query.split()) <= MAX_WORDS and kept <= asked and len(kept) >= KEPT_SHARE * len(asked)
+    return query if sensible else one_line(question)
+
+
+def keeps_enough(kept: str, query: str) -> bool:
+    """Return whether `kept`, which is `query` without some words, still asks for the same."""
+    words, of = content_words(kept), content_words(query)
+    return bool(words) and len(words) >= KEPT_SHARE * len(of)
+
+
+def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedder) -> tuple[Passage, ...]:
+    """Return the results as passages, with the cosine and overlap that a local passage would have."""
+    if not results:
+        return ()
+    texts = [in_context(result.title, result.content) for result in results]
+    (asked,) = embedder.embed_questions([question])
+    cosines = np.asarray(embedder.embed(texts) @ asked)
+    return tuple(
+        Passage(
+            id=f"web-{number}",
+            origin=Origin.WEB,
+            text=result.content,
+            url=result.url,
+            title=result.title,
+            dated=iso_date(result.published),
+            cosine=float(cosine),
+            overlap=overlap(question, text),
+        )
+        for number, (result, text, cosine) in enumerate(zip(results, texts, cosines, strict=True), start=1)
+    )
+
+
+LONGEST_PAUSE = 1.0
+"""Seconds between two events while the rate limit is waited for, so that Stop is heard."""
+TAKEN_OUT = later("Words of the web query were taken out: they hold a term that may never be sent (web_never_terms).")
+TOO_LITTLE_LEFT = later(
+    "The web was not asked: without the terms that may never be sent (web_never_terms), too little of the query is "
+    "left. Ask in other words."
+)
+EDITED_HOLDS_TERM = later(
+    "The web was not asked: the query as you edited it holds a term that may never be sent (web_never_terms). Ask "
+    "again and leave it out, or take the term off that list."
+)
+NOBODY_TO_ASK = later(
+    "The web was not asked: it needs your consent for each query, and there is nobody to ask here. Ask at a terminal "
+    "or on the page, or allow every query with --web always (setting web)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A search that began before the decision; `answer` is there, or will be."""
+
+    query: str
+    answer: Future[WebAnswer]
+
+
+def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Generator[Event, None, WebUse]:
+    """Return what became of `query`, which leaves only if everything allows it; the clock stops while a person thinks.
+
+    Raises StoreError.
+    """
+    proposed = _sendable(query, parts.web, settings)
+    if proposed is None:
+        yield Warned(_(TOO_LITTLE_LEFT))
+        return WebUse(not_asked=NotAsked.FORBIDDEN_TERM)
+    if proposed != parts.web.wording(query):
+        yield Warned(_(TAKEN_OUT))
+    if known := parts.cached(proposed):
+        return _used(proposed, known)
+    allowed: str | NotAsked = proposed
+    if settings.web is WebMode.ASK:
+        allowed = yield from _allowed(proposed, parts, settings, clock)
+        if isinstance(allowed, NotAsked):
+            return WebUse(query=proposed, not_asked=allowed)
+        if allowed != proposed and (known := parts.cached(allowed)):
+            return _used(allowed, known)
+    yield from _wait(parts.rate_limit, settings.web_per_minute)
+    yield StepStarted("search", _("asking your SearXNG"))
+    return (yield from _outcome(allowed, partial(parts.send, allowed)))
+
+
+def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event, None, Ahead | None]:
+    """Begin to search with the question itself as query, where that is wished for and nothing has to be waited for.
+
+    Nobody has to wait for the thread: it ends by itself, within the search server's time limit. Raises StoreError.
+    """
+    if not settings.web_speculative or settings.web is not WebMode.ALWAYS:
+        return None
+    query = _sendable(question, parts.web, settings)
+    if not query:
+        return None
+    answer: Future[WebAnswer] = Future()
+    if known := parts.cached(query):
+        answer.set_result(known)
+        return Ahead(query, answer)
+    if parts.rate_limit and parts.rate_limit.claim(settings.web_per_minute):
+        return None
+    threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()
+    yield SearchBegun(query)
+    return Ahead(query, answer)
+
+
+def collect(ahead: Ahead) -> Generator[Event, None, WebUse]:
+    """Return what became of a search that began before the decision, waiting for it if need be. Raises StoreError."""
+    yield StepStarted("search", _("waiting for your SearXNG"))
+    return (yield from _outcome(ahead.query, ahead.answer.result))
+
+
+def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
+    """Return the query as it would be sent, without forbidden terms; None when too little would be left of it."""
+    terms = settings.web_never_terms
+    # Before the wording too, which may cut a long query in the middle of a term.
+    kept = sanitize.without(query, terms)
+    if kept != query and not keeps_enough(kept, query):
+        return None
+    return web.wording(kept)
+
+
+def _allowed(
+    proposed: str, parts: WebParts, settings: Settings, clock: Clock
+) -> Generator[Event, None, str | NotAsked]:
+    """Return the query that the person lets leave, or why none may."""
+    if parts.consent is None:
+        yield Warned(_(NOBODY_TO_ASK))
+        return NotAsked.NOBODY_TO_ASK
+    try:
+        with clock.paused():
+            yield QueryProposed(proposed)
+            chosen = parts.consent(proposed)
+    except ConsentMissing as error:
+        yield Warned(str(error))
+        return NotAsked.UNANSWERED
+    query = parts.web.wording(chosen or "")
+    if not query:
+        return NotAsked.DECLINED
+    if sanitize.holds(query, settings.web_never_terms):
+        yield Warned(_(EDITED_HOLDS_TERM))
+        return NotAsked.FORBIDDEN_TERM
+    return query
+
+
+def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, None, None]:
+    """Return when a query may leave, and count it."""
+    while rate_limit and (seconds := rate_limit.claim(per_minute)):
+        doing = ngettext(
+            "waiting %(seconds)s s: at most %(num)s search a minute",
+            "waiting %(seconds)s s: at most %(num)s searches a minute",
+            per_minute,
+            seconds=math.ceil(seconds),
+        )
+        yield StepStarted("search", doing)
+        rate_limit.pause(min(seconds, LONGEST_PAUSE))
+
+
+def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None, WebUse]:
+    try:
+        answer = get()
+    except ForbiddenTerm as error:
+        yield Warned(str(error))
+        return WebUse(not_asked=NotAsked.FORBIDDEN_TERM)
+    except SearchError as error:
+        yield Warned(_("The web search failed. %(error)s", error=error))
+        return WebUse(used=True, query=query, error=str(error))
+    for engine, reason in answer.failed_engines:
+        yield Warned(
+            _(
+                "The search engine %(engine)s behind SearXNG did not answer (%(reason)s); the others did.",
+                engine=engine,
+                reason=reason,
+            )
+        )
+    return _used(query, answer)
+
+
+def _used(query: str, answer: WebAnswer) -> WebUse:
+    return WebUse(used=True, query=query, results=answer.results, cached_at=answer.cached_at)
+
+
+def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
+    """Run in the thread: whatever happens goes to whoever takes the answer."""
+    try:
+        answer.set_result(parts.send(query))
+    except Exception as error:  # noqa: BLE001 - kept in the future, and raised again where the answer is taken
+        answer.set_exception(error)
+
+
+def search_ahead(question: str, context: Context) -> Generator[Event, None, Ahead | None]:
+    """Begin to search before the decision, where the settings want that, with the question itself as query."""
+    web = context.web
+    return (yield from begin(question, web, context.settings)) if web else None
+
+
+def search(
+    question: str, local: Sequence[GradedPassage], ahead: Ahead | None, context: Context
+) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], WebUse]]:
+    """Yield Searched, and return what the web gave, graded, and what it was asked; nothing where it may not be."""
+    web = context.web
+    if web is None or (local and not is_scored(local)):
+        return (), WebUse()
+    clock = context.clock("search")
+    if ahead:
+        use = yield from collect(ahead)
+    elif context.budget.spent(NO_SECOND_LOOK):
+        yield Warned(_("The web was not asked: %(why)s.", why=context.budget.running_out))
+        use = WebUse(not_asked=NotAsked.NO_TIME)
+    else:
+        query = yield from _query(question, context, clock)
+        use = yield from ask(query, web, context.settings, clock)
+    passages = to_passages(question, use.results, embedder=context.parts.embedder)
+    graded = yield from score(question, passages, context, clock)
+    yield Searched(use, graded, clock.cost())
+    return graded, use
+
+
+def _query(question: str, context: Context, clock: Clock) -> Generator[Event, None, str]:
+    """Return the question as a query for a search engine."""
+    yield StepStarted("search", _("writing a web query"))
+    asked = prompt(question)
+    written = yield from rewritten(Skill.QUERIES, asked, DECODING, context, clock)
+    return accept(written, question)

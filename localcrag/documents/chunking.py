@@ -1,0 +1,447 @@
+"""Chunking: sections of a document, cut into chunks with their headings and vectors.
+
+A unit is what is never torn apart if it fits a chunk: a paragraph's sentence, a list item, a table's row. Units of one
+group (a list with the sentence that leads into it, a table with its header) stay in one chunk where they fit.
+
+A chunk never crosses a page, and holds more than one section only where sections are too short to be found. It knows
+the path of headings that it stands under and, where a list or a table had to be cut, what leads into it: a sentence
+means what its heading, its table's header or its list says (docs/evaluation.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+from types import MappingProxyType
+
+import numpy as np
+
+from localcrag.records.documents import Chunk, Page, mean_confidence
+from localcrag.records.ingest import IngestEvent
+from localcrag.records.protocols import Embedder, Vectors
+from localcrag.text.blocks import Block, BlockKind, each_block
+from localcrag.text.places import rows_within
+from localcrag.text.sentences import Span, split_sentences
+from localcrag.text.titles import SEPARATOR, heading_text, in_context
+from localcrag.text.words import one_line
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+PORTION = 2_000
+"""Units found at once: those of a long text without pages take minutes, all together."""
+LETTERS_AT_ONCE = 200_000
+"""Characters of such units: half a megabyte without an end of a sentence takes as long as thousands of short ones."""
+LONGEST_PIECE = 100_000
+"""Characters of a block that is cut whole: a longer one, more tokens than any chunk has, is cut on the way."""
+LONGEST_LEAD = 200
+"""Characters of what stands in front of a list's or table's rest."""
+
+_LEADS_IN = re.compile(r":[*_\"'”’)]*\s*\Z")
+_CAPTION = re.compile(r"(?:table|tab\.|figure)\s+[\dIVX]+\b", re.IGNORECASE)
+_NO_SPACE = re.compile(r"\S")
+_SENTENCE_BEFORE = re.compile(r"[.!?]\s+(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of a page: `start` and `end` count in its text, `tokens` are the embedder's.
+
+    `section` is the path of headings that it stands under, from the outermost; a heading's own path has itself in it.
+    `lead` is what a reader needs who sees only this unit: the header of its table, the sentence that leads into its
+    list.
+    """
+
+    page: int
+    start: int
+    end: int
+    tokens: int
+    section: tuple[str, ...]
+    group: int
+    heading: bool = False
+    lead: str = ""
+
+
+def units_of(
+    pages: Iterable[Page], count_tokens: CountTokens, *, title: str, target: int, limit: int
+) -> Iterator[list[Unit]]:
+    """Yield the units of a document in order, in portions that each take a second or so; some may be empty.
+
+    None is longer than `limit` tokens. A paragraph that has more than `target` is cut into sentences. The path of
+    headings goes on from page to page; a heading that says what the `title` says is not in it.
+    """
+    outline = _Outline(title)
+    for number, page in enumerate(pages):
+        found = (unit for block, text in _texts(page) for unit in outline.units(number, block, text))
+        for drafts in _portions(piece for unit in found for piece in _pieces(page.text, unit)):
+            yield _measured(page.text, drafts, count_tokens, target=target, limit=limit)
+
+
+def _portions(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    portion: list[Unit] = []
+    letters = 0
+    for unit in units:
+        portion.append(unit)
+        letters += unit.end - unit.start
+        if len(portion) >= PORTION or letters >= LETTERS_AT_ONCE:
+            yield portion
+            portion, letters = [], 0
+    if portion:
+        yield portion
+
+
+def _pieces(text: str, unit: Unit) -> Iterator[Unit]:
+    """Yield a unit; of a giant one its sentences, and where it has none pieces that end with a word."""
+    start = unit.start
+    while unit.end - start > LONGEST_PIECE:
+        end = start + LONGEST_PIECE
+        sentences = split_sentences(text[start:end])[:-1]  # The last one may go on.
+        if sentences:
+            yield from (replace(unit, start=start + one.start, end=start + one.end) for one in sentences)
+            start += sentences[-1].end
+        else:
+            end = next((at for at in (text.rfind(space, start + 1, end) for space in "\n ") if at > 0), end)
+            yield replace(unit, start=start, end=end)
+            start = end
+        start = behind.start() if (behind := _NO_SPACE.search(text, start, unit.end)) else unit.end
+    yield replace(unit, start=start)
+
+
+def _texts(page: Page) -> Iterator[tuple[Block, str]]:
+    for block in each_block(page.text, page.headings):
+        yield block, page.text[block.start : block.end]
+
+
+class _Outline:
+    """Where in a document a block stands."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._open: list[tuple[int, str]] = []
+        self._group = 0
+        self._lead = ""
+        self._before: BlockKind | None = None
+
+    def units(self, page: int, block: Block, text: str) -> Iterator[Unit]:
+        if block.kind is BlockKind.HEADING:
+            self._enter(block.level, heading_text(text))
+        goes_on = self._goes_on(block)
+        if not goes_on:
+            self._group += 1
+            self._lead = ""
+        yield Unit(
+            page,
+            block.start,
+            block.end,
+            0,
+            tuple(name for _, name in self._open if name),
+            self._group,
+            heading=block.kind is BlockKind.HEADING,
+            lead=self._lead,
+        )
+        if block.kind is BlockKind.HEADER:
+            self._lead = _cut(text.split("\n", 1)[0])
+        elif not goes_on and block.kind in (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.ITEM):
+            self._lead = _lead_of(text)
+        self._before = block.kind
+
+    def _enter(self, level: int, name: str) -> None:
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        says_the_title = not self._open and name.casefold() == self._title.casefold()
+        self._open.append((level, "" if says_the_title else name))
+
+    def _goes_on(self, block: Block) -> bool:
+        """Whether a block is of the same group as the one before it."""
+        match block.kind:
+            case BlockKind.ROW:
+                return self._before in (BlockKind.HEADER, BlockKind.ROW)
+            case BlockKind.ITEM:
+                return self._before is BlockKind.ITEM or bool(self._lead)
+            case BlockKind.HEADER:
+                return bool(self._lead) and self._before is not BlockKind.ROW
+            case BlockKind.CODE:
+                return bool(self._lead)
+            case _:
+                return False
+
+
+def _lead_of(text: str) -> str:
+    """Return what leads into the list, table or code behind a paragraph; nothing where it does not."""
+    if not _LEADS_IN.search(text) and not _CAPTION.match(text):
+        return ""
+    return _cut(_SENTENCE_BEFORE.split(text)[-1])
+
+
+def _cut(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= LONGEST_LEAD else line[:LONGEST_LEAD].rsplit(" ", 1)[0]
+
+
+def _measured(text: str, units: Sequence[Unit], count_tokens: CountTokens, *, target: int, limit: int) -> list[Unit]:
+    """Return the units with their lengths; long ones in sentences, and those in pieces where need be.
+
+    A piece may have no token: characters of private use, say, are nothing to an embedder.
+    """
+    tokens = count_tokens([text[unit.start : unit.end] for unit in units])
+    drafts = [replace(unit, tokens=count) for unit, count in zip(units, tokens, strict=True)]
+    drafts = _cut_again(text, drafts, count_tokens, _sentences, min(target, limit))
+    while any(_is_too_long(unit, limit) for unit in drafts):
+        drafts = _cut_again(text, drafts, count_tokens, _halves, limit)
+    return drafts
+
+
+def _cut_again(
+    text: str, units: Sequence[Unit], count_tokens: CountTokens, cut: Callable[[str, Unit], Sequence[Unit]], limit: int
+) -> list[Unit]:
+    """Return the units with pieces of those that have more than `limit` tokens in their places, measured."""
+    drafts = [piece for unit in units for piece in (cut(text, unit) if _is_too_long(unit, limit) else (unit,))]
+    known = set(units)
+    new = [unit for unit in drafts if unit not in known]
+    tokens = iter(count_tokens([text[unit.start : unit.end] for unit in new]))
+    return [unit if unit in known else replace(unit, tokens=next(tokens)) for unit in drafts]
+
+
+def _is_too_long(unit: Unit, limit: int) -> bool:
+    return unit.tokens > limit and unit.end - unit.start > 1
+
+
+def _sentences(text: str, unit: Unit) -> list[Unit]:
+    return [
+        replace(unit, start=unit.start + span.start, end=unit.start + span.end)
+        for span in split_sentences(text[unit.start : unit.end])
+    ]
+
+
+def _halves(text: str, unit: Unit) -> tuple[Unit, Unit]:
+    """Cut at the white space nearest to the middle, or in the middle where there is none (a long string, CJK)."""
+    piece = Span(unit.start, unit.end, text[unit.start : unit.end])
+    middle = len(piece.text) // 2
+    left, right = piece.text.rfind(" ", 1, middle), piece.text.find(" ", middle, -1)
+    candidates = [place for place in (left, right) if place > 0]
+    cut = min(candidates, key=lambda place: abs(place - middle)) if candidates else middle
+    rest = piece.text[cut:].lstrip()
+    return replace(unit, end=unit.start + cut), replace(unit, start=unit.end - len(rest))
+
+
+PAGE_BREAK = "\f"
+"""Between two pages in a document's text, as in the output of pdftotext."""
+
+_LEAST = 1 / 3
+"""Of the target length: what a chunk has at least where the section that follows is on the same page."""
+_DEEPEST = 3
+"""Headings of a path, the innermost; with more of them the passage itself would be lost among them."""
+
+
+def join_pages(pages: Iterable[Page]) -> str:
+    """Return a document's text: what a chunk's offsets count in."""
+    return PAGE_BREAK.join(page.text for page in pages)
+
+
+def split_into_chunks(
+    pages: Sequence[Page], count_tokens: CountTokens, *, title: str = "", target: int, limit: int
+) -> list[Chunk]:
+    """Return the chunks of a document, in order.
+
+    `target` and `limit` are in the embedder's tokens: a chunk has about `target`, and none has more than `limit`
+    (a single sentence that does is cut at white space). Every character of the pages that is not white space is in
+    exactly one chunk, but for pages without any token: no question would find those.
+    """
+    found = units_of(pages, count_tokens, title=title, target=min(target, limit), limit=limit)
+    return chunks_from(pages, [unit for some in found for unit in some], target=target, limit=limit)
+
+
+def chunks_from(pages: Sequence[Page], units: Sequence[Unit], *, target: int, limit: int) -> list[Chunk]:
+    """Return the chunks that the units of a document make (see units_of), as `split_into_chunks` does."""
+    target = min(target, limit)
+    chunks: list[Chunk] = []
+    offset, of_page = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
+    for number, page in enumerate(pages):
+        on_page = of_page.get(number, [])
+        if _tokens(on_page):
+            chunks += [
+                _chunk(page, group, offset)
+                for part in _parts(_sections(on_page), target * _LEAST, limit)
+                for group in _share_out(part, target, limit)
+            ]
+        offset += len(page.text) + len(PAGE_BREAK)
+    return chunks
+
+
+def _chunk(page: Page, units: Sequence[Unit], offset: int) -> Chunk:
+    start, end = units[0].start, units[-1].end
+    path = _common([unit.section for unit in units if not unit.heading] or [units[-1].section])
+    text = page.text[start:end]
+    lead = units[0].lead
+    return Chunk(
+        page.number,
+        offset + start,
+        offset + end,
+        text,
+        section=SEPARATOR.join(path[-_DEEPEST:]) or None,
+        lead=lead if lead and lead not in text else None,
+        confidence=_confidence(page, start, end),
+        rows=rows_within(page.rows, page.text, start, end),
+    )
+
+
+def _confidence(page: Page, start: int, end: int) -> float | None:
+    """Return the confidence of text recognition in a part of a page, None where it read nothing of it."""
+    parts = [(min(part.end, end) - max(part.start, start), part.confidence) for part in page.recognised]
+    return mean_confidence([(length, confidence) for length, confidence in parts if length > 0])
+
+
+def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
+    """Part units before each heading; headings in a row stay with what follows them."""
+    sections: list[list[Unit]] = []
+    for unit in units:
+        if not sections or (unit.heading and not sections[-1][-1].heading):
+            sections.append([])
+        sections[-1].append(unit)
+    return sections
+
+
+def _parts(sections: Sequence[list[Unit]], least: float, limit: int) -> list[list[Unit]]:
+    """Join sections that are too short with those that follow, where both fit into a chunk."""
+    parts: list[list[Unit]] = []
+    size = 0
+    for section in sections:
+        more = _tokens(section)
+        if parts and min(size, more) < least and size + more <= limit:
+            parts[-1] += section
+            size += more
+        else:
+            parts.append([*section])
+            size = more
+    return parts
+
+
+def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the headings that all paths begin with."""
+    first, last = min(paths), max(paths)
+    shared = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:shared]
+
+
+def _tokens(units: Iterable[Unit]) -> int:
+    return sum(unit.tokens for unit in units)
+
+
+def _share_out(units: list[Unit], target: int, limit: int) -> Iterable[list[Unit]]:
+    """Share units out evenly over chunks of about `target` tokens, groups whole where they fit."""
+    total = _tokens(units)
+    goal = total / max(1, round(total / target))
+    chunk: list[Unit] = []
+    # Counted on: units without a token are never too many for a chunk.
+    size, only_headings = 0, True
+    for group in _groups(units, limit):
+        more = _tokens(group)
+        # Closing before the group that lies mostly beyond the goal keeps the chunks' mean at the goal.
+        beyond = size + more / 2 > goal and not only_headings
+        if chunk and (beyond or size + more > limit):
+            yield chunk
+            chunk, size, only_headings = [], 0, True
+        chunk += group
+        size += more
+        only_headings = only_headings and all(unit.heading for unit in group)
+    if chunk:
+        yield chunk
+
+
+def _groups(units: Sequence[Unit], limit: int) -> list[list[Unit]]:
+    """Return what stays together; a group that is longer than a chunk comes in its units."""
+    groups: list[list[Unit]] = []
+    for _, some in groupby(units, key=lambda unit: unit.group):
+        group = list(some)
+        groups += [group] if _tokens(group) <= limit else [[unit] for unit in group]
+    return groups
+
+
+AT_ONCE = 64
+"""Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
+FOR_SECTION = 24
+"""Tokens kept free in front of a chunk for the headings that it stands under."""
+
+
+At = Callable[[str, int, int], IngestEvent]
+"""Says how far a phase of an ingest is."""
+
+
+def chunks_of(
+    pages: Sequence[Page], title: str, embedder: Embedder, target: int, at: At
+) -> Generator[IngestEvent, None, list[Chunk]]:
+    """Return the pages cut into chunks that the embedder can read with what stands in front of them.
+
+    Yields how far that is, in characters, where there is much to cut.
+    """
+    (of_title,) = embedder.count_tokens([title])
+    # In a small window long headings may push out the end of a passage, but not half of it.
+    limit = max(embedder.max_tokens - of_title - FOR_SECTION, embedder.max_tokens // 2)
+    ends = [0, *accumulate(len(page.text) for page in pages)]
+    units: list[Unit] = []
+    told = told_up_to = 0
+    for some in units_of(pages, embedder.count_tokens, title=title, target=min(target, limit), limit=limit):
+        units += some
+        done = ends[units[-1].page] + units[-1].end if units else 0
+        if len(units) - told >= PORTION or done - told_up_to >= LETTERS_AT_ONCE:
+            told, told_up_to = len(units), done
+            yield at("cutting", done, ends[-1])
+    return chunks_from(pages, units, target=target, limit=limit)
+
+
+def texts_of(chunks: Sequence[Chunk], title: str) -> list[str]:
+    """Return what is embedded of chunks: each with what stands in front of it."""
+    return [in_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
+
+
+def embedded(
+    chunks: Sequence[Chunk],
+    title: str,
+    embedder: Embedder,
+    at: At,
+    *,
+    known: Mapping[str, Vectors] = MappingProxyType({}),
+) -> Generator[IngestEvent, None, Vectors]:
+    """Return a row for each chunk, shape (chunks, dimension); yield how far that is, as `at` puts it.
+
+    What is `known`, by the text that it was made of, is not made again.
+    """
+    texts = texts_of(chunks, title)
+    vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
+    new = []
+    for place, text in enumerate(texts):
+        if text in known:
+            vectors[place] = known[text]
+        else:
+            new.append(place)
+    (made,) = yield from embedded_together([([texts[place] for place in new], at)], embedder)
+    yield at("embedding", len(new), len(new))
+    vectors[new] = made
+    return vectors
+
+
+def embedded_together(
+    documents: Sequence[tuple[Sequence[str], At]], embedder: Embedder
+) -> Generator[IngestEvent, None, list[Vectors]]:
+    """Return a row for each text of each document; yield that each is begun, and then how far the longest is.
+
+    Texts of about one length are embedded together, whatever document they are of, so that they are hardly padded.
+    """
+    for texts, at in documents:
+        yield at("embedding", 0, len(texts))
+    of = [number for number, (texts, _) in enumerate(documents) for _ in texts]
+    every = [text for texts, _ in documents for text in texts]
+    vectors = np.zeros((len(every), embedder.dimension), dtype=np.float32)
+    by_length = sorted(range(len(every)), key=lambda place: -len(every[place]))
+    longest = max(range(len(documents)), key=lambda number: len(documents[number][0]), default=0)
+    done = 0
+    for start in range(0, len(every), AT_ONCE):
+        if start:
+            texts, at = documents[longest]
+            yield at("embedding", done, len(texts))
+        some = by_length[start : start + AT_ONCE]
+        vectors[some] = embedder.embed([every[place] for place in some])
+        done += sum(of[place] == longest for place in some)
+    ends = list(accumulate(len(texts) for texts, _ in documents))
+    return [vectors[end - len(texts) : end] for end, (texts, _) in zip(ends, documents, strict=True)]

@@ -1,0 +1,219 @@
+"""What is to be done so that a collection is in step with a folder.
+
+Files are recognised by what is in them. A document is a folder's own where it is called as one of its files; documents
+that a person named otherwise, or that were there before, are never renamed or removed for a file's sake.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+import watchfiles
+
+from localcrag.records.ingest import BoundFolder, FolderChange, FolderStatus, KnownFile, SeenFile, WhenGone
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A folder as it was `known`, and as it is.
+
+    `seen` are the files that are there, `hashed` the checksums of those that are new or look different, `missing` the
+    known ones that are no more. `contents` names the document that has a content, `others` files of other folders that
+    have a document's content.
+    """
+
+    folder: BoundFolder
+    known: Mapping[str, KnownFile]
+    seen: Mapping[str, SeenFile]
+    hashed: Mapping[str, str]
+    missing: Set[str]
+    contents: Mapping[str, str]
+    others: Callable[[str], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToRead:
+    """A file whose content is new, and the name under which it is stored; `before` is what was known of it."""
+
+    path: str
+    name: str
+    sha256: str
+    before: KnownFile | None
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be done: first, all at once, documents removed and renamed, files remembered and forgotten.
+
+    Then files are read. `twins` have the content of another file that is read, by path.
+    """
+
+    remove: list[str] = field(default_factory=list)
+    renames: dict[str, str] = field(default_factory=dict)
+    put: list[KnownFile] = field(default_factory=list)
+    forget: list[str] = field(default_factory=list)
+    read: list[ToRead] = field(default_factory=list)
+    twins: dict[str, str] = field(default_factory=dict)
+    changes: list[FolderChange] = field(default_factory=list)
+
+
+def changes_of(found: Found, now: str) -> Plan:
+    """Return what is to be done; files that are gone are so since `now`."""
+    plan = Plan()
+    there = _still_there(found, plan)
+    if not found.hashed and not found.missing:
+        return plan
+    linked = _with_new_content(found, plan)
+    there |= linked
+    holders: dict[str, list[str]] = {}
+    for path, document in there.items():
+        holders.setdefault(document, []).append(path)
+    own = {found.folder.name_of(path) for path in found.known}
+    before: dict[str, list[KnownFile]] = {}
+    for one in found.known.values():
+        if one.document is not None:
+            before.setdefault(one.document, []).append(one)
+    kept_names: dict[str, str] = {}
+    for document, rows in before.items():
+        if any(found.folder.prefix + path == document for path in holders.get(document, ())):
+            continue  # As most are: of a hundred thousand, each step counts.
+        names = {found.folder.name_of(path) for path in holders.get(document, ())}
+        if names and document in own and document not in names:
+            plan.renames[document] = min(names)
+            plan.changes.append(FolderChange(min(names), FolderStatus.RENAMED, was=document))
+        elif not names:
+            kept_names |= _without_holder(found, plan, document, rows, own=document in own, now=now)
+    for path in found.missing:
+        held = found.known[path].document
+        if held is None or held in holders:
+            plan.forget.append(path)
+    for path, document in linked.items():
+        name, document_now = found.folder.name_of(path), plan.renames.get(document, document)
+        if name != document_now and not any(one.path in found.missing for one in before.get(document, ())):
+            plan.changes.append(FolderChange(name, FolderStatus.SAME, was=document_now))
+    plan.read = [replace(one, name=kept_names.get(one.path, one.name)) for one in plan.read]
+    plan.put = [replace(one, document=plan.renames.get(one.document or "", one.document)) for one in plan.put]
+    return plan
+
+
+def _still_there(found: Found, plan: Plan) -> dict[str, str]:
+    """Return the documents of the files that are as they were, as far as is known, by path."""
+    there = {}
+    for path, one in found.known.items():
+        if path in found.missing:
+            continue
+        seen = found.seen.get(path)
+        if path in found.hashed and found.hashed[path] != one.sha256:
+            continue
+        if seen and path in found.hashed:
+            plan.put.append(replace(one, stamp=seen.stamp, device=seen.device, gone_at=None))
+        elif seen and (seen.device != one.device or one.gone_at):
+            plan.put.append(replace(one, device=seen.device, gone_at=None))
+        if one.gone_at and seen:
+            plan.changes.append(FolderChange(found.folder.name_of(path), FolderStatus.BACK))
+        if one.document is not None and (seen or not one.gone_at):
+            there[path] = one.document
+    return there
+
+
+def _with_new_content(found: Found, plan: Plan) -> dict[str, str]:
+    """Plan what becomes of files that are new or changed; return the documents of those whose content is there."""
+    there: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for path, sha256 in sorted(found.hashed.items()):
+        before, seen, name = found.known.get(path), found.seen[path], found.folder.name_of(path)
+        if before and before.sha256 == sha256:
+            continue
+        if document := found.contents.get(sha256):
+            there[path] = document
+            plan.put.append(KnownFile(path, seen.stamp, seen.device, sha256, document, sha256))
+        elif sha256 in first:
+            plan.twins[path] = first[sha256]
+        else:
+            first[sha256] = path
+            plan.read.append(ToRead(path, name, sha256, before))
+    return there
+
+
+def _without_holder(
+    found: Found, plan: Plan, document: str, rows: list[KnownFile], *, own: bool, now: str
+) -> dict[str, str]:
+    """Plan what becomes of a document whose content no file of the folder has now.
+
+    Return the path of the file that it is read anew from, with its name.
+    """
+    others = found.others(document)
+    present = [one.path for one in rows if one.path not in found.missing and one.path in found.hashed]
+    if others and own and document not in others:
+        plan.renames[document] = others[0]
+        plan.changes.append(FolderChange(others[0], FolderStatus.RENAMED, was=document))
+        plan.forget += [one.path for one in rows if one.path in found.missing]
+        return {}
+    if present:
+        to_read = [one.path for one in plan.read if one.path in present]
+        same_name = [path for path in to_read if found.folder.name_of(path) == document]
+        if same_name:
+            return {}
+        if to_read and not own:
+            # As a person called it; but by its ending the file is known to be of its kind.
+            name = found.folder.name_of(to_read[0])
+            if _ending(name) == _ending(document):
+                return {to_read[0]: document}
+            plan.renames[document] = name
+            return {}
+        if own and not others:
+            plan.remove.append(document)
+        return {}
+    if all(one.path in found.missing for one in rows):
+        _gone(found, plan, document, rows, own=own and not others, now=now)
+    return {}
+
+
+def _gone(found: Found, plan: Plan, document: str, rows: list[KnownFile], *, own: bool, now: str) -> None:
+    names = sorted(found.folder.name_of(one.path) for one in rows)
+    if own and found.folder.gone is WhenGone.ASK:
+        new = [one for one in rows if one.gone_at is None]
+        plan.put += [replace(one, gone_at=now) for one in new]
+        plan.changes += [FolderChange(found.folder.name_of(one.path), FolderStatus.GONE) for one in new]
+        return
+    plan.forget += [one.path for one in rows]
+    if own and found.folder.gone is WhenGone.REMOVE:
+        plan.remove.append(document)
+        plan.changes += [FolderChange(name, FolderStatus.REMOVED) for name in names]
+    else:
+        plan.changes += [FolderChange(name, FolderStatus.KEPT) for name in names]
+
+
+def _ending(name: str) -> str:
+    return PurePosixPath(name).suffix.casefold()
+
+
+TOGETHER_MS, LOOKS_MS = 1_600, 200
+"""Milliseconds for which changes are gathered at most, and after which it is looked for others that came meanwhile.
+watchfiles' own 50 for the second would wake a processor twenty times a second, day and night."""
+
+
+def changed_paths(folders: Sequence[Path], stop: threading.Event, tick: float) -> Iterator[frozenset[Path]]:
+    """Yield the paths that changed in these folders and below, an empty set every `tick` seconds without any.
+
+    Ends with `stop`, and where the system watches no more: a folder is gone, or there is more to watch than it lets us
+    (Linux: fs.inotify.max_user_watches). Network drives tell nothing of what other computers change.
+    """
+    try:
+        for changes in watchfiles.watch(
+            *folders,
+            watch_filter=None,
+            debounce=TOGETHER_MS,
+            step=LOOKS_MS,
+            stop_event=stop,
+            rust_timeout=round(tick * 1000),
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            ignore_permission_denied=True,
+        ):
+            yield frozenset(Path(path) for _, path in changes)
+    except (OSError, RuntimeError):
+        return

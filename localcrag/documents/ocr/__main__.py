@@ -1,0 +1,11 @@
+"""The process of text recognition: confined before it loads anything that reads pictures."""
+
+from localcrag.privacy.guard import guard
+from localcrag.processes.worker import confine
+
+if __name__ == "__main__":
+    guard()
+    confine()
+    from localcrag.documents.ocr.worker import main
+
+    main()

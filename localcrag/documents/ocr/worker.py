@@ -1,0 +1,206 @@
+"""The OCR process: rapidocr, driven a few lines at a time.
+
+Its models are inside its package, PP-OCRv6 "small" (PaddleOCR, Apache-2.0): one network finds the lines of a picture,
+one tells lines that stand upside down, one reads. It reads the Latin, Chinese and Japanese scripts.
+
+After those it waits to be told to go on. Started by `recogniser.py`, which sends pictures over standard input, in the
+form of frames.py, and gets what they say over standard output. Ends when nobody asks any more.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import sys
+from collections.abc import Generator, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import onnxruntime
+import rapidocr
+from numpy.typing import NDArray
+from PIL import Image
+from rapidocr import RapidOCR
+from rapidocr.main import RapidOCRError
+from rapidocr.utils.process_img import map_boxes_to_original
+
+from localcrag.privacy import process
+from localcrag.processes.worker import MOST_MEMORY, receive, send, serve
+from localcrag.records.documents import ScannedLine, ScannedPage, mean_confidence, turned
+
+MODELS = Path(rapidocr.__file__).parent / "models"
+DETECTOR, CLASSIFIER = "PP-OCRv6_det_small.onnx", "ch_ppocr_mobile_v2.0_cls_mobile.onnx"
+RECOGNISER = "PP-OCRv6_rec_small.onnx"
+FATAL_ALONE = 4
+"""Of onnxruntime's log."""
+AT_ONCE = 6
+"""Lines read together: as many as rapidocr reads in one call of the network."""
+LEAST_CONFIDENT = 0.5
+"""What is read with less is the grain of the paper, a drawing or a signature; rapidocr's own limit."""
+WIDEST = 1.5
+"""Times the height of a line: letters are less wide. Of a line that would have wider ones, some were not read."""
+TALL = 1.5
+"""Times as high as wide: a line that runs down the page."""
+LONG = 3.0
+"""Times as wide as high: a line whose slope can be told."""
+STEEPEST = math.radians(10)
+"""A steeper line is no text on a page that lies a little askew."""
+
+Corners = NDArray[np.float32]
+"""Of a line, shape (4, 2): upper left, upper right, lower right, lower left as it is read; x and y in pixels."""
+Pixels = NDArray[np.uint8]
+"""Height, width, and blue, green, red."""
+
+
+class Engine:
+    """The three networks."""
+
+    def __init__(self, threads: int) -> None:
+        """`threads`: of the processor; 0 leaves it to onnxruntime."""
+        # Builds for Windows tell the system's own log what they do, without this.
+        onnxruntime.disable_telemetry_events()
+        engine: Any = RapidOCR(params={"Global.log_level": "critical"})
+        engine._load_det_model().session.session = _session(DETECTOR, threads)
+        engine._load_cls_model().session.session = _session(CLASSIFIER, threads)
+        engine._load_rec_model().session.session = _session(RECOGNISER, threads)
+        self._engine = engine
+
+    def read(self, picture: bytes) -> Generator[None, None, ScannedPage]:
+        """Read a picture; yields before every few lines. Raises OSError for what is no picture."""
+        pixels = _pixels(picture)
+        turn, (corners, crops) = 0, self._lines_of(pixels)
+        if sum(_height(line) > TALL * _width(line) for line in corners) > len(corners) / 2:
+            turn, pixels = 90, np.ascontiguousarray(np.rot90(pixels, -1))
+            corners, crops = self._lines_of(pixels)
+        height, width = pixels.shape[:2]
+        if self._upside_down(crops):
+            turn += 180
+            corners = [(np.array([width, height], np.float32) - line)[[2, 3, 0, 1]] for line in corners]
+            crops = [np.ascontiguousarray(np.rot90(crop, 2)) for crop in crops]
+        texts: list[tuple[str, float]] = [("", 0.0)] * len(crops)
+        # Together with others of about their length: the shorter ones of a call are padded.
+        order = sorted(range(len(crops)), key=lambda place: crops[place].shape[1] / crops[place].shape[0])
+        for at in range(0, len(order), AT_ONCE):
+            yield
+            some = order[at : at + AT_ONCE]
+            read = self._engine.recognize_txt([crops[place] for place in some])
+            for place, text, score in zip(some, read.txts, read.scores, strict=True):
+                texts[place] = (str(text).strip(), float(score))
+        slope, lines = _levelled(corners, texts, (width, height))
+        kept = tuple(line for line in lines if line.text and line.confidence >= LEAST_CONFIDENT)
+        sure = mean_confidence([(line.right - line.left, line.confidence) for line in lines])
+        return ScannedPage(width, height, turn, slope, kept, sure)
+
+    def _upside_down(self, crops: Sequence[Pixels]) -> bool:
+        """Return whether most lines stand upside down; of a single one this is too often wrong to go by."""
+        if not crops:
+            return False
+        _, told = self._engine.cls_and_rotate(list(crops))
+        return [str(label) for label, _ in told.cls_res].count("180") > len(crops) / 2
+
+    def _lines_of(self, pixels: Pixels) -> tuple[list[Corners], list[Pixels]]:
+        """Return where the lines of a picture are, and each line's part of it, laid level."""
+        image, record = self._engine.preprocess_img(pixels)
+        try:
+            crops, found = self._engine.detect_and_crop(image, record)
+        except RapidOCRError:  # There is no line.
+            return [], []
+        height, width = pixels.shape[:2]
+        return list(map_boxes_to_original(found.boxes, record, height, width)), crops
+
+
+def _session(file: str, threads: int) -> Any:
+    """Return a network whose threads sleep while they wait, which rapidocr has no setting for.
+
+    Awake they take the processor from whatever else runs: beside one busy program a page took 22 s, and so 15 s.
+    """
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.intra_op_num_threads = threads
+    options.log_severity_level = FATAL_ALONE
+    options.enable_cpu_mem_arena = False  # Else it never gives back what the largest page took.
+    return onnxruntime.InferenceSession(str(MODELS / file), options, providers=["CPUExecutionProvider"])
+
+
+def _pixels(picture: bytes) -> Pixels:
+    with Image.open(io.BytesIO(picture)) as image:
+        return np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
+
+
+def _levelled(
+    corners: Sequence[Corners], texts: Sequence[tuple[str, float]], size: tuple[int, int]
+) -> tuple[float, list[ScannedLine]]:
+    """Return the slope of a page's lines, and the lines as they stand when it lies level."""
+    slope = _usual([(_slope(line), _width(line)) for line in corners if _width(line) > LONG * _height(line)])
+    lines = []
+    for line, (text, score) in zip(corners, texts, strict=True):
+        middle: list[float] = line.mean(axis=0).tolist()
+        x, y = turned(middle[0], middle[1], -slope, size)
+        across, up = _width(line) / 2, _height(line) / 2
+        share = min(1.0, WIDEST * len(text) * up / across) if across else 0.0
+        lines.append(ScannedLine(text, score * share, x - across, y - up, x + across, y + up))
+    return slope, lines
+
+
+def _usual(slopes: Sequence[tuple[float, float]]) -> float:
+    """Return the median of the slopes, each with the length of its line, that are no steeper than a scan's may be."""
+    some = sorted((slope, length) for slope, length in slopes if abs(slope) < STEEPEST)
+    half = sum(length for _, length in some) / 2
+    passed = accumulate(length for _, length in some)
+    return next((slope for (slope, _), length in zip(some, passed, strict=True) if length >= half), 0.0)
+
+
+def _width(line: Corners) -> float:
+    return float(np.linalg.norm(line[1] - line[0]))
+
+
+def _height(line: Corners) -> float:
+    return float(np.linalg.norm(line[3] - line[0]))
+
+
+def _slope(line: Corners) -> float:
+    """Return by how many radians a line rises to the right; y counts downwards."""
+    across, down = (line[1] - line[0]).tolist()
+    return -math.atan2(down, across)
+
+
+GENTLY = 10
+"""Steps down in priority: whatever else the person does on this computer goes first."""
+
+
+def main() -> None:
+    """Answer until nobody asks any more."""
+    if sys.platform != "win32":
+        os.nice(GENTLY)
+    serve(_answer)
+
+
+@lru_cache(maxsize=1)
+def _engine(threads: int) -> Engine:
+    return Engine(threads)
+
+
+def _answer(asked: dict[str, Any], picture: bytes, out: IO[bytes]) -> None:
+    try:
+        reading = _engine(asked["threads"]).read(picture)
+        while True:
+            try:
+                next(reading)
+            except StopIteration as end:
+                send(out, {"page": end.value.plain()})
+                return
+            send(out, {"goes": "on?"})
+            if not receive(sys.stdin.buffer):
+                raise BrokenPipeError
+    except MemoryError:
+        send(out, {"error": f"that takes more than {MOST_MEMORY // 2**30} GB of memory"})
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the next page is read
+        print(process.places(error), file=sys.stderr, flush=True)  # noqa: T201
+        kind = type(error).__name__
+        send(out, {"error": f"{kind} in text recognition, a fault of localcrag. The terminal says where"})

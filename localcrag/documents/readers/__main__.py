@@ -1,0 +1,13 @@
+"""The reader process: confined before it loads anything that parses."""
+
+import sys
+
+from localcrag.privacy.guard import guard
+from localcrag.processes.worker import confine
+
+if __name__ == "__main__":
+    guard()
+    confine()
+    from localcrag.documents.readers.worker import main
+
+    main(*sys.argv[1:])

@@ -1,0 +1,488 @@
+"""Web pages as plain text: headings, tables, blocks, and what a browser would show.
+
+One walk over lxml's tree, without recursion and in linear time. It knows the elements' meaning by HTML's own defaults;
+style sheets are not read, only `style` attributes that hide something.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import string
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import lxml.html
+
+from localcrag.documents.readers import kinds
+from localcrag.documents.readers.text import decode, normalise
+from localcrag.records.documents import Page
+from localcrag.records.errors import UnreadableDocument
+from localcrag.text.blocks import CODE_INDENT, Heading, in_cell, row_of
+from localcrag.text.places import SheetRow
+from localcrag.text.titles import is_date
+from localcrag.text.words import one_line
+
+UNSEEN = frozenset(
+    "script style template noscript head title meta link svg canvas iframe object embed applet audio video map "
+    "datalist textarea input frame".split()
+)
+HIDDEN_STYLE = re.compile(r"(?<![\w-])(display\s*:\s*none|visibility\s*:\s*(hidden|collapse))", re.IGNORECASE)
+
+
+def seen(element: Element) -> bool:
+    """Whether a browser shows an element."""
+    if not isinstance(element.tag, str):  # a comment or processing instruction
+        return False
+    closed = element.tag == "dialog" and "open" not in element.attrib
+    hidden = "hidden" in element.attrib or HIDDEN_STYLE.search(element.get("style", ""))
+    return not (element.tag in UNSEEN or closed or hidden)
+
+
+# A table with one of these in it arranges a page; its rows are not data.
+PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
+LONG_CELL = 600
+"""Characters: a table with such a cell arranges a page, too, unless it has a header and no lists, or is of Word."""
+WORD_TABLE_CLASS = "table-of-a-word-document"
+OF_SHEET = "row-of-a-sheet"
+"""An attribute of what is a row of a spreadsheet: its number, and the sheet's name behind a space."""
+LONG_SHARE = 0.5
+"""Of the cells: with more long ones, paragraphs are easier to read than rows."""
+CELL_SEPARATOR, NO_CELLS = " | ", " | |"
+MAX_SPAN = 100  # columns or rows that one cell may reach over
+MOST_HEADER_ROWS = 4
+
+
+def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str, str]] | None:
+    """Return a line per row, cells set apart, or None for a table that arranges a page.
+
+    With each line comes what its row says of its place in a spreadsheet, empty where it says nothing. `flat` returns
+    the text of an element in a line.
+    """
+    if next(table.iterdescendants(*PAGE_PARTS), None) is not None:
+        return None
+    captions = [flat(caption) for caption in table.iterchildren("caption") if seen(caption)]
+    elements = [row for row in table.iter("tr") if seen(row) and seen(row.getparent())]
+    carried: dict[int, tuple[int, str]] = {}
+    heads = _header_rows(elements)
+    rows = [_cells(row, carried, flat, repeated=number < heads) for number, row in enumerate(elements)]
+    if _arranges_page(table, rows):
+        return None
+    header = _in_one(rows[:heads])
+    lines = [(caption, "") for caption in captions]
+    in_table = False
+    for at, cells in enumerate((*header, *rows[heads:])):
+        line = _line(cells)
+        # A row of one cell over all columns is within the table; above it, it is a caption.
+        of_group = in_table and CELL_SEPARATOR not in line
+        in_table = in_table or CELL_SEPARATOR in line
+        row = elements[max(at - len(header) + heads, 0)]
+        lines.append((f"{line}{NO_CELLS}" if line and of_group else line, row.get(OF_SHEET, "")))
+    return [line for line in lines if line[0]]
+
+
+def _arranges_page(table: Element, rows: Sequence[Sequence[str]]) -> bool:
+    cells = [cell for row in rows for cell in row if cell]
+    long = sum(len(cell) > LONG_CELL for cell in cells)
+    headed = table.find(".//th") is not None and table.find(".//li") is None
+    of_data = headed or table.get("class") == WORD_TABLE_CLASS
+    return long > (LONG_SHARE * len(cells) if of_data and len(rows) > 1 else 0)
+
+
+def _header_rows(rows: Sequence[Element]) -> int:
+    """Return how many rows at the top are of the table's header."""
+    heads = 0
+    for row in rows:
+        if row.getparent().tag != "thead" and (row.find("th") is None or row.find("td") is not None):
+            break
+        heads += 1
+    return heads if heads < len(rows) and heads <= MOST_HEADER_ROWS else 0
+
+
+def _in_one(header: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the rows of a header in one, below those that are a caption: one cell over all columns."""
+    width = max(map(len, header), default=0)
+    captions = [[row[0]] for row in header if len(row) == width > 1 and len(set(row)) == 1]
+    rows = [[*row, *[""] * (width - len(row))] for row in header if len(set(row)) > 1 or width == 1 or len(row) < width]
+    # A cell that reaches down is in each of its rows.
+    columns = [" ".join(dict.fromkeys(filter(None, texts))) for texts in zip(*rows, strict=True)]
+    return [*captions, columns] if rows else captions
+
+
+def _line(cells: Sequence[str]) -> str:
+    filled = [number for number, cell in enumerate(cells) if cell]
+    if not filled:
+        return ""
+    # Without a bar in front, an empty first cell would not show.
+    shown = cells[: filled[-1] + 1]
+    return row_of(shown) if filled[0] else CELL_SEPARATOR.join(map(in_cell, shown))
+
+
+def _cells(
+    row: Element, carried: dict[int, tuple[int, str]], flat: Callable[[Element], str], *, repeated: bool
+) -> list[str]:
+    """Return a row's cells by column; `carried` holds, per column, a cell that reaches down and for how many rows.
+
+    A header's cell that reaches across is `repeated` in each of its columns.
+    """
+    cells: list[str] = []
+    for cell in row.iterchildren("td", "th"):
+        _fill(cells, carried)
+        text = flat(cell) if seen(cell) else ""
+        rows_below = _span(cell, "rowspan") - 1
+        for shown in (text, *[text if repeated else ""] * (_span(cell, "colspan") - 1)):
+            if rows_below:
+                carried[len(cells)] = (rows_below, shown)
+            cells.append(shown)
+    _fill(cells, carried)
+    return cells
+
+
+def _fill(cells: list[str], carried: dict[int, tuple[int, str]]) -> None:
+    while len(cells) in carried:
+        rows_below, text = carried.pop(len(cells))
+        if rows_below > 1:
+            carried[len(cells)] = (rows_below - 1, text)
+        cells.append(text)
+
+
+def _span(cell: Element, attribute: str) -> int:
+    value = cell.get(attribute)
+    return min(int(value), MAX_SPAN) if value and re.fullmatch("[1-9][0-9]{0,5}", value) else 1
+
+
+HEADINGS = MappingProxyType({f"h{level}": level for level in range(1, 7)})
+TITLE_CLASS = "title-of-a-word-document"
+"""Of a paragraph that is a heading of level 1 and yet no h1: in a table's cell it must not take the table for a page's
+layout (PAGE_PARTS)."""
+BOLD = frozenset(("b", "strong"))
+BOLD_LEVEL = 7  # of a paragraph that is all bold, below all that are marked as headings
+MOST_BOLD_WORDS = 12
+MOST_BOLD_IN_A_ROW = 2  # paragraphs; more are an address or a warning
+SENTENCE_END = re.compile(r"[.!…,;。！，；؟।][\"'”’»)\]]*$")
+LONGEST_HEADING = 200  # characters; beyond it markup for headings was used to make text large
+
+Marked = tuple[int, int, int]
+"""The first line of a heading, the one behind its last, and its level, 1 the highest."""
+
+
+def level_of(element: Element) -> int:
+    """Return the level of the heading that an element is, 0 where it is none."""
+    if element.tag != "p":
+        return HEADINGS.get(element.tag, 0)
+    if element.get("class") == TITLE_CLASS:
+        return 1
+    return BOLD_LEVEL if _is_bold(element) else 0
+
+
+def _is_bold(paragraph: Element) -> bool:
+    """Whether a paragraph has text in bold type, and no other."""
+    if paragraph.text and not paragraph.text.isspace():
+        return False
+    children = [child for child in paragraph if isinstance(child.tag, str)]
+    if any(child.tail and not child.tail.isspace() for child in paragraph):
+        return False
+    bold = [child.tag in BOLD for child in children if child.tag in BOLD or child.text_content().strip()]
+    return bool(bold) and all(bold)
+
+
+def _is_short(text: str) -> bool:
+    ends_sentence = SENTENCE_END.search(text) is not None
+    return len(text.split()) <= MOST_BOLD_WORDS and not ends_sentence and text[:1].isalnum() and not is_date(text)
+
+
+def reads_as_heading(text: str, level: int, *, in_list: bool) -> bool:
+    """Whether the text of what is marked as a heading can be one."""
+    if not any(letter.isalnum() for letter in text) or len(text) > LONGEST_HEADING:
+        return False
+    return level != BOLD_LEVEL or (not in_list and _is_short(text))
+
+
+def without_bold_runs(headings: Sequence[Marked], lines: int) -> list[Marked]:
+    """Return the headings without bold paragraphs that stand below each other, or with nothing behind them."""
+    kept: list[Marked] = []
+    run: list[Marked] = []
+    for heading in [*headings, (lines, 0, 0)]:
+        first, behind, level = heading
+        # Between two paragraphs there is an empty line.
+        if run and (level != BOLD_LEVEL or first > run[-1][1] + 1):
+            ends = run[-1][1] >= lines
+            kept += run if len(run) <= MOST_BOLD_IN_A_ROW and not ends else []
+            run = []
+        if level == BOLD_LEVEL:
+            run.append(heading)
+        elif behind:
+            kept.append(heading)
+    return kept
+
+
+Element = Any  # lxml has no type hints
+html: Any = lxml.html
+etree: Any = lxml.etree
+# An empty line before and after; the other blocks only start and end a line.
+SPACED = frozenset(
+    "p figure h1 h2 h3 h4 h5 h6 ul ol dl article section blockquote pre table hr form fieldset details address".split()
+)
+BLOCKS = SPACED | frozenset(
+    "html body br figcaption li dt dd aside div footer header hgroup main nav xmp listing plaintext caption thead "
+    "tbody tfoot tr td th legend summary dialog menu dir center option select button search noframes frameset".split()
+)
+VERBATIM = frozenset(("pre", "xmp", "listing", "plaintext"))
+LISTS = frozenset(("ul", "ol", "menu", "dir"))
+
+BULLET = "* "
+DEEPEST_INDENT = 8  # lists within lists; markup can be nested without end
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The lines of a page, which of them are headings, and what those that are rows of a spreadsheet say of that."""
+
+    lines: list[str]
+    headings: list[Marked]
+    rows: list[tuple[int, str]]
+
+
+def show(markup: str, name: str) -> Shown:
+    """Return the text of a page. Raises UnreadableDocument where nothing can be made of the markup."""
+    # lxml refuses a string that names an encoding in an XML declaration; ours is decoded already.
+    markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
+    # Without huge_tree everything below 255 levels is dropped, and all that follows it; with it, below 2,048.
+    parser = html.HTMLParser(huge_tree=True)
+    try:
+        root = html.document_fromstring(markup, parser=parser)
+    except etree.ParserError:
+        return Shown([], [], [])  # nothing in it but comments
+    except (etree.LxmlError, ValueError) as error:
+        raise _unreadable(name, str(error)) from error
+    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
+        raise _unreadable(name, "its elements are nested too deeply")
+    return _show(root)
+
+
+def _unreadable(name: str, reason: str) -> UnreadableDocument:
+    return UnreadableDocument(
+        f"{name} cannot be read as a web page: {reason}. Open it in a browser, save it as text or PDF, and add that."
+    )
+
+
+def _show(root: Element) -> Shown:
+    text = _Text()
+    text.start(root)
+    path = [(root, iter(root))]
+    while path:
+        parent, children = path[-1]
+        child = next(children, None)
+        if child is None:
+            path.pop()
+            text.end(parent)
+            text.write(parent.tail if path else None)
+        elif not seen(child):
+            text.write(child.tail)
+        elif child.tag == "table" and (rows := data_rows(child, _flat)) is not None:
+            text.write_rows(rows)
+            text.write(child.tail)
+        else:
+            text.start(child)
+            path.append((child, iter(child)))
+    return text.finish()
+
+
+def _flat(element: Element) -> str:
+    if not len(element):  # As nearly all cells are; the walk below takes ten times as long.
+        return " ".join((element.text or "").split())
+    return " ".join("\n".join(_show(element).lines).split())
+
+
+class _Text:
+    """Text as it is being laid out: finished lines, and the pieces of the one that is still open."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._headings: list[Marked] = []
+        self._rows: list[tuple[int, str]] = []
+        self._of_sheet = ""
+        self._heading_from = 0
+        self._pieces: list[str] = []
+        self._gap = False  # an empty line is due before the next one
+        self._verbatim = 0
+        self._numbers: list[int | None] = []  # per open list, the next item's number, None for bullets
+        self._widths: list[int] = []  # of the markers of their latest items
+        self._marker = ""
+
+    def start(self, element: Element) -> None:
+        tag = element.tag
+        if tag in BLOCKS:
+            # Two line breaks make an empty line; a list within a list gets none.
+            spaced = tag in SPACED and (not self._numbers or tag in VERBATIM)
+            self._break(spaced=spaced or (tag == "br" and not self._pieces))
+        if tag in VERBATIM:
+            self._verbatim += 1
+        elif tag in LISTS:
+            self._numbers.append(int(_number(element.get("start")) or 1) if tag == "ol" else None)
+            self._widths.append(len(BULLET))
+        elif tag == "li":
+            self._marker = self._next_marker(element.get("value"))
+            self._widths[-1:] = [len(self._marker)] if self._widths else []
+        if level_of(element):
+            self._heading_from = len(self._lines)
+        self._of_sheet = element.get(OF_SHEET, self._of_sheet)
+        self.write(element.text)
+
+    def end(self, element: Element) -> None:
+        tag = element.tag
+        if tag in BLOCKS and tag != "br":
+            # The paragraphs of a list's item stay together.
+            self._break(spaced=tag in SPACED and len(self._numbers) <= (tag in LISTS))
+        if OF_SHEET in element.attrib:
+            self._of_sheet = ""
+        if level := level_of(element):
+            self._note_heading(level)
+        if tag in VERBATIM:
+            self._verbatim -= 1
+        elif tag in LISTS:
+            self._numbers.pop()
+            self._widths.pop()
+        elif tag == "li":
+            self._marker = ""
+
+    def write(self, text: str | None) -> None:
+        if text and (self._verbatim or self._pieces or not text.isspace()):
+            self._pieces.append(text)
+
+    def write_rows(self, rows: list[tuple[str, str]]) -> None:
+        self._break(spaced=True)
+        for row, self._of_sheet in rows:
+            self._pieces.append(row)
+            self._break(spaced=False)
+        self._of_sheet = ""
+        self._gap = True
+
+    def finish(self) -> Shown:
+        self._break(spaced=False)
+        return Shown(self._lines, without_bold_runs(self._headings, len(self._lines)), self._rows)
+
+    def _note_heading(self, level: int) -> None:
+        """Keep which lines a heading has that ends here."""
+        first, behind = self._heading_from, len(self._lines)
+        first += first < behind and not self._lines[first]  # the empty line in front of it
+        if reads_as_heading(" ".join(self._lines[first:behind]), level, in_list=bool(self._numbers)):
+            self._headings.append((first, behind, level))
+        self._heading_from = behind
+
+    def _break(self, *, spaced: bool) -> None:
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if text.strip():
+            # No more than one empty line in a row, even in code: it costs nothing and saves tokens.
+            code = re.sub(r"\n\s*\n", "\n\n", text.strip("\n")).split("\n")
+            lines = [" " * CODE_INDENT + line for line in code] if self._verbatim else [" ".join(text.split())]
+            if self._gap and self._lines:
+                self._lines.append("")
+            self._gap = False
+            for line in lines:
+                if self._of_sheet:
+                    self._rows.append((len(self._lines), self._of_sheet))
+                self._lines.append((self._indent() + line).rstrip())
+        self._gap = self._gap or spaced
+
+    def _indent(self) -> str:
+        marker, self._marker = self._marker, ""
+        # What goes on with an item begins where its text does.
+        widths = self._widths[:DEEPEST_INDENT]
+        return " " * sum(widths[:-1]) + marker if marker else " " * sum(widths)
+
+    def _next_marker(self, value: str | None) -> str:
+        number = self._numbers[-1] if self._numbers else None
+        if number is None:
+            return BULLET
+        number = int(_number(value) or number)
+        self._numbers[-1] = number + 1
+        return f"{number}. "
+
+
+def _number(value: str | None) -> str | None:
+    return value if value and re.fullmatch("[0-9]{1,6}", value) else None
+
+
+# The standard looks at the first 1,024 bytes; real pages have long preambles before it.
+DECLARED_WITHIN = 65_536
+MOST_HEADINGS = 20_000
+DECLARED = (
+    re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE),
+    re.compile(rb"<meta\b[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE),
+)
+# What pages that name the left one are really in (WHATWG Encoding Standard, section 4.2).
+SUPERSETS = {
+    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
+    "iso8859-9": "cp1254",
+    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
+    "shift_jis": "cp932",
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    "euc_kr": "cp949",
+}
+TAG = re.compile(r"<[a-zA-Z!?/]")
+SHEET_ROW = re.compile(r"([0-9]{1,7}) (.*)", re.DOTALL)
+
+
+def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
+    """Check the file and return its one page, without a number, still to be read.
+
+    Raises UnreadableDocument, here and while the page is read.
+    """
+    kinds.expect_text(path, name, "a web page", head)
+    if kinds.is_mhtml(head):
+        raise UnreadableDocument(
+            f"{name} is a web archive (MHTML), not an HTML file. "
+            "Open it in a browser, save it as “web page, HTML only”, and add that."
+        )
+    return _pages(path, name)
+
+
+def _pages(path: Path, name: str) -> Generator[Page, None, None]:
+    data = path.read_bytes()
+    markup = normalise(decode(data, name, declared=declared_encoding(data)))
+    # Some servers and mail programs name plain text .html; its lines are worth keeping.
+    # Rows of sheets are in what other readers have rendered; a page that says so itself is none.
+    yield replace(render(markup, name), rows=()) if TAG.search(markup) else Page(None, markup)
+
+
+def declared_encoding(data: bytes) -> str | None:
+    """Return the Python name of the encoding that a page claims for itself, or None where it can't be that."""
+    head = re.sub(rb"<!--.*?-->", b"", data[:DECLARED_WITHIN], flags=re.DOTALL)
+    found = next((match for pattern in DECLARED if (match := pattern.search(head))), None)
+    if found is None:
+        return None
+    try:
+        name = codecs.lookup(found[1].decode("ascii")).name
+        # The claim itself was read as ASCII, so an encoding that writes ASCII otherwise cannot be true.
+        plausible = string.printable.encode(name) == string.printable.encode("ascii")
+    except (LookupError, UnicodeError):
+        return None
+    return SUPERSETS.get(name, name) if plausible else None
+
+
+def render(markup: str, name: str) -> Page:
+    """Return the page that a browser would show, blocks and table rows on lines of their own, with its headings.
+
+    Scripts, styles and hidden parts are left out. Raises UnreadableDocument when the markup cannot be read at all.
+    """
+    shown = show(markup, name)
+    # Line by line, so that it is known where each begins; a newline is nothing that composes with its neighbours.
+    lines = [normalise(line).replace("\N{SOFT HYPHEN}", "") for line in shown.lines]
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    headings = []
+    for first, behind, level in islice(shown.headings, MOST_HEADINGS):
+        indent = len(lines[first]) - len(lines[first].lstrip())
+        headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
+    rows = ((line, SHEET_ROW.fullmatch(said)) for line, said in shown.rows)
+    return Page(
+        None,
+        "\n".join(lines),
+        headings=tuple(found for found in headings if found.start < found.end),
+        rows=tuple(SheetRow(starts[line], one_line(normalise(said[2])), int(said[1])) for line, said in rows if said),
+    )

@@ -1,0 +1,281 @@
+"""File kinds by content, and the parts of compound (OLE) files."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anydoc
+import olefile as untyped_olefile
+
+from localcrag.records.documents import PDF_TYPE
+from localcrag.records.errors import UnreadableDocument
+
+olefile: Any = untyped_olefile  # has no type hints
+MOST_ENTRIES = 20_000
+"""Of streams and folders. A message of a hundred files to five hundred people has half of that."""
+# What it runs into in damaged files; its own error is an OSError.
+_ERRORS = (OSError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError, struct.error)
+
+
+class DamagedCompound(Exception):
+    """A compound file is none, or damaged; the message says how."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """An open file; `left` are the bytes that can still be read, since no two streams share any."""
+
+    file: Any
+    left: int
+    sizes: dict[tuple[str, ...], int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder in a compound file (a storage), of which the file itself is one. Names are in lower case."""
+
+    _open: _Open
+    _path: tuple[str, ...] = ()
+
+    def stream(self, name: str) -> bytes | None:
+        """Return what lies under this name, None where nothing does; each once, since together they are the file.
+
+        Raises ValueError when they are more.
+        """
+        path = (*self._path, name.lower())
+        size = self._open.sizes.get(path)
+        if size is None:
+            return None
+        self._open.left -= size
+        if self._open.left < 0:
+            raise ValueError("its parts are larger than itself")
+        with self._open.file.openstream(list(path)) as stream:
+            return bytes(stream.read())
+
+    def places(self, name: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield places within a large stream of the file itself, each with where in the file that is.
+
+        Raises ValueError where there is no such stream, and what damaged files make it run into.
+        """
+        file = self._open.file
+        entry = next((one for one in file.root.kids if one.name.lower() == name.lower()), None)
+        if entry is None or entry.size < file.mini_stream_cutoff_size:
+            raise ValueError(f"it has no large stream {name}")
+        sectors: list[int] = []
+        at = entry.isectStart
+        for _ in range(-(-entry.size // file.sector_size)):
+            sectors.append(at)
+            at = file.fat[at]
+        for offset in offsets:
+            yield offset, (sectors[offset // file.sector_size] + 1) * file.sector_size + offset % file.sector_size
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a stream of this name."""
+        return self._open.sizes.get((*self._path, name.lower())) is not None
+
+    def folder(self, name: str) -> Folder | None:
+        """Return a folder within, None where there is none of this name."""
+        path = (*self._path, name.lower())
+        return Folder(self._open, path) if path in self._open.sizes and self._open.sizes[path] is None else None
+
+    def folders(self, begins: str) -> Iterator[Folder]:
+        """Yield the folders within whose names begin so, by their names."""
+        depth = len(self._path) + 1
+        for path in sorted(path for path, size in self._open.sizes.items() if size is None and len(path) == depth):
+            if path[:-1] == self._path and path[-1].startswith(begins.lower()):
+                yield Folder(self._open, path)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Folder]:
+    """Open a file, and close it. Raises DamagedCompound, also for what its parts make whoever reads them run into."""
+    try:
+        with olefile.OleFileIO(str(path)) as file:
+            yield Folder(_indexed(file))
+    except _ERRORS as error:
+        raise DamagedCompound(str(error) or type(error).__name__) from error
+
+
+def holds(path: Path, name: str) -> bool:
+    """Return whether a compound file has a stream of this name; of a damaged one that is not known."""
+    try:
+        with opened(path) as root:
+            return root.has(name)
+    except DamagedCompound:
+        return False
+
+
+def _indexed(file: Any) -> _Open:
+    found = _Open(file, file.fp.seek(0, io.SEEK_END))
+    if file.root.size > found.left:  # Where small streams lie.
+        raise ValueError("its parts are larger than itself")
+    under: list[tuple[tuple[str, ...], Any]] = [((), file.root)]
+    folders = set()
+    while under:
+        path, folder = under.pop()
+        if folder.sid in folders:  # It lies within itself: paths would grow, and time with their square.
+            continue
+        folders.add(folder.sid)
+        for entry in folder.kids:
+            own = (*path, entry.name.lower())
+            is_folder = entry.entry_type == olefile.STGTY_STORAGE
+            found.sizes.setdefault(own, None if is_folder else entry.size)
+            if is_folder:
+                under.append((own, entry))
+        if len(found.sizes) > MOST_ENTRIES:
+            raise ValueError(f"it has more than {MOST_ENTRIES:,} parts")
+    return found
+
+
+_OOXML, _ODF = "application/vnd.openxmlformats-officedocument", "application/vnd.oasis.opendocument"
+HTML_TYPE, RTF = "text/html", "application/rtf"
+DOCX, PPTX, XLSX = (
+    f"{_OOXML}.{kind}" for kind in ("wordprocessingml.document", "presentationml.presentation", "spreadsheetml.sheet")
+)
+DOC, PPT, XLS = "application/msword", "application/vnd.ms-powerpoint", "application/vnd.ms-excel"
+ODT, ODP, ODS = (f"{_ODF}.{kind}" for kind in ("text", "presentation", "spreadsheet"))
+EPUB, MSG = "application/epub+zip", "application/vnd.ms-outlook"
+CSV, TSV = SEPARATED = ("text/csv", "text/tab-separated-values")
+MESSAGE = "__properties_version1.0"
+"""The stream that an Outlook message has, as nothing else."""
+HEAD_BYTES = 4096
+MOST_TEXT = 250_000_000
+"""Bytes. Readers hold a text several times over, at up to four bytes a character: 4 GB are enough for this."""
+# ISO 32000 asks for the header at the start; readers take it within the first 1,024 bytes.
+PDF_HEADER_WITHIN = 1024
+PDF, ZIP, OLE = "a PDF", "a ZIP archive", "an Office file of the kind before 2007, or one with a password"
+# Only signatures that no text begins with by chance.
+SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"%PDF-", PDF),
+    (b"PK\x03\x04", ZIP),
+    (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
+    (b"{\\rtf", "an RTF document"),
+    (b"%!PS-Adobe", "a PostScript file"),
+    (b"\x89PNG\r\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF87a", "a GIF picture"),
+    (b"GIF89a", "a GIF picture"),
+    (b"II*\x00", "a TIFF picture"),
+    (b"MM\x00*", "a TIFF picture"),
+    (b"\x1f\x8b\x08", "a gzip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"bplist00", "a binary property list"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\x00", "a SQLite database"),
+)
+_COMPOUND: dict[str | None, str] = {"doc": DOC, "ppt": PPT, "xlsx": XLS}
+_FOLDERS = (("word", DOCX, "a Word document"), ("xl", XLSX, "an Excel workbook"), ("ppt", PPTX, "a PowerPoint file"))
+_MIMETYPES = {mimetype: kind for kind in (ODT, ODP, ODS, EPUB) for mimetype in (kind, f"{kind}-template")}
+# What zipfile raises for a damaged directory, whose fields it trusts, for parts that cannot be unpacked, and
+# (RuntimeError) for those that are encrypted.
+ZIP_ERRORS = (
+    *(zipfile.BadZipFile, RuntimeError, ValueError, OverflowError, struct.error, EOFError, zlib.error),
+    lzma.LZMAError,
+)
+HTML = re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.IGNORECASE)
+MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IGNORECASE | re.MULTILINE)
+
+
+def identify(head: bytes) -> str | None:
+    """Return in words what a file that begins with `head` is, or None when it may be text of some kind."""
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "a WebP picture"
+    # "BM" alone may begin a text; the header behind it has no character that one may have.
+    if head.startswith(b"BM") and head[6:10] == b"\0\0\0\0":
+        return "a BMP picture"
+    return next((words for signature, words in SIGNATURES if head.startswith(signature)), None)
+
+
+def media_type(path: Path, head: bytes) -> str | None:
+    """Return the media type of a file whose content says it beyond doubt, None where its name has to."""
+    found = identify(head)
+    if found == PDF:
+        return PDF_TYPE
+    if found and found.endswith(" picture"):
+        return f"image/{found.split()[1].lower()}"
+    if head.startswith(b"{\\rtf"):
+        return RTF
+    if found == ZIP:
+        return _of_archive(path)
+    return _of_compound(path) if found == OLE else None
+
+
+def describe(path: Path, head: bytes) -> str:
+    """Return in words what the file is, as closely as can be told."""
+    found = identify(head)
+    if found == ZIP:
+        return _describe_archive(path)
+    if found == OLE and holds(path, MESSAGE):
+        return "an Outlook message"
+    if found is not None:
+        return found
+    if HTML.match(head):
+        return "a web page (HTML)"
+    return "plain text" if b"\x00" not in head else "unknown binary data"
+
+
+def is_mhtml(head: bytes) -> bool:
+    """Return whether a file is a web page saved with its pictures in one file, written like an e-mail."""
+    return MHTML.search(head) is not None and b"multipart/related" in head.lower()
+
+
+def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDocument:
+    """Return the error for a file that is named like `expected` and holds something else."""
+    return UnreadableDocument(
+        f"{name} is not {expected}, although its name says so: by its content it is {describe(path, head)}. "
+        "Give it the name ending that fits its content, or save it again in the program it comes from."
+    )
+
+
+def expect_text(path: Path, name: str, expected: str, head: bytes) -> None:
+    """Raise UnreadableDocument for a file that is no text by its first bytes, and should be `expected`, or too long."""
+    if identify(head) is not None:
+        raise mismatch(path, name, expected, head)
+    size = path.stat().st_size
+    if size > MOST_TEXT:
+        raise UnreadableDocument(
+            f"{name} holds {size / 1e6:,.0f} MB of text, and at most {MOST_TEXT / 1e6:.0f} MB are read. "
+            "Split it, and add the parts."
+        )
+
+
+def _of_archive(path: Path) -> str | None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            if "mimetype" in names and archive.getinfo("mimetype").file_size < HEAD_BYTES:
+                return _MIMETYPES.get(archive.read("mimetype").decode("ascii", "replace").strip())
+    except ZIP_ERRORS:
+        return None
+    return next((kind for folder, kind, _ in _FOLDERS if _is_ooxml(names, folder)), None)
+
+
+def _of_compound(path: Path) -> str | None:
+    return MSG if holds(path, MESSAGE) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
+
+
+def _is_ooxml(names: set[str], folder: str) -> bool:
+    return "[Content_Types].xml" in names and any(name.startswith(f"{folder}/") for name in names)
+
+
+def _describe_archive(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except ZIP_ERRORS:
+        return "a damaged ZIP archive"
+    if words := next((words for folder, _, words in _FOLDERS if _is_ooxml(names, folder)), None):
+        return words
+    return "an OpenDocument file or an e-book" if "mimetype" in names else ZIP

@@ -1,0 +1,397 @@
+"""The files of a letter: what is attached to it, and the pictures that stand within its text.
+
+Programs attach in many ways: behind the text, beside one of its versions (Apple), within what is signed. Of pictures
+within a text those count that may show text, as scans and photos do; logos, icons of a signature and what tells that a
+letter was opened are smaller.
+"""
+
+from __future__ import annotations
+
+import codecs
+import mimetypes
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.utils import getaddresses, parsedate_to_datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+from localcrag.documents.readers import kinds, outlook
+from localcrag.documents.readers.html import render
+from localcrag.documents.readers.outlook import MALFORMED, HeadPolicy
+from localcrag.documents.readers.pictures import LEAST_PIXELS as LEAST_ON_A_PAGE
+from localcrag.documents.readers.pictures import UNNAMED, is_new, may_show_text, pictures_in, was_seen, within
+from localcrag.documents.readers.text import decode, normalise
+from localcrag.records.documents import Member, Page
+from localcrag.records.errors import UnreadableDocument
+from localcrag.text.blocks import Heading
+from localcrag.text.places import Names
+from localcrag.text.quantities import MONTHS
+
+LETTER = "message/rfc822"
+LEAST_PIXELS = 150_000
+"""Of a picture within a letter: 500 by 300, as of a piece of a screen; banners of signatures are lower."""
+LEAST_BYTES = 50_000
+"""Of a picture whose pixels cannot be counted, as of a telephone's (HEIC): as a file of its own it says why."""
+_SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
+_DRAWINGS = frozenset({"image/svg+xml", "image/x-emf", "image/x-wmf", "image/emf", "image/wmf"})
+_REFERRED = re.compile(rb"cid:([^\s\"'<>()]+)", re.IGNORECASE)
+
+
+def field(letter: EmailMessage, name: str) -> str:
+    """Return what a field of a head says, in one line; empty where it says nothing that can be read."""
+    try:
+        return " ".join(str(letter[name] or "").split())
+    except MALFORMED:
+        return ""
+
+
+def files(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
+    """Yield the parts that are files of their own, each with whether it is a picture that stands within the text."""
+    try:
+        found = list(_beside_the_text(letter))
+        referred = _referred(letter) if any(map(_is_picture, found)) else set()
+    except MALFORMED:
+        return
+    for part in found:
+        try:
+            inside = _is_picture(part) and _is_within(part, referred)
+            counts = not inside or _counts(part)
+        except (*MALFORMED, RecursionError):  # Whoever takes it out says so.
+            inside, counts = False, True
+        if counts:
+            yield part, inside
+
+
+def pictures_in_html(letter: EmailMessage, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the large pictures that are written into a letter's HTML itself, new ones (`was_seen`), with a name."""
+    html = _html(letter)
+    if b"base64," in html:
+        yield from pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen)
+
+
+def mhtml_pictures(page: EmailMessage) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of a web page saved in one file that may show text, each once and with a name.
+
+    They count as those that are written into a page of HTML itself, which come as well.
+    """
+    seen: set[bytes] = set()
+    for part in _beside_the_text(page):
+        try:
+            is_shown = _is_picture(part) and part.get_content_type() not in _DRAWINGS
+            data = content(part) if is_shown else b""
+            named = file_name(part) if is_new(data, LEAST_ON_A_PAGE, seen) else ""
+        except (*MALFORMED, RecursionError):
+            continue
+        if named:
+            yield named, data
+    yield from pictures_in(_html(page).decode("latin-1"), LEAST_ON_A_PAGE, seen)
+
+
+def is_signature(part: EmailMessage) -> bool:
+    """Return whether a part is what a letter was signed with."""
+    return part.get_content_type() in _SIGNATURES
+
+
+def file_name(part: EmailMessage) -> str:
+    """Return an attachment's name; of a letter its subject."""
+    if part.get_content_type() == LETTER:
+        inner = _inner(part)
+        return f"{(field(inner, 'Subject') if inner else '').replace('/', ' ') or 'letter'}.eml"
+    # Of a web page's pictures, that is where they lay.
+    named = part.get_filename() or unquote(field(part, "Content-Location").partition("?")[0].rpartition("/")[2])
+    return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
+
+
+def content(part: EmailMessage) -> bytes:
+    """Return an attachment's bytes; of a letter it as it was written."""
+    if part.get_content_type() == LETTER:
+        inner = _inner(part)
+        return inner.as_bytes() if inner else b""
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _beside_the_text(letter: EmailMessage) -> Iterator[EmailMessage]:
+    """Yield the parts, within others or not, that are not the text itself or another version of it."""
+    under = [(letter, False, letter.get_content_maintype() != "text")]
+    while under:
+        part, other_version, is_file = under.pop()
+        if part.get_content_maintype() != "multipart":
+            if is_file:
+                yield part
+            continue
+        other_version = other_version or part.get_content_subtype() == "alternative"
+        seen: set[str] = set()
+        within = []
+        for one in _parts(part):
+            subtype = one.get_content_subtype()
+            text = one.get_content_maintype() == "text" and not _is_attachment(one)
+            # As Python's parser has it: the first of each is what the letter says.
+            says = text and (other_version or (subtype in {"plain", "html"} and subtype not in seen))
+            seen.update({subtype} if says else ())
+            within.append((one, other_version, not says))
+        under += reversed(within)
+
+
+def _parts(part: EmailMessage) -> list[EmailMessage]:
+    held = part.get_payload()
+    return [one for one in held if isinstance(one, EmailMessage)] if isinstance(held, list) else []
+
+
+def _is_attachment(part: EmailMessage) -> bool:
+    try:
+        return part.is_attachment()
+    except RecursionError:  # Whoever takes it out says so.
+        return True
+
+
+def _is_picture(part: EmailMessage) -> bool:
+    if part.get_content_maintype() == "image":
+        return True
+    by_name = mimetypes.guess_type(str(part.get_filename() or ""))[0] or ""
+    return part.get_content_type() == "application/octet-stream" and by_name.startswith("image/")
+
+
+def _is_within(part: EmailMessage, referred: set[str]) -> bool:
+    """Whether a picture stands within the text: some programs give those that are attached a Content-ID as well."""
+    own, shown = field(part, "Content-ID").strip("<>"), part.get_content_disposition()
+    return shown == "inline" or bool(own and (shown is None or own in referred))
+
+
+def _counts(part: EmailMessage) -> bool:
+    if part.get_content_type() in _DRAWINGS:
+        return False
+    data = content(part)
+    shows = may_show_text(data, LEAST_PIXELS)
+    return len(data) >= LEAST_BYTES if shows is None else shows
+
+
+def _referred(letter: EmailMessage) -> set[str]:
+    return {unquote(one.decode("latin-1")) for one in _REFERRED.findall(_html(letter))}
+
+
+def _html(letter: EmailMessage) -> bytes:
+    try:
+        part = letter.get_body(("html",))
+    except (*MALFORMED, RecursionError):
+        return b""
+    return content(part) if isinstance(part, EmailMessage) else b""
+
+
+def _inner(part: EmailMessage) -> EmailMessage | None:
+    """Return the letter that is attached."""
+    held = part.get_payload()
+    first = held[0] if isinstance(held, list) and held else None
+    return first if isinstance(first, EmailMessage) else None
+
+
+EML, MBOX, MHTML = LETTER, "application/mbox", "multipart/related"
+MOST_NAMED = 6
+"""Of the people that a letter goes to, those who are named."""
+MOST_LETTERS = 20_000
+_POLICY = HeadPolicy()
+_LETTER = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
+_FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
+
+
+def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
+    """Check the file; return how many letters a mailbox has, None of a letter, and the pages, still to be read.
+
+    Raises UnreadableDocument, here and while pages are read.
+    """
+    if media_type == kinds.MSG:
+        if kinds.identify(head) != kinds.OLE:
+            raise kinds.mismatch(path, name, outlook.OUTLOOK, head)
+        return None, _pages([outlook.letter(path, name, whole=False)], name, media_type)
+    kinds.expect_text(path, name, "an e-mail", head)
+    data = _bytes(path, name)
+    if media_type != MBOX:
+        return None, _pages([data], name, media_type)
+    letters = _letters(data)
+    if not letters or len(letters) > MOST_LETTERS:
+        raise UnreadableDocument(
+            f"{name} cannot be read as a mailbox: it holds {len(letters):,} letters, and one to {MOST_LETTERS:,} can "
+            "be read. Export fewer of them from the mail program, and add that."
+        )
+    return len(letters), _pages(letters, name, media_type)
+
+
+def members(path: Path, name: str, media_type: str) -> Generator[Member, None, None]:
+    """Yield what is attached to a letter, or to those of a mailbox, by the letter's number.
+
+    Pictures within a letter come as well, where they are large enough to show text, each once however often it is
+    quoted; signatures are left out. Raises UnreadableDocument.
+    """
+    names = Names()
+    seen: set[bytes] = set()
+    for number, one in enumerate(_all(path, name, media_type), start=1):
+        letter = _parsed(one)
+        folder, sent = f"{number}/" if media_type == MBOX else "", _seconds(letter)
+        for part, inside in files(letter):
+            if not is_signature(part) and not (inside and was_seen(content(part), seen)):
+                yield _member(part, names, folder, sent)
+        for named, data in pictures_in_html(letter, seen):
+            yield Member(names.of(within(f"{folder}{named}")), data, sent)
+
+
+def pictures_of_page(path: Path, name: str) -> Generator[Member, None, None]:
+    """Yield the pictures of a web page saved in one file (MHTML) that may show text."""
+    names = Names()
+    for named, data in mhtml_pictures(_parsed(_bytes(path, name))):
+        yield Member(names.of(within(named)), data)
+
+
+def _all(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessage]:
+    if media_type == kinds.MSG:
+        return [outlook.letter(path, name, whole=True)]
+    data = _bytes(path, name)
+    return _letters(data) if media_type == MBOX else [data]
+
+
+def said_of(path: Path, media_type: str) -> tuple[str | None, str]:
+    """Return when a letter was sent, as an ISO date, and its subject; None and empty where it does not say."""
+    try:
+        is_outlook = media_type == kinds.MSG
+        letter = outlook.letter(path, path.name, whole=False) if is_outlook else _parsed(_bytes(path, path.name))
+        sent = _sent(letter)
+        return sent.date().isoformat() if sent else None, field(letter, "Subject")
+    except (*MALFORMED, RecursionError):
+        return None, ""
+
+
+def _member(part: EmailMessage, names: Names, folder: str, sent: float | None) -> Member:
+    try:
+        own = file_name(part)
+        return Member(names.of(within(f"{folder}{own}")), content(part), sent)
+    except (*MALFORMED, RecursionError) as error:
+        name = names.of(within(f"{folder}{UNNAMED}"))
+        kind = type(error).__name__
+        said = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
+        return Member(name, b"", error=said)
+
+
+def _letters(data: bytes) -> list[bytes]:
+    lines = list(_LETTER.finditer(data))
+    starts, ends = [line.end() for line in lines], [*(line.start() for line in lines[1:]), len(data)]
+    return [data[start:end] for start, end in zip(starts, ends, strict=False)]
+
+
+def _bytes(path: Path, name: str) -> bytes:
+    """Return a file's bytes; as UTF-8 where it is in UTF-16, as some programs save letters."""
+    data = path.read_bytes()
+    head = data[: kinds.HEAD_BYTES]
+    return decode(data, name).encode() if b"\0" in head or head.startswith(codecs.BOM_UTF8) else data
+
+
+def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) -> Generator[Page, None, None]:
+    for number, data in enumerate(letters, start=1):
+        if media_type == EML and isinstance(data, bytes) and not _FIELD.search(data):
+            raise UnreadableDocument(
+                f"{name} cannot be read as an e-mail: it has no head (From, Date, Subject). "
+                "Save it again in the mail program, or give it the name ending that fits its content."
+            )
+        try:
+            page = _page(_parsed(data), name, head_too=media_type != MHTML, titled=media_type == MBOX)
+        except RecursionError as error:
+            raise UnreadableDocument(
+                f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save what "
+                "it says as text."
+            ) from error
+        yield replace(page, number=number if media_type == MBOX else None)
+
+
+def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> Page:
+    body = _body(letter, name)
+    # A letter's subject is its document's title; those of a mailbox each have their own.
+    subject = f"# {subject}\n\n" if titled and (subject := field(letter, "Subject")) else ""
+    written = f"{written}\n\n" if head_too and (written := _written(letter)) else ""
+    front = normalise(subject + written)
+    headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
+    below = [*_addresses(letter), *(f"Attached: {one}" for one in _attached(letter))] if head_too else []
+    behind = "".join(f"\n\n{line}" for line in below)
+    return Page(None, f"{front}{body.text}{normalise(behind)}", headings=headings)
+
+
+def _parsed(data: bytes | EmailMessage) -> EmailMessage:
+    if isinstance(data, EmailMessage):
+        return data
+    letter = message_from_bytes(data, policy=_POLICY)
+    return letter if isinstance(letter, EmailMessage) else EmailMessage()
+
+
+def _written(letter: EmailMessage) -> str:
+    """Return who wrote to whom and when, as a sentence.
+
+    Fields (“From: …”) in front of a letter hide from relevance-v2 what it says: asked who has the keys, a letter that
+    says so has a relevance of 0.05 behind its fields, and of 0.5 behind such a sentence.
+    """
+    senders, readers = (_people(letter, *fields) for fields in (("From",), ("To", "Cc")))
+    day = _day(letter)
+    said = " and ".join(name for name, _ in senders) or ("Written" if readers or day else "")
+    others = len(readers) - MOST_NAMED
+    to = ", ".join(name for name, _ in readers[:MOST_NAMED]) + (f" and {others} others" if others > 0 else "")
+    verb = " wrote" if senders else ""
+    return f"{said}{verb}{f' to {to}' if to else ''}{f' on {day}' if day else ''}:" if said else ""
+
+
+def _addresses(letter: EmailMessage) -> list[str]:
+    """Return the addresses of those who have a name as well, one a line."""
+    people = dict.fromkeys(_people(letter, "From", "To", "Cc"))
+    return [f"{name}: {address}" for name, address in [*people][:MOST_NAMED] if address and name != address]
+
+
+def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
+    """Return names and addresses of a letter's fields; who has no name is called by the address."""
+    found = getaddresses([field(letter, named) for named in fields])
+    return [(" ".join(name.split()) or address, address) for name, address in found if name or address]
+
+
+def _day(letter: EmailMessage) -> str:
+    """Return when a letter was sent, in words; as it says itself where that is no date."""
+    sent = _sent(letter)
+    if sent is None:
+        return field(letter, "Date")
+    return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
+
+
+def _sent(letter: EmailMessage) -> datetime | None:
+    try:
+        return parsedate_to_datetime(field(letter, "Date"))
+    except MALFORMED:
+        return None
+
+
+def _seconds(letter: EmailMessage) -> float | None:
+    """Return when a letter was sent, in seconds since 1970."""
+    try:
+        sent = _sent(letter)
+        return sent.timestamp() if sent else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _body(letter: EmailMessage, name: str) -> Page:
+    """Return what a letter says: as plain text where it has that, else its HTML."""
+    try:
+        part = letter.get_body(("plain", "html"))
+    except MALFORMED:
+        part = None
+    if part is None:
+        part = next((one for one in letter.walk() if one.get_content_maintype() == "text"), None)
+    if part is None:
+        return Page(None, "")
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    said = normalise(decode(data, name, declared=part.get_content_charset()))
+    if part.get_content_subtype() == "html":
+        return render(said, name)
+    return Page(None, said.strip("\n"))
+
+
+def _attached(letter: EmailMessage) -> Iterator[str]:
+    for part, _ in files(letter):
+        yield " ".join(str(part.get_filename() or part.get_content_type()).split())

@@ -1,0 +1,382 @@
+"""Charts and diagrams (SmartArt) of office files, as HTML: a title, a small table; a list."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import lxml.etree
+from markupsafe import escape
+
+from localcrag.documents.readers import kinds, packages
+from localcrag.documents.readers.html import WORD_TABLE_CLASS
+
+etree: Any = lxml.etree  # has no type hints
+Element = Any
+MOST_ROWS, MOST_SERIES = 200, 30
+"""Of a chart that are told; with more of them it shows a shape, and no values that anybody reads off it."""
+MOST_POINTS, DEEPEST = 2_000, 6
+"""Of a diagram: its texts, and how deep they lie within one another."""
+DRAWING_ERRORS = (etree.LxmlError, ValueError, OverflowError)
+_DAY_ONE = datetime(1899, 12, 30)  # noqa: DTZ001 - a day without a time zone, as spreadsheets count
+_FROM_1904 = timedelta(days=1462)
+"""By which days are later in workbooks that count from 1904."""
+_LONGEST_CODE = 255
+"""Characters of a number's format that are read; Excel has no longer ones."""
+_TEXTS = ("{*}strDim", "{*}strCache", "{*}strLit", "{*}multiLvlStrCache")
+_OF_DATE = re.compile(r"[yd]")
+_LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+
+
+def parsed(data: bytes) -> Element:
+    """Return a part's root element without comments; entities stay unread. Raises what is among DRAWING_ERRORS."""
+    parser = etree.XMLParser(resolve_entities=False, huge_tree=True, remove_comments=True, remove_pis=True)
+    return etree.fromstring(data, parser)
+
+
+def paragraphs(element: Element) -> list[str]:
+    """Return the paragraphs of DrawingML within an element that say something."""
+    said = ("".join(run.text or " " for run in one.iter("{*}t", "{*}br")) for one in element.iter("{*}p"))
+    return [text for one in said if (text := " ".join(one.split()))]
+
+
+def chart_markup(root: Element, *, in_cells: bool = False) -> str:
+    """Return a chart's title, what its axes are called, and its values as a table.
+
+    Of values that stand `in_cells` of the same file it has what their series are called: as a second table, they would
+    be counted twice. Raises what is among DRAWING_ERRORS.
+    """
+    cells = [one.text or "" for one in root.iter("{*}f")]
+    values = not (in_cells and cells and not any("[" in one for one in cells))  # “[1]” is another file.
+    chart = root.find("{*}chart")
+    if chart is None:
+        return ""
+    title = _title(chart)
+    axes = [text for axis in chart.iter("{*}catAx", "{*}valAx", "{*}dateAx", "{*}axis") if (text := _title(axis))]
+    series = list(_series(root))
+    names = [name for name, _, _ in series if name]
+    said = [*([title] if title else []), *dict.fromkeys(axes)]
+    if not values and names and names != [title]:
+        said.append(", ".join(dict.fromkeys(names[:MOST_SERIES])))
+    lead = f"<p>Chart: {escape('. '.join(said))}</p>" if said else ""
+    return lead + ("".join(_table(series)) if values else "")
+
+
+def diagram_markup(root: Element) -> str:
+    """Return the texts of a diagram as lists within lists."""
+    texts = {one.get("modelId"): " ".join(paragraphs(one)) for one in root.iter("{*}pt")}
+    within: dict[str, list[tuple[int, str]]] = {}
+    for one in root.iter("{*}cxn"):
+        if one.get("type", "parOf") == "parOf":
+            within.setdefault(one.get("srcId"), []).append((_int(one.get("srcOrd")), one.get("destId")))
+    top = [one.get("modelId") for one in root.iter("{*}pt") if one.get("type") == "doc"]
+    made: list[tuple[int, str]] = []
+    seen: set[str] = set()
+    under = [(one, 0) for one in top]
+    while under:
+        key, depth = under.pop()
+        if key in seen:
+            continue
+        seen.add(key)
+        if texts.get(key):
+            made.append((max(depth, 1), texts[key]))
+        below = sorted(within.get(key, ()), key=lambda pair: pair[0], reverse=True)
+        under += [(one, min(depth + 1, DEEPEST)) for _, one in below]
+    made += [(1, text) for key, text in texts.items() if text and key not in seen]
+    lost = f"<p>The diagram has {len(made):,} texts; the others are not read.</p>" if len(made) > MOST_POINTS else ""
+    return "".join(_lists(made[:MOST_POINTS])) + lost
+
+
+def _lists(items: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """Yield lists within lists of texts, each with how deep it lies."""
+    depth = 0
+    for level, text in items:
+        yield "<ul>" * (level - depth) + "</ul>" * (depth - level)
+        yield f"<li>{escape(text)}</li>"
+        depth = level
+    yield "</ul>" * depth
+
+
+def _title(of: Element) -> str:
+    title = of.find("{*}title")
+    if title is None:
+        return ""
+    return " ".join(paragraphs(title)) or " ".join(one.text or "" for one in title.iter("{*}v")).strip()
+
+
+Points = dict[int, str]
+_Series = tuple[str, Points, Points]
+"""A name, categories and values, both by their numbers."""
+
+
+def _series(root: Element) -> Iterator[_Series]:
+    from_1904 = any(one.get("val", "1") in {"1", "true"} for one in root.iterchildren("{*}date1904"))
+    day_one = _DAY_ONE + _FROM_1904 if from_1904 else _DAY_ONE
+    for one in root.iter("{*}ser"):
+        yield _name(one), _points(one, day_one, "cat", "xVal"), _points(one, day_one, "val", "yVal")
+    data = {one.get("id"): one for one in root.iter("{*}data")}  # Charts since 2016.
+    for one in root.iter("{*}series"):
+        number = one.find("{*}dataId")
+        of = None if number is None else data.get(number.get("val"))
+        if of is not None:
+            yield _name(one), _points(of, day_one, "strDim"), _points(of, day_one, "numDim")
+
+
+def _name(series: Element) -> str:
+    name = series.find("{*}tx")
+    return "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
+
+
+def _points(of: Element, day_one: datetime, *names: str) -> Points:
+    holder = next((found for name in names if (found := of.find(f"{{*}}{name}")) is not None), None)
+    points: Points = {}
+    if holder is None:
+        return points
+    are_texts = next(holder.iter(*_TEXTS), None) is not None
+    code = next((one.text or "" for one in holder.iter("{*}formatCode")), "")[:_LONGEST_CODE]
+    plain = _LITERAL.sub("", code).lower()
+    for point in islice(holder.iter("{*}pt"), MOST_POINTS):
+        inner = point.find("{*}v")
+        text = " ".join(((point if inner is None else inner).text or "").split())
+        said = text if are_texts else _written(text, plain, day_one)
+        at = _int(point.get("idx"))
+        # Of categories on several levels the outer one stands in front.
+        points[at] = f"{said} {points[at]}".strip() if at in points else said
+    return points
+
+
+def _table(series: Sequence[_Series]) -> Iterator[str]:
+    told = [one for one in series if one[2]][:MOST_SERIES]
+    if not told:
+        return
+    rows = sorted({at for _, _, values in told for at in values})
+    yield f'<table class="{WORD_TABLE_CLASS}"><tr><th></th>'
+    yield "".join(f"<th>{escape(name)}</th>" for name, _, _ in told)
+    yield "</tr>"
+    for at in rows[:MOST_ROWS]:
+        named = next((categories[at] for _, categories, _ in told if at in categories), str(at + 1))
+        cells = "".join(f"<td>{escape(values.get(at, ''))}</td>" for _, _, values in told)
+        yield f"<tr><td>{escape(named)}</td>{cells}</tr>"
+    yield "</table>"
+    if len(rows) > MOST_ROWS or len(series) > MOST_SERIES:
+        yield f"<p>The chart shows more values; {MOST_ROWS} of each of {MOST_SERIES} series at most are read.</p>"
+
+
+def _written(value: str, code: str, day_one: datetime) -> str:
+    """Return a value as a chart shows it, by the code of its format: a share in per cent, a day as a date.
+
+    `code` is without literal text, in lower case; `day_one` is the one before the first that is counted.
+    """
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    if "%" in code:
+        return f"{number * 100:.10g}%"
+    if code != "general" and _OF_DATE.search(code) and 0 < number < 2_957_004:  # the year 9999, from 1904 as well
+        return f"{day_one + timedelta(days=int(number)):%Y-%m-%d}"
+    return f"{number:.12g}" if abs(number) < 1e15 else value
+
+
+def _int(written: str | None) -> int:
+    return int(written) if written and re.fullmatch("[0-9]{1,9}", written) else 0
+
+
+CONTENT = "content.xml"
+MOST = 2_000
+"""Of shapes, charts and comments of a file, each."""
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+_OFFICE, _TEXT, _TABLE, _DRAW, _CHART = (
+    f"{{{_ODF}:{name}:1.0}}" for name in ("office", "text", "table", "drawing", "chart")
+)
+_HREF = "{http://www.w3.org/1999/xlink}href"
+_CREATOR = "{http://purl.org/dc/elements/1.1/}creator"
+_SHAPES = tuple(
+    f"{_DRAW}{name}" for name in "custom-shape rect ellipse circle line polyline polygon path connector caption".split()
+)
+_PARAGRAPHS = (f"{_TEXT}p", f"{_TEXT}h")
+_BLOCKS = (*_PARAGRAPHS, f"{_TEXT}list")
+_APART = (*_PARAGRAPHS, f"{_TEXT}tab", f"{_TEXT}s", f"{_TEXT}line-break")
+"""What sets words apart."""
+_OBJECT = re.compile(r"(?:\./)?([^/]+)/?")
+_BROKEN = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
+
+
+def objects_of(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """Return the contents of the objects within a file, as charts are, by their names."""
+    found = [part for part in archive.infolist() if re.fullmatch(rf"[^/]+/{CONTENT}", part.filename)]
+    return {part.filename.partition("/")[0]: packages.unpacked(archive, part) for part in found}
+
+
+def text_with_drawings(path: Path) -> bytes:
+    """Return a text with what its shapes, charts and comments say as paragraphs and tables of its own."""
+    data = path.read_bytes()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            content = packages.unpacked(archive, archive.getinfo(CONTENT))
+            if b"annotation" not in content and b"drawing" not in content:
+                return data
+            root = parsed(content)
+            put_in_place(root, objects_of(archive))
+            packed = io.BytesIO()
+            with zipfile.ZipFile(packed, "w") as copy:
+                for part in archive.infolist():
+                    own = part.filename == CONTENT
+                    copy.writestr(part, etree.tostring(root) if own else packages.unpacked(archive, part))
+    except _BROKEN:  # Whoever reads its text says so.
+        return data
+    return packed.getvalue()
+
+
+def put_in_place(root: Element, objects: Mapping[str, bytes]) -> None:
+    """Put behind each paragraph what its shapes and charts say.
+
+    Comments, and what is on the page itself, come at the end of the text or of their slide.
+    """
+    for number, comment in enumerate([*islice(root.iter(f"{_OFFICE}annotation"), MOST + 1)]):
+        _append(root, comment, [_paragraph(root, _said(comment) if number < MOST else _lost("comments"))])
+    etree.strip_elements(root, f"{_OFFICE}annotation", with_tail=False)
+    last: dict[Element, Element] = {}
+    # What shapes on slides say is read as it is.
+    of_slides = next(root.iter(f"{_DRAW}page"), None) is not None
+    drawn = root.iter(f"{_DRAW}object", *(() if of_slides else _SHAPES))
+    for number, one in enumerate([*islice(drawn, MOST + 1)]):
+        if number == MOST:
+            _append(root, one, [_paragraph(root, _lost("drawings"))])
+            return
+        behind = _chart(root, one, objects) if one.tag == f"{_DRAW}object" else [*one.iterchildren(*_BLOCKS)]
+        place = next(reversed([*one.iterancestors(*_PARAGRAPHS)]), None)
+        if place is None or place.getparent() is None or of_slides:
+            _append(root, one, behind)
+            continue
+        at: Element = last.get(place, place)
+        for block in behind:
+            block.tail = None
+            at.addnext(block)
+            at = last[place] = block
+
+
+def _append(root: Element, of: Element, blocks: Iterable[Element]) -> None:
+    """Put blocks at the end of the slide or of the text that an element is on."""
+    slide = next(of.iterancestors(f"{_DRAW}page"), None)
+    body = next(of.iterancestors(f"{_OFFICE}text"), None)
+    for block in blocks:
+        block.tail = None
+        if slide is not None:
+            slide.append(_boxed(root, block))
+        elif body is not None:
+            body.append(block)
+
+
+def _lost(what: str) -> str:
+    return f"The document has more than {MOST:,} {what}; the others are not read."
+
+
+def content_of(path: Path) -> bytes:
+    """Return what a file says, as XML; nothing where that is damaged: whoever reads its cells says so."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return packages.unpacked(archive, archive.getinfo(CONTENT))
+    except _BROKEN:
+        return b""
+
+
+def beside_tables(path: Path, content: bytes) -> dict[str, str]:
+    """Return what stands beside the cells of a spreadsheet's tables, as HTML, by their names.
+
+    `content` is what the file says (content_of).
+    """
+    if b"annotation" not in content and b"drawing" not in content:
+        return {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            objects = objects_of(archive)
+        tables = list(parsed(content).iter(f"{_TABLE}table"))
+    except _BROKEN:
+        return {}
+    found = {}
+    for table in tables:
+        said = [*islice(_on_table(table, objects), MOST + 1)]
+        lost = [f"Of what is drawn and commented here, {MOST:,} pieces are read."] if len(said) > MOST else []
+        found[table.get(f"{_TABLE}name") or ""] = "".join(f"<p>{escape(one)}</p>" for one in (*said[:MOST], *lost))
+    return found
+
+
+def _on_table(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
+    for one in table.iter(f"{_OFFICE}annotation", f"{_DRAW}object", f"{_DRAW}text-box", *_SHAPES):
+        if one.tag == f"{_OFFICE}annotation":
+            yield _said(one)
+        elif one.tag == f"{_DRAW}object":
+            lead, rows = _read(one, objects)
+            names = ", ".join(filter(None, rows[0])) if rows else ""
+            yield ". ".join(filter(None, (lead, names)))
+        else:
+            yield from filter(None, map(_words, one.iterchildren(*_BLOCKS)))
+
+
+def _chart(root: Element, one: Element, objects: Mapping[str, bytes]) -> list[Element]:
+    """Return a chart as a paragraph and a table; none for an object of another kind."""
+    if one.tag != f"{_DRAW}object":
+        return []
+    lead, rows = _read(one, objects)
+    made = [_paragraph(root, lead)] if lead else []
+    if not rows:
+        return made
+    table = root.makeelement(f"{_TABLE}table")
+    for cells in rows:
+        row = etree.SubElement(table, f"{_TABLE}table-row")
+        for cell in cells:
+            etree.SubElement(row, f"{_TABLE}table-cell").append(_paragraph(root, cell))
+    return [*made, table]
+
+
+def _read(one: Element, objects: Mapping[str, bytes]) -> tuple[str, list[list[str]]]:
+    """Return what a chart is called, and its rows."""
+    named = _OBJECT.fullmatch(one.get(_HREF) or "")
+    data = objects.get(named[1]) if named else None
+    try:
+        chart = next(parsed(data).iter(f"{_CHART}chart"), None) if data else None
+    except DRAWING_ERRORS:
+        return "A chart stands here that could not be read.", []
+    if chart is None:
+        return "", []
+    titles = dict.fromkeys(filter(None, (_words(title) for title in chart.iter(f"{_CHART}title"))))
+    rows = [
+        [_words(cell) for cell in [*row.iterchildren(f"{_TABLE}table-cell")][: MOST_SERIES + 1]]
+        for row in [*chart.iter(f"{_TABLE}table-row")][: MOST_ROWS + 1]
+    ]
+    return f"Chart: {'. '.join(titles)}" if titles else "", rows
+
+
+def _said(comment: Element) -> str:
+    author = " ".join((comment.findtext(_CREATOR) or "").split())
+    said = " ".join(filter(None, map(_words, comment.iter(*_PARAGRAPHS))))
+    return f"Comment{f' by {author}' if author else ''}: {said}"
+
+
+def _words(element: Element) -> str:
+    said: list[str] = []
+    for event, one in etree.iterwalk(element, events=("start", "end")):
+        text = one.text if event == "start" else one.tail if one is not element else ""
+        said.append(f" {text or ''}" if one.tag in _APART else text or "")
+    return " ".join("".join(said).split())
+
+
+def _paragraph(root: Element, text: str) -> Element:
+    made = root.makeelement(f"{_TEXT}p")
+    made.text = text
+    return made
+
+
+def _boxed(root: Element, block: Element) -> Element:
+    """Return a frame of a slide with a paragraph or a table in it."""
+    frame = root.makeelement(f"{_DRAW}frame")
+    holder = frame if block.tag == f"{_TABLE}table" else etree.SubElement(frame, f"{_DRAW}text-box")
+    holder.append(block)
+    return frame

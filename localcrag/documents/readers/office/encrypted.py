@@ -1,0 +1,307 @@
+"""Office files with a password: Microsoft Office by msoffcrypto, OpenDocument by cryptography.
+
+The library is loaded when such a file comes, which is seldom.
+
+As OpenDocument's part 2, section 4 has it: a hash of the password is made into a key, and what was packed is locked by
+that. LibreOffice has locked all in one since 24.2, as 1.5 is to have it. Blowfish, by which programs before 2012 locked
+files, and keys of others (OpenPGP) are not known here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zipfile
+import zlib
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.parsers.expat import ExpatError
+
+import lxml.etree
+
+from localcrag.documents.readers import kinds, packages
+from localcrag.documents.readers import kinds as _compound
+from localcrag.documents.readers import kinds as _kinds
+from localcrag.records.errors import EncryptedDocument
+
+PACKAGE = "EncryptedPackage"
+"""The stream in which a file of today lies, when it has a password."""
+# What Excel and PowerPoint lock files with that may be read by everyone and changed by few: [MS-OFFCRYPTO] 2.4.2.3 and
+# 2.4.3.4, [MS-PPT] 2.2.32. They open them without asking.
+OF_EXCEL, OF_POWERPOINT = "VelvetSweatshop", "/01Hannes Ruescher/01"
+_OFFICE_ERRORS = (
+    *(OSError, ValueError, TypeError, AttributeError, LookupError, AssertionError, OverflowError, RecursionError),
+    *(struct.error, ExpatError),
+)
+"""What msoffcrypto runs into in files that are protected otherwise, or damaged, beside its own errors."""
+
+
+class _AnotherPassword(Exception):
+    """The password is not the file's."""
+
+
+class _UnknownWay(Exception):
+    """The file is protected in a way that is not known, or damaged."""
+
+
+def is_locked_office(path: Path, head: bytes) -> bool:
+    """Return whether a file is one of today's Office that has a password; older ones say so when they are read."""
+    return _kinds.identify(head) == _kinds.OLE and _compound.holds(path, PACKAGE)
+
+
+def office_refusal(data: bytes, name: str) -> EncryptedDocument:
+    """Return the error for a file that has a password: that it is needed, or that none opens the file here."""
+    try:
+        file = _file(data)
+        known = _known(file.format, name)
+        _put_key(file, known)
+    except _AnotherPassword:
+        return packages.needed(name)
+    except _UnknownWay:
+        return packages.unknown_way(name)
+    return packages.needed(name, known)
+
+
+def unlocked_office(data: bytes, name: str, password: str) -> bytes:
+    """Return a file as it is without its password.
+
+    Raises PasswordNeeded when that is another, and EncryptedDocument where none opens the file here.
+    """
+    try:
+        file = _file(data)
+        _put_key(file, password)
+        made = BytesIO()
+        with _translated():
+            file.decrypt(made)
+    except _AnotherPassword as error:
+        raise packages.another(name) from error
+    except _UnknownWay as error:
+        raise packages.unknown_way(name) from error
+    return made.getvalue()
+
+
+def _known(kind: str, name: str) -> str:
+    of_excel = kind == "xls97" or (kind == "ooxml" and Path(name).suffix.lower().startswith(".xl"))
+    return OF_EXCEL if of_excel else OF_POWERPOINT
+
+
+def _file(data: bytes) -> Any:
+    """Return the file as msoffcrypto has it. Raises _UnknownWay."""
+    import msoffcrypto as untyped_msoffcrypto  # noqa: PLC0415
+    from msoffcrypto.format import doc97, ppt97, xls97  # noqa: PLC0415
+
+    msoffcrypto: Any = untyped_msoffcrypto  # has no type hints
+    kinds: tuple[Any, ...] = (doc97, ppt97, xls97)
+    for kind in kinds:
+        # It writes what it has opened to a file for a moment. These processes write none.
+        kind.tempfile = SimpleNamespace(TemporaryFile=BytesIO)
+    with _translated():
+        return msoffcrypto.OfficeFile(BytesIO(data))
+
+
+def _put_key(file: Any, password: str) -> None:
+    """Put in a password. Raises _AnotherPassword when it is not the file's, and _UnknownWay."""
+    # Files of today take any password without being asked to verify it, and of another make nonsense.
+    verified = {"verify_password": True} if file.format == "ooxml" else {}
+    with _translated():
+        file.load_key(password=password, **verified)
+        if file.type == "plain":  # Of what else it passes over in silence there is no type at all.
+            raise _UnknownWay
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise _AnotherPassword and _UnknownWay for what msoffcrypto runs into."""
+    from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # noqa: PLC0415
+
+    try:
+        yield
+    except InvalidKeyError as error:
+        raise _AnotherPassword from error
+    except (DecryptionError, FileFormatError, ParseError, *_OFFICE_ERRORS) as error:
+        raise _UnknownWay from error
+
+
+etree: Any = lxml.etree
+MANIFEST, WHOLE, CONTENT = "META-INF/manifest.xml", "encrypted-package", "content.xml"
+MOST_BYTES, MOST_ROUNDS, MOST_PASSES, MOST_LANES, MOST_KIB = 20_000_000, 10_000_000, 100, 64, 2**20
+"""Of a manifest; what a key may take, so that no file keeps the machine busy. LibreOffice: 100,000 rounds of PBKDF2, or
+3 passes of Argon2 in 4 lanes over 64 MB."""
+WHAT = "an OpenDocument file"
+_MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
+_NAMESPACES = (_MANIFEST, "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}")
+_W3C = "http://www.w3.org"
+_CBC = {f"{_W3C}/2001/04/xmlenc#aes{bits}-cbc": bits // 8 for bits in (128, 192, 256)}
+_GCM = {f"{_W3C}/2009/xmlenc11#aes{bits}-gcm": bits // 8 for bits in (128, 192, 256)}
+"""Ciphers by their names, with the bytes of their keys."""
+_PBKDF2 = ("PBKDF2", "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#pbkdf2")
+_ARGON2 = (
+    "urn:oasis:names:tc:opendocument:xmlns:manifest:1.5#argon2id",
+    "urn:org:documentfoundation:names:experimental:office:manifest:argon2id",
+)
+_HASHES = {
+    **dict.fromkeys(("SHA1", f"{_W3C}/2000/09/xmldsig#sha1", "SHA1/1K"), "sha1"),
+    **dict.fromkeys((f"{_W3C}/2000/09/xmldsig#sha256", f"{_W3C}/2001/04/xmlenc#sha256"), "sha256"),
+    "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha1-1k": "sha1",
+    "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha256-1k": "sha256",
+}
+"""Of passwords, and of the first 1,024 bytes of what was packed."""
+_FIRST, _BLOCK, _VECTOR = 1024, 16, 12
+"""Bytes: what a checksum is of; of AES; of what stands before what GCM has locked."""
+_OPEN_DOCUMENT_ERRORS = (*kinds.ZIP_ERRORS, KeyError, IndexError, etree.LxmlError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lock:
+    """How a part is locked; its fields are as the manifest has them."""
+
+    cipher: str
+    vector: bytes
+    derivation: str
+    salt: bytes
+    rounds: int
+    lanes: int
+    kib: int
+    start: str
+    checksum_type: str
+    checksum: bytes
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a password opens it here."""
+        if self.start not in _HASHES or not (self.cipher in _GCM or (self.cipher in _CBC and self._is_checked)):
+            return False
+        if self.derivation in _PBKDF2:
+            return 0 < self.rounds <= MOST_ROUNDS
+        within = 0 < self.rounds <= MOST_PASSES and 0 < self.lanes <= MOST_LANES and 0 < self.kib <= MOST_KIB
+        return self.derivation in _ARGON2 and within
+
+    @property
+    def _is_checked(self) -> bool:
+        return self.checksum_type in _HASHES and len(self.vector) == _BLOCK
+
+
+def is_locked_open_document(path: Path, head: bytes) -> bool:
+    """Return whether a file is an OpenDocument file that has a password."""
+    return kinds.identify(head) == kinds.ZIP and bool(_locks_of(path))
+
+
+def open_document_refusal(path: Path, name: str) -> EncryptedDocument:
+    """Return the error for a file that has a password: that it is needed, or that none opens the file here."""
+    known = all(lock.is_known for lock in _locks_of(path).values())
+    return packages.needed(name) if known else packages.unknown_way(name)
+
+
+def unlocked_open_document(path: Path, name: str, password: str, head: bytes) -> bytes:
+    """Return a file as it is without its password: of one that is locked part by part, the parts that are texts.
+
+    Raises PasswordNeeded when that is another, EncryptedDocument where none opens the file here, UnreadableDocument.
+    """
+    locks = _locks_of(path)
+    if not locks or not all(lock.is_known for lock in locks.values()):
+        raise packages.unknown_way(name)
+    packages.check(path, name, WHAT, head)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if whole := locks.get(WHOLE):
+                return _opened(archive.read(WHOLE), whole, password)
+            return _opened_parts(archive, locks, password)
+    except _AnotherPassword as error:
+        raise packages.another(name) from error
+    except _OPEN_DOCUMENT_ERRORS as error:
+        raise packages.damaged(name, WHAT, error) from error
+
+
+def _opened_parts(archive: zipfile.ZipFile, locks: Mapping[str, _Lock], password: str) -> bytes:
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as copy:
+        for part in archive.namelist():
+            data = archive.read(part) if part == "mimetype" or part.endswith(".xml") else b""
+            if data and part != MANIFEST:
+                copy.writestr(part, _opened(data, locks[part], password) if part in locks else data)
+    return made.getvalue()
+
+
+def _opened(data: bytes, lock: _Lock, password: str) -> bytes:
+    """Return what is locked in `data`. Raises _AnotherPassword, and ValueError when it is damaged."""
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - seldom needed
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+    key = _key(lock, password)
+    if lock.cipher in _GCM:
+        try:
+            return _unpacked(AESGCM(key).decrypt(data[:_VECTOR], data[_VECTOR:], None))
+        except InvalidTag as error:
+            raise _AnotherPassword from error  # Or damaged, which nobody can tell apart.
+    if not data or len(data) % _BLOCK:
+        raise ValueError("a locked part is cut off")
+    packed = Cipher(algorithms.AES(key), modes.CBC(lock.vector)).decryptor().update(data)
+    packed = packed[: -packed[-1]]  # The last byte says how many were added to make whole blocks.
+    if hashlib.new(_HASHES[lock.checksum_type], packed[:_FIRST], usedforsecurity=False).digest() != lock.checksum:
+        raise _AnotherPassword
+    return _unpacked(packed)
+
+
+def _key(lock: _Lock, password: str) -> bytes:
+    from cryptography.hazmat.primitives.kdf.argon2 import Argon2id  # noqa: PLC0415
+
+    start = hashlib.new(_HASHES[lock.start], password.encode()).digest()
+    size = {**_CBC, **_GCM}[lock.cipher]
+    if lock.derivation in _PBKDF2:
+        return hashlib.pbkdf2_hmac("sha1", start, lock.salt, lock.rounds, size)
+    derived = Argon2id(salt=lock.salt, length=size, iterations=lock.rounds, lanes=lock.lanes, memory_cost=lock.kib)
+    return derived.derive(start)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    raw = zlib.decompressobj(-zlib.MAX_WBITS)
+    data = raw.decompress(packed, packages.MAX_UNPACKED_BYTES)
+    if raw.unconsumed_tail:
+        raise ValueError(f"it unpacks to more than {packages.MAX_UNPACKED_BYTES / 1e6:.0f} MB")
+    return data
+
+
+def _locks_of(path: Path) -> dict[str, _Lock]:
+    """Return how the parts are locked that are, by their names; none of a file whose text is not, or of another one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(MANIFEST).file_size > MOST_BYTES:
+                return {}
+            manifest = etree.fromstring(archive.read(MANIFEST), etree.XMLParser(resolve_entities=False))
+        locks = {
+            str(entry.get(f"{_MANIFEST}full-path")): _lock(data)
+            for entry in manifest.iter(f"{_MANIFEST}file-entry")
+            if (data := entry.find(f"{_MANIFEST}encryption-data")) is not None
+        }
+    except _OPEN_DOCUMENT_ERRORS:  # It is no OpenDocument file, or damaged: whoever reads it says so.
+        return {}
+    return {} if {WHOLE, CONTENT}.isdisjoint(locks) else locks
+
+
+def _lock(data: Any) -> _Lock:
+    empty = etree.Element("none")
+    parts = ("algorithm", "key-derivation", "start-key-generation")
+    cipher, key, start = (found if (found := data.find(_MANIFEST + part)) is not None else empty for part in parts)
+    return _Lock(
+        cipher=_said(cipher, "algorithm-name"),
+        vector=b64decode(_said(cipher, "initialisation-vector")),
+        derivation=_said(key, "key-derivation-name"),
+        salt=b64decode(_said(key, "salt")),
+        rounds=int(_said(key, "iteration-count") or _said(key, "argon2-iterations") or 0),
+        lanes=int(_said(key, "argon2-lanes") or 0),
+        kib=int(_said(key, "argon2-memory") or 0),
+        start=_said(start, "start-key-generation-name") or "SHA1",
+        checksum_type=_said(data, "checksum-type"),
+        checksum=b64decode(_said(data, "checksum")),
+    )
+
+
+def _said(element: Any, name: str) -> str:
+    return next((said for space in _NAMESPACES if (said := element.get(space + name))), "")

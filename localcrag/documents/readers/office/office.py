@@ -1,0 +1,328 @@
+"""What anydoc makes of an office file, as HTML: from there, all kinds of documents go the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import anydoc
+from markupsafe import escape
+
+from localcrag.documents.readers import kinds, packages
+from localcrag.documents.readers.html import WORD_TABLE_CLASS, render
+from localcrag.documents.readers.office import encrypted
+from localcrag.documents.readers.office import sheets as _sheet_numbers
+from localcrag.documents.readers.office import slides as _old_slides
+from localcrag.documents.readers.office import slides as _slides
+from localcrag.documents.readers.office.drawings import beside_tables, content_of, text_with_drawings
+from localcrag.documents.readers.office.sheets import ACROSS, BLANK_LINE, Line, Sheets, markup_of_table, tables_of
+from localcrag.documents.readers.office.slides import beside_old_sheets, beside_sheets
+from localcrag.documents.readers.text import decode
+from localcrag.records.documents import Page
+from localcrag.records.errors import UnreadableDocument
+from localcrag.text.blocks import DEEPEST_MARKED, Heading
+from localcrag.text.places import SheetRow, moved, rows_between
+from localcrag.text.words import one_line
+
+if TYPE_CHECKING:
+    from anydoc import Block, Cell, CellSlot, Document, Format, Inline, List, Table
+
+
+NOTES = "Notes: "
+"""In front of what a speaker notes below a slide."""
+PICTURE = "<img>"
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+    (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+_ALONE = {"line_break": "<br>", "image": PICTURE}
+_CHECKED = {True: "[x] ", False: "[ ] "}
+
+
+def markup_of(
+    document: Document,
+    *,
+    slides: bool = False,
+    sheets: Sheets | None = None,
+    beside: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return a document as HTML, its notes below it.
+
+    Of slides, what is set apart are the speaker's notes; of `sheets`, each grid may hold several tables. `beside` is
+    what stands beside them as HTML, by the names of sheets; under an empty name that of a slide. That of a
+    sheet without cells stands under its name.
+    """
+    return "".join(_Markup(slides, sheets, dict(beside)).pieces(document))
+
+
+class _Markup:
+    def __init__(self, slides: bool, sheets: Sheets | None, beside: dict[str, str]) -> None:
+        self._slides, self._sheets, self._beside = slides, sheets, beside
+        self._sheet: str | None = None
+        self._notes: dict[str, int] = {}
+
+    def pieces(self, document: Document) -> Iterator[str]:
+        self._notes = {note.id: number for number, note in enumerate(document.notes, start=1)}
+        for block in document.blocks:
+            if self._sheets is not None and block.kind == "heading":
+                yield self._beside.pop(self._sheet or "", "")
+                self._sheet = "".join(piece.text or "" for piece in block.content or ())
+            elif self._slides and block.kind == "block_quote":
+                yield self._beside.pop("", "")
+            yield from self._block(block)
+        yield self._beside.pop(self._sheet or "", "")
+        for name, said in self._beside.items():
+            yield f"<h2>{escape(name)}</h2>{said}" if said and self._sheet is not None else said
+        if document.notes:
+            yield "<ol>"
+            for note in document.notes:
+                yield from ("<li>", *self._blocks(note.blocks), "</li>")
+            yield "</ol>"
+
+    def _blocks(self, blocks: Iterable[Block] | None) -> Iterator[str]:
+        for block in blocks or ():
+            yield from self._block(block)
+
+    def _block(self, block: Block) -> Iterator[str]:
+        match block.kind:
+            case "heading":
+                yield f"<h{block.level}>{self._inline(block.content)}</h{block.level}>"
+            case "paragraph":
+                yield f"<p>{self._inline(block.content)}</p>"
+            case "list" if block.list:
+                yield from self._list(block.list)
+            case "table" if block.table:
+                yield from self._table(block.table)
+            case "block_quote":
+                said = "".join(self._blocks(block.blocks))
+                yield f"<blockquote>{said.replace('<p>', f'<p>{NOTES}', self._slides)}</blockquote>"
+            case "code_block":
+                yield f"<pre>{escape(block.text or '')}</pre>"
+            case "math":
+                yield f"<p>{escape(block.text or '')}</p>"
+            case _:
+                yield "<hr>"
+
+    def _list(self, items: List) -> Iterator[str]:
+        ordered = items.marker == "decimal" and not any(item.marker_label for item in items.items)
+        yield f'<ol start="{items.start}">' if ordered else "<ul>"
+        for number, item in enumerate(items.items, start=items.start):
+            # What HTML has no number for stands in the text, as in the file.
+            label = item.marker_label or ("" if items.marker == "bullet" or ordered else marker(items.marker, number))
+            yield from ("<li>", f"{escape(label)} " if label else "", *self._blocks(item.blocks), "</li>")
+        yield "</ol>" if ordered else "</ul>"
+
+    def _table(self, table: Table) -> Iterator[str]:
+        if table.kind == "layout":
+            for row in table.grid:
+                for slot in row:
+                    yield from self._blocks(slot.cell.blocks if slot.cell else ())
+            return
+        if self._sheets is not None:
+            name, numbers = self._sheets.numbered(self._sheet, len(table.grid))
+            lines = zip(numbers, _grid(table), table.grid, strict=True)
+            for found in tables_of(Line(number, cells) for number, cells, row in lines if not _is_blank_line(row)):
+                yield from markup_of_table(found, name)
+            return
+        yield f'<table class="{WORD_TABLE_CLASS}">'
+        for number, row in enumerate(table.grid):
+            tag = "th" if number < table.header_rows else "td"
+            yield "<tr>"
+            for cell in (slot.cell for slot in row if slot.cell):
+                spans = f' colspan="{cell.col_span}" rowspan="{cell.row_span}"'
+                yield from (f"<{tag}{spans}>", *self._blocks(_unlisted(cell.blocks)), f"</{tag}>")
+            yield "</tr>"
+        yield "</table>"
+
+    def _inline(self, pieces: Sequence[Inline] | None) -> str:
+        return "".join(map(self._piece, pieces or ()))
+
+    def _piece(self, piece: Inline) -> str:
+        match piece.kind:
+            case "text" | "math":
+                text = str(escape(piece.text or ""))
+                return f"<b>{text}</b>" if piece.style and piece.style.bold else text
+            case "link":
+                return self._inline(piece.content)
+            case "note_ref":
+                return f"[{self._notes.get(piece.note_id or '', '')}]"
+            case "checkbox":
+                return _CHECKED[bool(piece.checked)]
+            case _:
+                return _ALONE.get(piece.kind, "")
+
+
+def _grid(table: Table) -> list[list[str]]:
+    """Return the texts of a sheet's cells. One that reaches down is in each of its rows; across, marked as such."""
+    texts = [[_words(slot.cell) for slot in row] for row in table.grid]
+    for number, row in enumerate(table.grid):
+        for column, slot in enumerate(row):
+            if slot.kind == "covered" and slot.origin_row is not None and slot.origin_col is not None:
+                below = slot.origin_col == column and slot.origin_row < number
+                texts[number][column] = texts[slot.origin_row][column] if below else ACROSS
+    return texts
+
+
+def _words(cell: Cell | None) -> str:
+    return " ".join(_said(cell).split())
+
+
+def _said(cell: Cell | None) -> str:
+    return " ".join(piece.text or "" for block in (cell.blocks if cell else ()) for piece in block.content or ())
+
+
+def _is_blank_line(row: Sequence[CellSlot]) -> bool:
+    return len(row) == 1 and _said(row[0].cell) == BLANK_LINE
+
+
+def _unlisted(blocks: Sequence[Block]) -> Sequence[Block]:
+    """Return what is in a cell; of a list of one item, as slides have it, the item."""
+    alone = blocks[0].list if len(blocks) == 1 else None
+    return alone.items[0].blocks if alone and len(alone.items) == 1 else blocks
+
+
+def marker(kind: str, number: int) -> str:
+    """Return the marker of an item, as "c." or "iv."; letters go on with aa behind z."""
+    if number < 1:
+        return f"{number}."
+    if "roman" in kind:
+        text = ""
+        for value, letters in _ROMAN:
+            text, number = text + letters * (number // value), number % value
+    else:
+        text = chr(ord("a") + (number - 1) % 26) * (1 + (number - 1) // 26)
+    return (text.upper() if kind.startswith("upper") else text) + "."
+
+
+FORMATS: dict[str, tuple[Format, str]] = {
+    kinds.DOC: ("doc", "a Word document of the kind before 2007"),
+    kinds.ODT: ("odt", "an OpenDocument text"),
+    kinds.RTF: ("rtf", "an RTF document"),
+    kinds.EPUB: ("epub", "an e-book (EPUB)"),
+    kinds.PPT: ("ppt", "a PowerPoint file of the kind before 2007"),
+    kinds.PPTX: ("pptx", "a PowerPoint file"),
+    kinds.ODP: ("odp", "an OpenDocument presentation"),
+    kinds.XLSX: ("xlsx", "an Excel workbook"),
+    kinds.XLS: ("xlsx", "an Excel workbook of the kind before 2007"),
+    kinds.ODS: ("ods", "an OpenDocument spreadsheet"),
+    **dict.fromkeys(kinds.SEPARATED, ("csv", "a table of values with commas or tabs between them (CSV)")),
+}
+"""By media type: what anydoc calls it, and people do."""
+LISTINGS = {kinds.PPTX: _slides.POWERPOINT, kinds.ODP: _slides.OPEN_DOCUMENT}
+SLIDES = frozenset((kinds.PPT, kinds.PPTX, kinds.ODP))
+_SLIDES_DAMAGED = (*kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
+WORKBOOKS = frozenset((kinds.XLSX, kinds.XLS))
+
+
+def open_pages(
+    path: Path, name: str, head: bytes, media_type: str, *, told: bool
+) -> tuple[int | None, Generator[Page, None, None]]:
+    """Check the file; return the number of its slides, None of what has none, and its pages, still to be read.
+
+    `told`: the content says that it is of this kind. Raises EncryptedDocument and UnreadableDocument, here and while
+    pages are read.
+    """
+    _, what = FORMATS[media_type]
+    if media_type in kinds.SEPARATED:
+        kinds.expect_text(path, name, what, head)
+        return None, _whole(path, name, media_type)
+    packages.check(path, name, what, head)
+    if not told and kinds.identify(head) == kinds.OLE:
+        raise packages.damaged(name, what, ValueError("its directory cannot be read"))
+    if not told:
+        raise kinds.mismatch(path, name, what, head)
+    if media_type == kinds.PPT and (found := _old_slides.old_slides(path)):
+        return found[0], _numbered(((slide, "") for slide in found[1]), name, media_type)
+    if media_type not in LISTINGS:
+        return None, _whole(path, name, media_type)
+    try:
+        count, slides = _slides.slides_of(path, LISTINGS[media_type])
+    except _SLIDES_DAMAGED as error:
+        raise packages.damaged(name, what, error) from error
+    return count, _numbered(slides, name, media_type)
+
+
+def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
+    data, sheets = text_with_drawings(path) if media_type == kinds.ODT else path.read_bytes(), None
+    beside: Mapping[str, str] = {}
+    if media_type in kinds.SEPARATED:
+        text, sheets = _sheet_numbers.of_values(decode(data, name))
+        data = text.encode()
+    elif media_type in WORKBOOKS:
+        sheets = _sheet_numbers.of_workbook(path, media_type)
+        beside = (beside_sheets if media_type == kinds.XLSX else beside_old_sheets)(path)
+    elif media_type == kinds.ODS:
+        sheets, beside = _of_tables(path)
+    yield page(None, data, name, media_type, sheets=sheets, beside=beside)
+
+
+def _of_tables(path: Path) -> tuple[Sheets, Mapping[str, str]]:
+    content = content_of(path)
+    return _sheet_numbers.of_tables(content), beside_tables(path, content)
+
+
+def _numbered(slides: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
+    try:
+        for number, (slide, beside) in enumerate(slides, start=1):
+            yield page(number, slide, name, media_type, beside={"": beside})
+    except _SLIDES_DAMAGED as error:
+        raise packages.damaged(name, FORMATS[media_type][1], error) from error
+
+
+def page(
+    number: int | None,
+    data: bytes,
+    name: str,
+    media_type: str,
+    *,
+    sheets: Sheets | None = None,
+    beside: Mapping[str, str] = MappingProxyType({}),
+) -> Page:
+    """Return what a file says, or a slide of it, with what stands `beside` that (markup_of).
+
+    `sheets` are those of a spreadsheet.
+
+    Raises EncryptedDocument and UnreadableDocument.
+    """
+    kind, what = FORMATS[media_type]
+    try:
+        document = anydoc.to_document(data, kind)
+    except anydoc.EncryptedError as error:
+        raise encrypted.office_refusal(data, name) from error
+    except anydoc.ResourceLimitError as error:
+        raise UnreadableDocument(
+            f"{name} was left alone: to unpack it takes more than a document of its kind ever does ({error}). "
+            "If it is genuine, save it as PDF and add that."
+        ) from error
+    except anydoc.ConvertError as error:
+        raise packages.damaged(name, what, error) from error
+    markup = markup_of(document, slides=media_type in SLIDES, sheets=sheets, beside=beside)
+    marked = _marked(render(markup, name))
+    return replace(marked, number=number, unread=not marked.text.strip() and PICTURE in markup)
+
+
+def _marked(page: Page) -> Page:
+    """Return a page with Markdown's marks at its headings; what it knows of them are those that Markdown has none for.
+
+    With marks they are known wherever a part of the text is read again.
+    """
+    parts: list[str] = []
+    others: list[Heading] = []
+    rows: list[SheetRow] = []
+    done = length = 0
+    for heading in page.headings:
+        rows += moved(rows_between(page.rows, done, heading.start), length - done)
+        between = page.text[done : heading.start]
+        named = one_line(page.text[heading.start : heading.end])
+        mark = f"{'#' * heading.level} " if heading.level <= DEEPEST_MARKED else ""
+        length += len(between)
+        if not mark:
+            others.append(Heading(length, length + len(named), heading.level))
+        parts += [between, mark, named]
+        length += len(mark) + len(named)
+        done = heading.end
+    rows += moved(rows_between(page.rows, done, len(page.text)), length - done)
+    return replace(page, text="".join([*parts, page.text[done:]]), headings=tuple(others), rows=tuple(rows))

@@ -1,0 +1,541 @@
+"""Sheets of workbooks: tables, headers, titles and row numbers, in today's and older formats.
+
+anydoc leaves out the empty rows above a workbook's first cell, and those that are hidden; both are read here from the
+file. Where that does not come to as many rows as there are, none has a number: a wrong one would be worse.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import unescape
+from itertools import islice, pairwise, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lxml.etree
+from markupsafe import escape
+
+from localcrag.documents.readers import kinds, packages
+from localcrag.documents.readers.html import OF_SHEET
+
+etree: Any = lxml.etree  # has no type hints
+BINARY_WORKBOOK = "xl/workbook.bin"
+"""The part that lists the sheets."""
+COMMENTS = re.compile(r"xl/comments\d*\.bin")
+_BINARY_SHEET, _AUTHOR, _COMMENT, _COMMENT_TEXT = 156, 632, 635, 637
+_VISIBLE = 0
+_SEVEN_BITS = 0x7F
+_NO_TEXT = 0xFFFFFFFF
+"""As a length."""
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def binary_records(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield kind, place and length of a part's records. Raises IndexError where it is cut off."""
+    at = 0
+    while at < len(data):
+        kind, at = _number(data, at, 2)
+        length, at = _number(data, at, 4)
+        yield kind, at, length
+        at += length
+
+
+def binary_sheets(data: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the name of each sheet that is not hidden, with the name by which the workbook refers to its part.
+
+    Raises IndexError and struct.error, as all here does of what is damaged.
+    """
+    for kind, at, _ in binary_records(data):
+        if kind == _BINARY_SHEET:
+            related, behind = _text(data, at + 8)
+            if int.from_bytes(data[at : at + 4], "little") == _VISIBLE:
+                yield _text(data, behind)[0], related
+
+
+def comments(data: bytes) -> bytes:
+    """Return the comments on a sheet as the XML that they are in other workbooks."""
+    root = etree.Element("comments")
+    one: Any = None
+    for kind, at, _ in binary_records(data):
+        if kind == _AUTHOR:
+            etree.SubElement(root, "author").text = _text(data, at)[0]
+        elif kind == _COMMENT:
+            author, row, _, column, _ = struct.unpack_from("<IIIII", data, at)
+            one = etree.SubElement(root, "comment", ref=cell_name(row, column), authorId=str(author))
+        elif kind == _COMMENT_TEXT and one is not None:
+            etree.SubElement(one, "t").text = _text(data, at + 1)[0]
+    return bytes(etree.tostring(root))
+
+
+def cell_name(row: int, column: int) -> str:
+    """Return what a spreadsheet program calls a cell, of which both count from 0."""
+    letters, left = "", column + 1
+    while left > 0:
+        left, letter = divmod(left - 1, 26)
+        letters = chr(ord("A") + letter) + letters
+    return f"{letters}{row + 1}"
+
+
+def _number(data: bytes, at: int, longest: int) -> tuple[int, int]:
+    """Return a number that is written in bytes of seven bits each, and where the next one begins."""
+    number = 0
+    for place in range(longest):
+        byte = data[at + place]
+        number |= (byte & _SEVEN_BITS) << 7 * place
+        if byte <= _SEVEN_BITS:
+            return number, at + place + 1
+    return number, at + longest
+
+
+def _text(data: bytes, at: int) -> tuple[str, int]:
+    (length,) = struct.unpack_from("<I", data, at)
+    end = at + 4 + 2 * (0 if length == _NO_TEXT else length)
+    return _NOT_IN_XML.sub("", data[at + 4 : end].decode("utf-16-le", "replace")), end
+
+
+_BIFF8 = 0x600
+_BEGIN, _END, _SHEET = 0x809, 0x0A, 0x85
+_NOTE, _OBJECT, _TEXT, _GOES_ON = 0x1C, 0x5D, 0x1B6, 0x3C
+_BOXES = frozenset((2, 3, 6, 30))
+"""Kinds of objects that people write into: rectangle, oval, text box, and the shapes of Office since 1997."""
+
+
+def old_sheets(path: Path) -> Iterator[tuple[str, bytes, int]]:
+    """Yield the name of each sheet that is not hidden, the workbook's records, and where the sheet's begin in them.
+
+    Raises DamagedCompound, struct.error, and ValueError for an older workbook.
+    """
+    with kinds.opened(path) as folder:
+        data = folder.stream("Workbook") or b""
+    if struct.unpack_from("<HHH", data)[::2] != (_BEGIN, _BIFF8):
+        raise ValueError("an older workbook")
+    for kind, at, _ in old_records(data, 0):
+        if kind == _SHEET:
+            begins, state = struct.unpack_from("<IB", data, at)
+            if state == 0:
+                yield _letters(data, at + 7, data[at + 6]), data, begins
+
+
+def old_records(data: bytes, at: int) -> Iterator[tuple[int, int, int]]:
+    """Yield kind, place and length of the records of a part of a workbook, without those of charts within it."""
+    depth = 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<HH", data, at)
+        depth += (kind == _BEGIN) - (kind == _END)
+        if depth == 0:
+            return
+        if depth == 1:
+            yield kind, at + 4, length
+        at += 4 + length
+
+
+def beside_cells(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """Return what text boxes on a sheet say, and its comments: each with its cell and its author.
+
+    Raises struct.error and IndexError.
+    """
+    boxes: dict[int, list[str]] = {}
+    others: dict[int, list[str]] = {}
+    notes: list[tuple[str, str, int]] = []
+    number = left = 0
+    texts = others
+    for kind, at, length in old_records(data, begins):
+        if kind == _OBJECT:
+            of, number = struct.unpack_from("<4xHH", data, at)
+            texts = boxes if of in _BOXES else others
+        elif kind == _TEXT:
+            left = int.from_bytes(data[at + 10 : at + 12], "little")
+            texts[number] = []
+        elif kind == _GOES_ON and left > 0:
+            part = data[at : at + length]
+            texts[number].append(_letters(part, 0, left))
+            left -= (length - 1) // (1 + part[0] % 2)
+        elif kind == _NOTE:
+            row, column, _, of, characters = struct.unpack_from("<HHHHH", data, at)
+            notes.append((cell_name(row, column), _letters(data, at + 10, characters), of))
+    said = [(cell, author, "".join(others.get(of, ()))) for cell, author, of in notes]
+    return ["".join(one) for one in boxes.values()], said
+
+
+def _letters(data: bytes, at: int, length: int) -> str:
+    """Return so many characters, which stand behind a byte that says how wide they are."""
+    wide = data[at] % 2
+    return data[at + 1 : at + 1 + length * (1 + wide)].decode("utf-16-le" if wide else "latin-1", "replace")
+
+
+Element = Any
+WORKBOOK = "xl/workbook.xml"
+"""The part that lists a workbook's sheets."""
+
+
+def relations_of(part: str) -> str:
+    """Return the part that lists what a part refers to."""
+    folder, name = posixpath.split(part)
+    return f"{folder}/_rels/{name}.rels"
+
+
+def related(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the parts that a part refers to, each with the name that it refers to it by."""
+    written = parts.get(relations_of(part))
+    if written is None:
+        return
+    for one in etree.fromstring(written, etree.XMLParser(resolve_entities=False)):
+        target = one.get("Target") or ""
+        folder = "" if target.startswith("/") else posixpath.dirname(part)
+        yield one.get("Id") or "", posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
+
+
+def named_by(element: Element, ending: str = "}id") -> str:
+    """Return the name by which an element refers to a part: that of its attribute with such an ending."""
+    return next((str(value) for name, value in element.attrib.items() if name.endswith(ending)), "")
+
+
+def visible_sheets(parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each sheet of a workbook that is not hidden, with its part, empty where that is not told.
+
+    `parts` has WORKBOOK, or the binary one, and what that refers to. Raises LookupError where it has not, struct.error
+    and etree.LxmlError.
+    """
+    if binary := parts.get(BINARY_WORKBOOK):
+        of_binary = dict(related(BINARY_WORKBOOK, parts))
+        for name, named in binary_sheets(binary):
+            yield name, of_binary.get(named, "")
+        return
+    targets = dict(related(WORKBOOK, parts))
+    listed = etree.fromstring(parts[WORKBOOK], etree.XMLParser(resolve_entities=False, huge_tree=True))
+    for sheet in listed.iter("{*}sheet"):
+        if sheet.get("state", "visible") == "visible":
+            yield sheet.get("name") or "", targets.get(named_by(sheet), "")
+
+
+Row = Sequence[str]
+ACROSS = "\0"
+"""In the place of a cell that the one before reaches over."""
+MOST_HEADER_ROWS = 3
+MOST_CELLS = 2_000_000
+"""Of a table whose rows are filled up to the same length; of a larger one they are as long as they are."""
+SPACE = 2
+"""Columns; a table has no more of them empty between two of its own."""
+_NUMBER = re.compile(r"[^\w]*\d[\d.,\s:/%-]*\W*(?:[a-z%€$£]{1,4}\.?)?\W*", re.IGNORECASE)
+"""An amount, a date or a time, with its unit: what a header's cell hardly ever is, but for a year."""
+_YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d")
+
+
+class Line(NamedTuple):
+    """A row of a sheet, with its number; 0 where that is not known."""
+
+    number: int
+    cells: Row
+
+
+@dataclass(frozen=True, slots=True)
+class SheetTable:
+    """A table of a sheet: lines that stand over it, its header (may be empty), its rows.
+
+    `numbers` are those of the rows: of each line over it, of the header, where there is one, and of each row.
+    """
+
+    captions: tuple[str, ...]
+    header: Row
+    rows: tuple[Row, ...]
+    numbers: tuple[int, ...]
+
+
+def tables_of(grid: Iterable[Line]) -> Iterator[SheetTable]:
+    """Yield the tables of a sheet: set apart by empty rows, and within those by empty columns."""
+    captions: list[str] = []
+    over: list[int] = []
+    for band in _bands(grid):
+        for table in _side_by_side(band):
+            found = _table(table)
+            if not found.rows and not found.header:
+                captions += found.captions  # They stand over what comes next.
+                over += found.numbers
+                continue
+            yield SheetTable((*captions, *found.captions), found.header, found.rows, (*over, *found.numbers))
+            captions, over = [], []
+    if captions:
+        yield SheetTable(tuple(captions), (), (), tuple(over))
+
+
+def markup_of_table(table: SheetTable, sheet: str) -> Iterator[str]:
+    """Yield a table as HTML, with what stands over it in front; its rows say which of the sheet they are."""
+    of_sheet = (f' {OF_SHEET}="{number} {escape(sheet)}"' if number else "" for number in table.numbers)
+    for caption in table.captions:
+        yield f"<p{next(of_sheet)}>{escape(caption)}</p>"
+    if not table.header and not table.rows:
+        return
+    yield "<table>"
+    if table.header:
+        yield f"<thead><tr{next(of_sheet)}>{_cells('th', table.header)}</tr></thead>"
+    for row in table.rows:
+        yield f"<tr{next(of_sheet)}>{_cells('td', row)}</tr>"
+    yield "</table>"
+
+
+def _cells(tag: str, row: Row) -> str:
+    return "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+
+
+def _bands(grid: Iterable[Line]) -> Iterator[list[Line]]:
+    """Yield the rows between empty ones; a header by itself goes with the rows below the empty one."""
+    band: list[Line] = []
+    gap = False
+    for line in grid:
+        if not _texts(line.cells):
+            gap = True
+            continue
+        if band and gap and not (_are_header(band) and not _is_header(line.cells)):
+            yield band
+            band = []
+        gap = False
+        band.append(line)
+    if band:
+        yield band
+
+
+def _are_header(band: Sequence[Line]) -> bool:
+    rows = [line.cells for line in band if len(_texts(line.cells)) > 1]
+    return 0 < len(rows) <= MOST_HEADER_ROWS and all(map(_is_header, rows))
+
+
+def _side_by_side(band: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """Yield the parts of a band that empty columns part; all of it as one where they only leave room in a table."""
+    used = sorted({at for line in band for at, cell in enumerate(line.cells) if cell not in ("", ACROSS)})
+    if len(used) * len(band) > MOST_CELLS:
+        # Filled up, a line of a thousand cells would widen all others.
+        yield [Line(line.number, _without_end(line.cells)) for line in band]
+        return
+    rows = [Line(number, [row[at] if at < len(row) else "" for at in used]) for number, row in band]
+    starts = [0, *(at for at in range(1, len(used)) if used[at] - used[at - 1] > 1), len(used)]
+    if len(starts) > 2:  # There are gaps.
+        runs = [used[start:end] for start, end in pairwise(starts)]
+        parts = [[Line(number, row[start:end]) for number, row in rows] for start, end in pairwise(starts)]
+        if _stand_alone(runs, parts):
+            yield from ([line for line in part if _texts(line.cells)] for part in parts)
+            return
+    yield rows
+
+
+def _without_end(row: Row) -> Row:
+    """Return a row up to its last cell that says something."""
+    length = len(row)
+    while length and row[length - 1] in ("", ACROSS):
+        length -= 1
+    return row[:length]
+
+
+def _stand_alone(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[Line]]) -> bool:
+    """Whether parts are tables of their own: far apart, or of different lengths, each without a gap."""
+    if any(len(run) == 1 for run in runs):
+        return False
+    filled = [[bool(_texts(line.cells)) for line in part] for part in parts]
+    lengths = [sum(part) for part in filled]
+    from_top = all(all(part[:length]) for part, length in zip(filled, lengths, strict=True))
+    apart = all(right[0] - left[-1] > SPACE for left, right in pairwise(runs))
+    return min(lengths) > 1 and (apart or (from_top and len(set(lengths)) > 1))
+
+
+def _table(lines: Sequence[Line]) -> SheetTable:
+    captions: list[str] = []
+    rows = [line.cells for line in lines]
+    width = max(map(len, rows))
+    first = 0
+    # A line by itself above a table is its title; of a table of one column, the first is none.
+    while first < len(rows) and len(texts := _texts(rows[first])) == 1 and (width > 1 or len(rows) - first == 1):
+        captions += texts
+        first += 1
+    header: list[str] = []
+    over = len(captions)
+    while len(rows) - first > 1 and width > 1 and _is_header(rows[first]):
+        over_others = ACROSS in rows[first]
+        header = _joined(header, rows[first])
+        first += 1
+        if not over_others:
+            break
+    cells = tuple([cell.replace(ACROSS, "") for cell in row] for row in islice(rows, first, None))
+    numbers = [line.number for line in lines]
+    del numbers[over : max(over, first - 1)]  # Of a header of several rows, the last one is right above its table.
+    return SheetTable(tuple(captions), header, cells, tuple(numbers))
+
+
+def _joined(above: Row, row: Row) -> list[str]:
+    """Return a header's row with the one above it: “2024 Q1”."""
+    filled: list[str] = []
+    for cell in row:
+        filled.append(filled[-1] if cell == ACROSS and filled else cell.replace(ACROSS, ""))
+    return [" ".join(dict.fromkeys(filter(None, both))) for both in zip_longest(above, filled, fillvalue="")]
+
+
+def _texts(row: Row) -> list[str]:
+    return [cell for cell in row if cell and cell != ACROSS]
+
+
+def _is_header(row: Row) -> bool:
+    """Whether a row holds no amounts; years alone are a header where the first cell is empty, or one reaches over."""
+    cells = _texts(row)
+    years = [cell for cell in cells if _YEAR.fullmatch(cell)]
+    words = all(cell in years or not _NUMBER.fullmatch(cell) for cell in cells)
+    return words and (len(years) < len(cells) or not row[0] or ACROSS in row)
+
+
+BLANK_LINE = "\u2028"
+"""In the place of an empty line of a CSV, which anydoc would leave out: white space, also within a cell."""
+_BLANK_LINES = re.compile(r"(?:\A|(?<=\n)|(?<=\r)(?!\n))(?=[\r\n])")
+# No attribute holds a "<": what begins a tag again and again, and never ends it, is gone through once.
+_ROW = re.compile(rb"<(?:\w+:)?row(?:\s([^<>]*))?>")
+_ROW_NUMBER = re.compile(rb"(?:^|\s)r\s*=\s*[\"'](\d{1,7})[\"']")
+_HIDDEN = re.compile(rb"(?:^|\s)hidden\s*=\s*[\"'](?:1|true)[\"']")
+_VALUE = re.compile(rb"<(?:\w+:)?[vt](?:\s[^<>/]*)?>[^<]")
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^<>]*?ref\s*=\s*[\"'][A-Z]+\d+:[A-Z]+(\d{1,7})[\"']")
+_TABLE = re.compile(rb"<table:table\s[^<>]*?table:name=\"([^<\"]*)\"")
+_ERRORS = (
+    *kinds.ZIP_ERRORS,
+    kinds.DamagedCompound,
+    LookupError,
+    ValueError,
+    struct.error,
+    etree.LxmlError,
+    OSError,
+)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Of a sheet: the rows that say something, those that are hidden, and the last one that a cell reaches down to."""
+
+    used: set[int] = field(default_factory=set)
+    hidden: set[int] = field(default_factory=set)
+    reached: int = 0
+
+    def numbers(self, rows: int) -> Sequence[int]:
+        """Return the numbers of so many rows from the first that is shown; nothing where they are others."""
+        shown = self.used - self.hidden
+        if not shown:
+            return ()
+        last, longest = max(shown), min(shown) + rows + len(self.hidden)  # No file makes this count for hours.
+        numbers = [
+            one for one in range(min(shown), min(max(last, self.reached), longest) + 1) if one not in self.hidden
+        ]
+        fits = last <= longest and sum(one <= last for one in numbers) <= rows <= len(numbers)
+        return numbers[:rows] if fits else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """The sheets of a file: their names, and which rows of them there are; `first` is the number of a file's first row.
+
+    `rows` are only of kinds of file of which anydoc leaves rows out.
+    """
+
+    names: Sequence[str] = ("",)
+    first: int = 1
+    rows: Mapping[str, _Rows] | None = None
+
+    def numbered(self, heading: str | None, rows: int) -> tuple[str, Sequence[int]]:
+        """Return a sheet's name and the numbers of its rows, 0 where they are not known.
+
+        A sheet by itself has no heading.
+        """
+        name = heading if heading is not None else next(iter(self.names), "")
+        if self.rows is None:
+            return name, range(self.first, self.first + rows)
+        return name, (self.rows[name].numbers(rows) if name in self.rows else ()) or [0] * rows
+
+
+def of_values(text: str) -> tuple[str, Sheets]:
+    """Return a CSV's text with its empty lines marked, and its only sheet."""
+    # "sep=;" in the first line is for the spreadsheet program, which shows the next one as the first.
+    return _BLANK_LINES.sub(BLANK_LINE, text), Sheets(first=0 if text[:4].lower() == "sep=" else 1)
+
+
+def of_tables(content: bytes) -> Sheets:
+    """Return the sheets of an OpenDocument spreadsheet by what it says, as XML; of one that says nothing, none."""
+    names = [unescape(name.decode("utf-8", "replace")) for name in _TABLE.findall(content)]
+    return Sheets(names) if content else Sheets((), rows={})
+
+
+def of_workbook(path: Path, media_type: str) -> Sheets:
+    """Return the sheets of a workbook of Excel; of one that cannot be understood, none."""
+    try:
+        found = dict(_of_before_2007(path) if media_type == kinds.XLS else _of_today(path))
+    except _ERRORS:
+        return Sheets((), rows={})
+    return Sheets([name for name, rows in found.items() if rows.used], rows=found)
+
+
+def _of_today(path: Path) -> Iterator[tuple[str, _Rows]]:
+    with zipfile.ZipFile(path) as archive:
+
+        def part(name: str) -> bytes:
+            return packages.unpacked(archive, archive.getinfo(name))
+
+        is_binary = BINARY_WORKBOOK in archive.namelist()
+        workbook = BINARY_WORKBOOK if is_binary else WORKBOOK
+        for name, sheet in visible_sheets({one: part(one) for one in (workbook, relations_of(workbook))}):
+            yield name, (_of_binary_sheet if is_binary else _of_worksheet)(part(sheet))
+
+
+def _of_worksheet(xml: bytes) -> _Rows:
+    found, number = _Rows(), 0
+    rows = list(_ROW.finditer(xml))
+    ends = [*(row.start() for row in rows[1:]), max(xml.rfind(b"sheetData>"), 0)]
+    for row, end in zip(rows, ends, strict=False):
+        said = row[1] or b""
+        given = _ROW_NUMBER.search(said)
+        number = int(given[1]) if given else number + 1
+        if _HIDDEN.search(said):
+            found.hidden.add(number)
+        if _VALUE.search(xml, row.end(), end):
+            found.used.add(number)
+    found.reached = max((int(last) for last in _MERGED.findall(xml)), default=0)
+    return found
+
+
+_OF_ROW, _OF_MERGED = 0x208, 0xE5
+_CELLS = frozenset((0x06, 0xBD, 0xD6, 0xFD, 0x203, 0x204, 0x205, 0x27E))
+"""Records of [MS-XLS]; those of cells that say something: formula, numbers, texts, truths and errors."""
+_ROW_HIDDEN = 0x20
+
+
+def _of_before_2007(path: Path) -> Iterator[tuple[str, _Rows]]:
+    for name, data, begins in old_sheets(path):
+        yield name, _of_records(data, old_records(data, begins))
+
+
+def _of_records(data: bytes, records: Iterable[tuple[int, int, int]]) -> _Rows:
+    found = _Rows()
+    for kind, at, length in records:
+        if kind in _CELLS:
+            found.used.add(int.from_bytes(data[at : at + 2], "little") + 1)
+        elif kind == _OF_ROW and data[at + 12] & _ROW_HIDDEN:
+            found.hidden.add(int.from_bytes(data[at : at + 2], "little") + 1)
+        elif kind == _OF_MERGED:
+            lasts = (last for _, last, _, _ in struct.iter_unpack("<HHHH", data[at + 2 : at + length]))
+            found.reached = max(found.reached, 1 + max(lasts, default=-1))
+    return found
+
+
+_BINARY_ROW, _BINARY_MERGED = 0, 176
+_BINARY_CELLS = frozenset((*range(2, 12), 62))
+"""Records of [MS-XLSB], as above."""
+_BINARY_HIDDEN = 0x10
+
+
+def _of_binary_sheet(data: bytes) -> _Rows:
+    found, number = _Rows(), 0
+    for kind, at, _ in binary_records(data):
+        if kind in _BINARY_CELLS:
+            found.used.add(number)
+        elif kind == _BINARY_ROW:
+            number = int.from_bytes(data[at : at + 4], "little") + 1
+            if data[at + 11] & _BINARY_HIDDEN:
+                found.hidden.add(number)
+        elif kind == _BINARY_MERGED:
+            found.reached = max(found.reached, int.from_bytes(data[at + 4 : at + 8], "little") + 1)
+    return found

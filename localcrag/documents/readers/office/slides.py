@@ -1,0 +1,358 @@
+"""Slides one by one, so that each keeps its number; annotations of sheets and slides.
+
+In the list of slides ([MS-PPT] 2.4.14.3) the records of all others are made into some that no reader knows; what a
+slide says is left to anydoc.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import lxml.etree
+from markupsafe import escape
+
+from localcrag.documents.readers import kinds, packages
+from localcrag.documents.readers.office import sheets as _binary_workbooks
+from localcrag.documents.readers.office import sheets as _old_workbooks
+from localcrag.documents.readers.office.drawings import (
+    DRAWING_ERRORS,
+    chart_markup,
+    objects_of,
+    paragraphs,
+    parsed,
+    put_in_place,
+)
+from localcrag.documents.readers.office.sheets import named_by, related, relations_of, visible_sheets
+from localcrag.text.translation import whole_number
+
+Element = Any  # lxml has no type hints
+MOST = 2_000
+"""Of text boxes, charts and comments of a sheet or slide."""
+_OF_SHEETS = re.compile(
+    r"xl/(?:workbook\.(?:xml|bin)|(?:\w+/)?_rels/[^/]+\.rels|comments\d*\.(?:xml|bin)"
+    r"|(?:drawings|charts|comments|threadedComments|persons)/[^/]+\.xml)"
+)
+_SLIDE_PARTS = re.compile(r"ppt/(?:(?:slides/)?_rels/[^/]+\.rels|(?:charts|comments)/[^/]+\.xml|\w*[aA]uthors\.xml)")
+_SLIDE = re.compile(r"ppt/slides/_rels/([^/]+)\.rels")
+_BROKEN = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, kinds.DamagedCompound, LookupError)
+_LOST = "<p>What is drawn or commented here could not be read.</p>"
+
+
+def beside_sheets(path: Path) -> dict[str, str]:
+    """Return what stands beside the cells of a workbook's sheets, by their names; those that are hidden left out."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            known = [part for part in archive.infolist() if _OF_SHEETS.fullmatch(part.filename)]
+            parts = {part.filename: packages.unpacked(archive, part) for part in known}
+        sheets = list(visible_sheets(parts))
+    except _BROKEN:  # Whoever reads the cells says so.
+        return {}
+    for name in filter(_binary_workbooks.COMMENTS.fullmatch, parts):
+        with suppress(*_BROKEN):  # As it is, it says that it could not be read.
+            parts[name] = _binary_workbooks.comments(parts[name])
+    return {name: said for name, part in sheets if (said := _beside(part, parts))}
+
+
+def beside_old_sheets(path: Path) -> dict[str, str]:
+    """Return what stands beside the cells of a workbook of Excel before 2007, without charts."""
+    found = {}
+    try:
+        for name, data, begins in _old_workbooks.old_sheets(path):
+            try:
+                boxes, notes = _old_workbooks.beside_cells(data, begins)
+                said = [*boxes, *(_comment(*one) for one in notes)]
+            except _BROKEN:
+                found[name] = _LOST
+            else:
+                found[name] = _limited([f"<p>{escape(one)}</p>" for one in said if one.strip()])
+    except _BROKEN:  # Whoever reads the cells says so.
+        return {}
+    return {name: said for name, said in found.items() if said}
+
+
+def beside_slide(parts: Mapping[str, bytes]) -> str:
+    """Return what stands beside the shapes of a slide, of which these are the parts: charts and comments."""
+    known = {name: data for name, data in parts.items() if _SLIDE_PARTS.fullmatch(name)}
+    return "".join(_beside(f"ppt/slides/{one[1]}", known) for name in known if (one := _SLIDE.fullmatch(name)))
+
+
+def _beside(part: str, parts: Mapping[str, bytes]) -> str:
+    """Return what stands beside the text of a sheet or a slide."""
+    said: list[str] = []
+    roots = []
+    try:
+        for name in dict.fromkeys(name for _, name in related(part, parts) if name in parts):
+            try:
+                roots.append(parsed(parts[name]))
+                said += _drawn(name, roots[-1], parts)
+            except DRAWING_ERRORS:
+                said.append(_LOST)
+        said += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
+    except _BROKEN:
+        said.append(_LOST)
+    return _limited(said)
+
+
+def _limited(said: Sequence[str]) -> str:
+    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(said) > MOST else ""
+    return "".join(said[:MOST]) + lost
+
+
+def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:
+    kind = _kind(root)
+    if kind == "chartSpace":
+        yield chart_markup(root)
+    elif kind == "wsDr":
+        targets = dict(related(name, parts))
+        for one in root.iter("{*}txBody", "{*}chart"):
+            if next(one.iterancestors("{*}Fallback"), None) is not None:
+                continue
+            if _kind(one) == "txBody":
+                yield "".join(f"<p>{escape(said)}</p>" for said in paragraphs(one))
+                continue
+            chart = parts.get(targets.get(named_by(one), ""))
+            try:
+                yield chart_markup(parsed(chart), in_cells=True) if chart else _LOST
+            except DRAWING_ERRORS:
+                yield _LOST
+
+
+def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield comments with their authors; of a sheet's those of the kind since 2018 in place of their copies."""
+    by_kind = {_kind(root): root for root in roots}
+    threaded, on_slide = by_kind.get("ThreadedComments"), by_kind.get("cmLst")
+    people = {} if threaded is None and on_slide is None else _people(parts)
+    replaced = set()
+    for one in () if threaded is None else threaded.iter("{*}threadedComment"):
+        replaced.add(one.get("ref"))
+        yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), _text(one.iter("{*}text")))
+    notes = by_kind.get("comments")
+    authors = [] if notes is None else ["".join(one.itertext()) for one in notes.iter("{*}author")]
+    for one in () if notes is None else notes.iter("{*}comment"):
+        if one.get("ref") not in replaced:
+            number = whole_number(one.get("authorId", ""))
+            author = authors[number] if number is not None and number < len(authors) else ""
+            yield _comment(one.get("ref"), author, _text(one.iter("{*}t")))
+    for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
+        author = people.get(one.get("authorId", ""), "")
+        own = [said for body in one.iterchildren("{*}txBody") for said in paragraphs(body)]
+        yield _comment(None, author, _text(one.iterchildren("{*}text")) + " ".join(own))
+
+
+def _text(elements: Iterable[Element]) -> str:
+    return "".join(one.text or "" for one in elements)
+
+
+def _comment(on: str | None, author: str, text: str) -> str:
+    author = " ".join(author.split())
+    said = " ".join(text.split()).removeprefix(f"{author}:").strip()
+    return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {said}"
+
+
+def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the names of those who comment, by their numbers."""
+    lists = [parsed(data) for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml")]
+    people = (one for root in lists for one in root.iter("{*}person", "{*}cmAuthor", "{*}author"))
+    return {one.get("id", ""): one.get("displayName") or one.get("name") or "" for one in people}
+
+
+def _kind(element: Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+DOCUMENT, CURRENT_USER = "PowerPoint Document", "Current User"
+MOST_SLIDES, MOST_BYTES = 2_000, 2 * 10**9
+"""Of a presentation, and of the files of all its slides together: each is read anew."""
+_HEAD = struct.Struct("<HHI")
+"""Version and instance, type, length."""
+_EDIT, _DIRECTORY, _DOCUMENT, _LIST, _PERSIST, _NOTES = 0x0FF5, 0x1772, 0x03E8, 0x0FF0, 0x03F3, 0x03F0
+_MOST_EDITS, _MOST_RECORDS = 1_000, 100_000
+_SLIDE_LIST, _OF_NOTES = 0, 2
+"""The instances of lists; masters have another."""
+Record = tuple[int, int, int, int]
+"""Instance, type, where its content begins, and ends."""
+
+
+def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
+    """Return how many slides a presentation has, and each as a file of its own, in order.
+
+    None where the list of slides is not found, as in damaged files, or is too long.
+    """
+    try:
+        with kinds.opened(path) as root:
+            stream, user = root.stream(DOCUMENT) or b"", root.stream(CURRENT_USER) or b""
+            slides = _slides(stream, user)
+            if not slides or len(slides) > MOST_SLIDES or len(slides) * path.stat().st_size > MOST_BYTES:
+                return None
+            places = dict(root.places(DOCUMENT, [at for slide in slides for at in slide]))
+            data = path.read_bytes()
+            silent = bytearray(data)
+            for place in places.values():
+                silent[place] = 0
+    except kinds.DamagedCompound:
+        return None
+    return len(slides), _each_old_slide(data, bytes(silent), [[places[at] for at in slide] for slide in slides])
+
+
+def _each_old_slide(data: bytes, silent: bytes, slides: list[list[int]]) -> Iterator[bytes]:
+    for own in slides:
+        alone = bytearray(silent)
+        for place in own:
+            alone[place] = data[place]
+        yield bytes(alone)
+
+
+def _slides(stream: bytes, user: bytes) -> list[list[int]]:
+    """Return for each slide where the types of its records and of its notes' stand, both bytes of each.
+
+    Raises ValueError, LookupError and struct.error.
+    """
+    document, offsets = _saved(stream, struct.unpack_from("<I", user, 16)[0])
+    _, _, start, end = _record(stream, offsets[document], _DOCUMENT)
+    slides: list[list[int]] = []
+    numbers: dict[int, list[int]] = {}
+    # The list of slides comes before that of their notes.
+    for instance, _, begins, ends in (one for one in _within(stream, start, end) if one[1] == _LIST):
+        own: list[int] = []
+        for _, inner, at, _ in _within(stream, begins, ends) if instance in {_SLIDE_LIST, _OF_NOTES} else ():
+            if inner == _PERSIST and instance == _SLIDE_LIST:
+                own = numbers[struct.unpack_from("<I", stream, at + 12)[0]] = []
+                slides.append(own)
+            elif inner == _PERSIST and slides:
+                own = numbers.get(_slide_of(stream, offsets[struct.unpack_from("<I", stream, at)[0]]), slides[-1])
+            own += [at - 6, at - 5]
+    return slides
+
+
+def _slide_of(stream: bytes, notes_at: int) -> int:
+    """Return the number of the slide that notes are on."""
+    _, _, start, end = _record(stream, notes_at, _NOTES)
+    begins = next((one[2] for one in _within(stream, start, end)), len(stream))
+    return int(struct.unpack_from("<I", stream, begins)[0])
+
+
+def _saved(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
+    """Return the document's number, and by such numbers where each thing begins that was saved, at last or before."""
+    documents: list[int] = []
+    offsets: dict[int, int] = {}
+    left = _MOST_RECORDS
+    for _ in range(_MOST_EDITS):
+        _, _, start, _ = _record(stream, edit, _EDIT)
+        edit, directory, document = struct.unpack_from("<III", stream, start + 8)
+        documents.append(document)
+        _, _, at, end = _record(stream, directory, _DIRECTORY)
+        while at < end:
+            (packed,) = struct.unpack_from("<I", stream, at)
+            first, count = packed & 0xFFFFF, packed >> 20
+            left -= 1 + count
+            if left < 0:
+                break
+            for number, offset in enumerate(struct.unpack_from(f"<{count}I", stream, at + 4), start=first):
+                offsets.setdefault(number, offset)
+            at += 4 * (1 + count)
+        if not edit or left < 0:
+            return documents[0], offsets
+    raise ValueError("it was saved too often")
+
+
+def _record(stream: bytes, at: int, expected: int) -> Record:
+    version, kind, length = _HEAD.unpack_from(stream, at)
+    if kind != expected or at + 8 + length > len(stream):
+        raise ValueError("its records are damaged")
+    return version >> 4, kind, at + 8, at + 8 + length
+
+
+def _within(stream: bytes, start: int, end: int) -> Iterator[Record]:
+    for _ in range(_MOST_RECORDS):
+        if start + 8 > end:
+            return
+        version, kind, length = _HEAD.unpack_from(stream, start)
+        if start + 8 + length > end:
+            raise ValueError("its records are damaged")
+        yield version >> 4, kind, start + 8, start + 8 + length
+        start += 8 + length
+    raise ValueError("it has too many records")
+
+
+etree: Any = lxml.etree  # has no type hints
+XML_ERROR: type[Exception] = etree.LxmlError
+POWERPOINT, OPEN_DOCUMENT = "ppt/presentation.xml", "content.xml"
+"""The parts that list the slides."""
+CHARTS = "ppt/charts/"
+_OF_SLIDES = ("ppt/slides/", "ppt/notesSlides/")
+_LISTED = {
+    POWERPOINT: tuple(
+        f"{{{namespace}}}sldId"
+        for namespace in (
+            "http://schemas.openxmlformats.org/presentationml/2006/main",
+            "http://purl.oclc.org/ooxml/presentationml/main",
+        )
+    ),
+    OPEN_DOCUMENT: ("{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page",),
+}
+"""What stands there for each."""
+
+
+def slides_of(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]]]:
+    """Return how many slides a presentation has, and each as a file of its own with what stands beside its shapes.
+
+    They come in order; charts and comments (`_beside.py`) are not in these files.
+    `listing` is the part that lists them. Raises what zipfile raises, KeyError where it is missing, and XML_ERROR.
+    """
+    with zipfile.ZipFile(path) as archive:
+        root = parsed(archive.read(listing))
+        if listing == OPEN_DOCUMENT:
+            put_in_place(root, objects_of(archive))
+        slides = [slide for slide in root.iter(*_LISTED[listing]) if slide is not root]
+    return len(slides), _each(path, listing, root, slides)
+
+
+def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[tuple[bytes, str]]:
+    with zipfile.ZipFile(path) as archive:
+        # Of pictures and films it is enough that they are there.
+        parts = {name: archive.read(name) if _has_text(name) else b"" for name in archive.namelist()}
+    places = [(slide.getparent(), slide) for slide in slides]
+    for place, slide in places:
+        place.remove(slide)
+    for place, slide in places:
+        place.append(slide)
+        of_slide = _parts_of(slide, listing, parts)
+        place.remove(slide)
+        beside = beside_slide(of_slide) if listing == POWERPOINT else ""
+        yield _packed({name: data for name, data in of_slide.items() if not name.startswith(CHARTS)}), beside
+
+
+def _has_text(name: str) -> bool:
+    return name.endswith((".xml", ".rels")) or name == "mimetype"
+
+
+def _parts_of(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[str, bytes]:
+    kept = dict(parts)
+    if listing == POWERPOINT:
+        own = _own(slide, parts)
+        kept = {name: data for name, data in parts.items() if not name.startswith(_OF_SLIDES) or name in own}
+    kept[listing] = etree.tostring(slide.getroottree(), encoding="utf-8", xml_declaration=True)
+    return kept
+
+
+def _own(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
+    """Return the parts that are the slide's alone: itself, its notes, and what those refer to."""
+    number = named_by(slide)
+    itself = [target for key, target in related(POWERPOINT, parts) if key == number]
+    notes = [target for part in itself for _, target in related(part, parts) if target.startswith(_OF_SLIDES)]
+    return {name for part in (*itself, *notes) for name in (part, relations_of(part))}
+
+
+def _packed(parts: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return packed.getvalue()

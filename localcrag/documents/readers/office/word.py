@@ -1,0 +1,392 @@
+"""What a text of Word says beside its paragraphs: text boxes, charts, diagrams (SmartArt), comments."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import lxml.etree
+import mammoth as untyped_mammoth
+from markupsafe import escape
+
+from localcrag.documents.readers import kinds, packages
+from localcrag.documents.readers.html import TITLE_CLASS, WORD_TABLE_CLASS, render
+from localcrag.documents.readers.office.drawings import DRAWING_ERRORS, chart_markup, diagram_markup, parsed
+from localcrag.documents.readers.office.sheets import named_by, related
+from localcrag.records.documents import Page
+
+Element = Any  # lxml has no type hints
+COMMENTS = "word/comments.xml"
+MARGINS = re.compile(r"word/(?:header|footer)\d*\.xml")
+"""The parts that stand above and below the text of every page."""
+MOST_DRAWINGS, MOST_COMMENTS = 2_000, 5_000
+LONGEST_ANCHOR = 80
+"""Characters of what a comment is on that are said in front of it."""
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_SAID = tuple(f"{_W}{name}" for name in ("t", "br", "cr", "tab"))
+_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_LETTER = re.compile(r"[^\W\d_]")
+# Characters of private use, which no text is written with.
+_DRAWING_MARK = re.compile("(?:<p>)?\ue0f2(\\d{1,6})\ue0f3(?:</p>)?")
+
+
+@dataclass(slots=True)
+class Drawn:
+    """What drawings and comments of a text say, as HTML: by the numbers of their marks, and below the text."""
+
+    marked: list[str] = field(default_factory=list)
+    below: list[str] = field(default_factory=list)
+
+    def in_place(self, markup: str) -> str:
+        """Return the text as HTML, what was marked in its place and the rest below it."""
+
+        def of(mark: re.Match[str]) -> str:
+            number = int(mark[1])
+            if number >= len(self.marked):
+                return ""
+            said, self.marked[number] = self.marked[number], ""  # Who types a mark again gets nothing for it.
+            return said
+
+        return _DRAWING_MARK.sub(of, markup) + "".join(self.below)
+
+
+def put_behind_paragraphs(root: Element, targets: Mapping[str, str], parts: Mapping[str, bytes], drawn: Drawn) -> None:
+    """Put behind each paragraph what its drawings say: text boxes as they stand, others as marks for `drawn`.
+
+    `targets` are the parts that the text refers to, by the names that it has for them.
+    """
+    last: dict[Element, Element] = {}
+    for number, drawing in enumerate(list(root.iter(f"{_W}drawing"))):
+        if number >= MOST_DRAWINGS:
+            drawn.below.append(
+                f"<p>The document has more than {MOST_DRAWINGS:,} drawings; the others are not read.</p>"
+            )
+            return
+        paragraph, is_again, said_again = _place(drawing)
+        if paragraph is None or paragraph.getparent() is None or is_again:
+            continue
+        boxes = [] if said_again else drawing.iter(f"{_W}txbxContent")
+        behind = [block for box in boxes if _is_of(box, drawing) for block in box]
+        if markup := _of_graphics(drawing, targets, parts):
+            behind.append(_marked(root, drawn, markup))
+        at: Element = last.get(paragraph, paragraph)
+        for block in behind:
+            at.addnext(block)
+            at = last[paragraph] = block
+
+
+def boxes_of_margins_below(parts: Mapping[str, bytes], drawn: Drawn) -> None:
+    """Have what text boxes in headers and footers say said below the text, as an address in a letterhead; each once.
+
+    First pages, and every other one, often have a header of their own with the same boxes. Numbers alone are of pages.
+    """
+    said: dict[tuple[str, ...], None] = {}
+    for name, data in parts.items():
+        if not MARGINS.fullmatch(name) or b"txbxContent" not in data:
+            continue
+        try:
+            for box in islice(parsed(data).iter(f"{_W}txbxContent"), MOST_DRAWINGS):
+                if next(box.iterancestors(f"{_W}txbxContent"), None) is None:
+                    lines = (" ".join(_text(one).split()) for one in box.iter(f"{_W}p"))
+                    said[tuple(line for line in lines if _LETTER.search(line))] = None
+        except DRAWING_ERRORS:
+            drawn.below.append("<p>A text box in a header or footer could not be read.</p>")
+    drawn.below += [f"<p>{escape(line)}</p>" for box in said for line in box]
+
+
+def comments_below(root: Element, parts: Mapping[str, bytes], drawn: Drawn) -> None:
+    """Have the comments on a text said below it, each with its author and the words that it is on."""
+    if COMMENTS not in parts:
+        return
+    try:
+        comments = list(parsed(parts[COMMENTS]).iter(f"{_W}comment"))
+    except DRAWING_ERRORS:
+        drawn.below.append("<p>The comments on this document could not be read.</p>")
+        return
+    anchors = _anchors(root)
+    for one in comments[:MOST_COMMENTS]:
+        said = " ".join(" ".join(map(_text, one.iter(f"{_W}p"))).split())
+        if said:
+            author = " ".join((one.get(f"{_W}author") or "").split())
+            on = " ".join(anchors.get(one.get(f"{_W}id"), "").split())
+            on = f"{on[:LONGEST_ANCHOR].strip()}…" if len(on) > LONGEST_ANCHOR else on
+            lead = f"Comment{f' by {author}' if author else ''}{f' on “{on}”' if on else ''}"
+            drawn.below.append(f"<p>{escape(f'{lead}: {said}')}</p>")
+    if len(comments) > MOST_COMMENTS:
+        drawn.below.append(f"<p>Of {len(comments):,} comments, {MOST_COMMENTS:,} are read.</p>")
+
+
+def _place(drawing: Element) -> tuple[Element | None, bool, bool]:
+    """Return the outermost paragraph around a drawing; whether it is there for old programs alone, or again for them.
+
+    Old programs, and mammoth, read the fallback: what a text box says is said there as well, if not as a picture.
+    """
+    paragraph, is_fallback, said_again = None, False, False
+    for around in drawing.iterancestors():
+        if around.tag == f"{_W}p":
+            paragraph = around
+        elif around.tag == f"{_MC}Fallback":
+            is_fallback = True
+        elif around.tag == f"{_MC}AlternateContent":
+            fallback = around.find(f"{_MC}Fallback")
+            said_again = said_again or (
+                fallback is not None and next(fallback.iter(f"{_W}txbxContent"), None) is not None
+            )
+    return paragraph, is_fallback, said_again
+
+
+def _is_of(element: Element, drawing: Element) -> bool:
+    """Whether an element is of a drawing itself, and not of one within its text."""
+    return next(element.iterancestors(f"{_W}drawing")) is drawing
+
+
+def _of_graphics(drawing: Element, targets: Mapping[str, str], parts: Mapping[str, bytes]) -> str:
+    made = []
+    for graphic in drawing.iter("{*}graphicData"):
+        for one in graphic.iterchildren("{*}chart", "{*}relIds") if _is_of(graphic, drawing) else ():
+            is_chart = one.tag.endswith("}chart")
+            part = parts.get(targets.get(named_by(one, "}id" if is_chart else "}dm"), ""))
+            try:
+                made.append((chart_markup if is_chart else diagram_markup)(parsed(part)) if part else "")
+            except DRAWING_ERRORS:
+                part = None
+            if part is None:
+                made.append(f"<p>A {'chart' if is_chart else 'diagram'} stands here that could not be read.</p>")
+    return "".join(made)
+
+
+def _marked(root: Element, drawn: Drawn, markup: str) -> Element:
+    paragraph = root.makeelement(f"{_W}p")
+    run = root.makeelement(f"{_W}r")
+    text = root.makeelement(f"{_W}t")
+    text.text = f"\ue0f2{len(drawn.marked)}\ue0f3"
+    run.append(text)
+    paragraph.append(run)
+    drawn.marked.append(markup)
+    return paragraph
+
+
+def _anchors(root: Element) -> dict[str, str]:
+    """Return the words that comments are on, by the comments' numbers."""
+    told: dict[str, str] = {}
+    begun: set[str] = set()
+    for one in root.iter(*_SAID, f"{_W}p", f"{_W}commentRangeStart", f"{_W}commentRangeEnd"):
+        if one.tag == f"{_W}commentRangeStart":
+            if len(told) < MOST_COMMENTS:
+                told[one.get(f"{_W}id", "")] = ""
+                begun.add(one.get(f"{_W}id", ""))
+        elif one.tag == f"{_W}commentRangeEnd":
+            begun.discard(one.get(f"{_W}id", ""))
+        elif said := _letters(one):
+            for key in list(begun):
+                told[key] += said
+                if len(told[key]) > LONGEST_ANCHOR:
+                    begun.discard(key)
+    return told
+
+
+def _text(paragraph: Element) -> str:
+    return "".join(map(_letters, paragraph.iter(*_SAID)))
+
+
+def _letters(one: Element) -> str:
+    return one.text or "" if one.tag == f"{_W}t" else " "
+
+
+etree: Any = lxml.etree  # has no type hints
+NUMBERING, STYLES = "word/numbering.xml", "word/styles.xml"
+BODY = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
+DOCUMENT = re.compile(r"word/document\d*\.xml")
+WITH_TEXT = re.compile(
+    rf"{BODY.pattern}|{MARGINS.pattern}|{NUMBERING}|{STYLES}|word/(?:comments\.xml|_rels/document\d*\.xml\.rels|(?:charts|diagrams)/[^/]+\.xml)"
+)
+"""The parts that say something, and what is needed to read them."""
+# Simple fields, text in a direction of its own, and what has its pronunciation above it.
+_LEFT_OUT = re.compile(rb"<(/?)w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b")
+_TAB, _BREAK = re.compile(rb"<w:ptab\b[^>]*>"), re.compile(rb"<w:cr\b[^>]*>")
+# Characters of private use, which no text is written with.
+_LIST_MARK = re.compile("(<li>)?\ue0f0(\\d+)\ue0f1")
+_DEEPEST_STYLE = 20
+"""Styles that are based on one another."""
+
+
+def known(part: str, parts: Mapping[str, bytes], drawn: Drawn) -> bytes:
+    """Return a part of a document as mammoth can read it; `parts` are those of WITH_TEXT.
+
+    What its drawings say beside text is put into `drawn`, and comments.
+    """
+    data = _BREAK.sub(b"<w:br/>", _TAB.sub(b"<w:tab/>", _LEFT_OUT.sub(rb"<\1w:smartTag", parts[part])))
+    drawings, comments = b"drawing" in data, b"commentReference" in data
+    if not DOCUMENT.fullmatch(part) or not (NUMBERING in parts or drawings or comments):
+        return data
+    parser = etree.XMLParser(resolve_entities=False, huge_tree=True)
+    root = etree.fromstring(data, parser)
+    if comments:
+        comments_below(root, parts, drawn)
+    if drawings:
+        put_behind_paragraphs(root, dict(related(part, parts)), parts, drawn)
+    if NUMBERING in parts:
+        styles = etree.fromstring(parts[STYLES], parser) if STYLES in parts else None
+        _number(root, _Counted(etree.fromstring(parts[NUMBERING], parser), styles))
+    return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def _number(root: Element, counted: _Counted) -> None:
+    """Put the numbers of list items in front of them, as marks."""
+    for paragraph in root.iter(f"{_W}p"):
+        number = counted.number(paragraph)
+        if number is not None and any(text.text for text in paragraph.iter(f"{_W}t")):
+            run = etree.Element(f"{_W}r")
+            etree.SubElement(run, f"{_W}t").text = f"\ue0f0{number}\ue0f1"
+            paragraph.insert(int(paragraph.find(f"{_W}pPr") is not None), run)
+
+
+def numbered(markup: str) -> str:
+    """Return what mammoth made of a document, the items of its lists with their numbers."""
+    return _LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup)
+
+
+@dataclass(slots=True)
+class _Levels:
+    """A list's levels: where each begins to count, and those without numbers."""
+
+    starts: dict[int, int] = field(default_factory=dict)
+    bullets: set[int] = field(default_factory=set)
+
+
+class _Counted:
+    """Counts the items of a document's lists as Word does: on and on, whatever stands between them."""
+
+    def __init__(self, numbering: Element, styles: Element | None) -> None:
+        self._lists = {_value(one, "abstractNumId"): _levels(one) for one in numbering.iter(f"{_W}abstractNum")}
+        self._list_of: dict[str, str] = {}
+        self._restarts: dict[tuple[str, int], int] = {}
+        for one in numbering.iter(f"{_W}num"):
+            self._list_of[_value(one, "numId")] = _value(one.find(f"{_W}abstractNumId"), "val")
+            for override in one.iter(f"{_W}lvlOverride"):
+                start = override.find(f"{_W}startOverride")
+                if start is not None:
+                    self._restarts[_value(one, "numId"), _int(override, "ilvl")] = _int(start, "val")
+        found = () if styles is None else styles.iter(f"{_W}style")
+        self._styles = {_value(style, "styleId"): style for style in found}
+        self._counts: dict[str, dict[int, int]] = {}
+
+    def number(self, paragraph: Element) -> int | None:
+        """Return the number of a paragraph, None for one without; asked in the document's order."""
+        number, level = self._place(paragraph)
+        of = self._list_of.get(number, "")
+        levels = self._lists.get(of)
+        if levels is None:
+            return None
+        counts = self._counts.setdefault(of, {})
+        for deeper in [other for other in counts if other > level]:
+            del counts[deeper]
+        start = levels.starts.get(level, 1)
+        counts[level] = self._restarts.pop((number, level), counts.get(level, start - 1) + 1)
+        return None if level in levels.bullets else counts[level]
+
+    def _place(self, paragraph: Element) -> tuple[str, int]:
+        """Return the list that a paragraph is of, by itself or by its style, and its level."""
+        properties = paragraph.find(f"{_W}pPr")
+        if properties is None:
+            return "", 0
+        number, level = "", None
+        for holder in (properties, *self._style_properties(properties.find(f"{_W}pStyle"))):
+            of_list = holder.find(f"{_W}numPr")
+            if of_list is None:
+                continue
+            if level is None and (found := of_list.find(f"{_W}ilvl")) is not None:
+                level = _int(found, "val")
+            if (named := of_list.find(f"{_W}numId")) is not None:
+                number = _value(named, "val")
+                break
+        return number, level or 0
+
+    def _style_properties(self, named: Element | None) -> Iterator[Element]:
+        for _ in range(_DEEPEST_STYLE):
+            style = None if named is None else self._styles.get(_value(named, "val"))
+            if style is None:
+                return
+            properties = style.find(f"{_W}pPr")
+            if properties is not None:
+                yield properties
+            named = style.find(f"{_W}basedOn")
+
+
+def _levels(of_list: Element) -> _Levels:
+    levels = _Levels()
+    for level in of_list.iter(f"{_W}lvl"):
+        at = _int(level, "ilvl")
+        levels.starts[at] = _int(level.find(f"{_W}start"), "val", 1)
+        if _value(level.find(f"{_W}numFmt"), "val") == "bullet":
+            levels.bullets.add(at)
+    return levels
+
+
+def _value(element: Element | None, name: str) -> str:
+    return "" if element is None else str(element.get(f"{_W}{name}", ""))
+
+
+def _int(element: Element | None, name: str, default: int = 0) -> int:
+    value = _value(element, name)
+    return int(value) if re.fullmatch("[0-9]{1,6}", value) else default
+
+
+mammoth: Any = untyped_mammoth  # has no type hints
+WORD = "a Word document (DOCX)"
+# Beside mammoth's own, which knows "Heading 1" to "Heading 6".
+STYLE_MAP = f"p[style-name='Title'] => p.{TITLE_CLASS}:fresh\ntable => table.{WORD_TABLE_CLASS}:fresh"
+
+
+def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
+    """Check the file and return its one page, without a number, still to be read.
+
+    Raises EncryptedDocument and UnreadableDocument, here and while the page is read.
+    """
+    packages.check(path, name, WORD, head)
+    if kinds.describe(path, head) != "a Word document":
+        raise kinds.mismatch(path, name, WORD, head)
+    return _pages(path, name)
+
+
+def _pages(path: Path, name: str) -> Generator[Page, None, None]:
+    try:
+        with path.open("rb") as file:
+            copy, drawn = _known_to_mammoth(file)
+        markup = mammoth.convert_to_html(copy, convert_image=_no_image, style_map=STYLE_MAP).value
+    except MemoryError:
+        raise
+    except Exception as error:  # mammoth passes on whatever a damaged part makes it run into
+        raise packages.damaged(name, WORD, error) from error
+    yield render(numbered(drawn.in_place(_without_back_links(markup))), name)
+
+
+def _known_to_mammoth(file: BinaryIO) -> tuple[BinaryIO, Drawn]:
+    """Return the document with markup that mammoth leaves out as some that it reads, and what it can not."""
+    drawn = Drawn()
+    with zipfile.ZipFile(file) as archive:
+        found = [part for part in archive.infolist() if WITH_TEXT.fullmatch(part.filename)]
+        parts = {part.filename: packages.unpacked(archive, part) for part in found}
+        boxes_of_margins_below(parts, drawn)
+        copy = io.BytesIO()
+        with zipfile.ZipFile(copy, "w") as mended:
+            for part in archive.infolist():
+                of_body = BODY.fullmatch(part.filename)
+                data = known(part.filename, parts, drawn) if of_body else packages.unpacked(archive, part)
+                mended.writestr(part, data)
+    return copy, drawn
+
+
+def _no_image(_image: object) -> list[object]:
+    return []
+
+
+def _without_back_links(markup: str) -> str:
+    """Drop the arrows that lead from a note back to its place."""
+    return re.sub(r'<a href="#(?:foot|end)note-ref-[^"]*">[^<]*</a>', "", markup)

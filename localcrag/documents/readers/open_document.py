@@ -1,0 +1,405 @@
+"""What a document says of itself beside its text: its date and its title.
+
+Both are a help and never a reason to refuse a document: whatever cannot be read has none. A front matter's title is
+part of the text, and read there (`text/titles.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import zipfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any, Never, TypeVar
+
+import lxml.html
+import pypdfium2
+
+from localcrag.documents.readers import html, kinds, mail, packages, text
+from localcrag.documents.readers import pictures as _data_pictures
+from localcrag.documents.readers import pictures as shown_pictures
+from localcrag.documents.readers.office import encrypted, office, word
+from localcrag.documents.readers.pdf import reader, scanned
+from localcrag.documents.readers.text import WRITTEN_AS
+from localcrag.records.documents import ARCHIVE, PDF_TYPE, Member, Page, ScannedPage
+from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
+from localcrag.text.quantities import iso_date
+from localcrag.text.titles import FRONT_MATTER, stated_title
+
+lxml_html: Any = lxml.html  # has no type hints
+etree: Any = lxml.etree
+CORE_PROPERTIES = "docProps/core.xml"
+MAX_PROPERTIES_BYTES = 1_000_000  # they are a few hundred
+DC = "{http://purl.org/dc/elements/1.1/}"
+DCTERMS = "{http://purl.org/dc/terms/}"
+ODF_META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
+CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
+# Titles in letters beyond ASCII are written in escapes; the text begins with its title anyway.
+RTF_TITLE = re.compile(rb"\{\\title ([^{}\\]+)\}")
+RTF_DAY = re.compile(rb"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
+PYTHON_DOCX_TEMPLATE = "2013-12-23T23:15:00Z"
+"""What every document says that python-docx made and nobody gave a date: it is the template's."""
+# The last change before the first publication; of equal standing, the more specific name first.
+META_NAMES = (
+    *("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"),
+    *("article:published_time", "datepublished", "dcterms.created", "dcterms.issued", "dcterms.date", "dc.date"),
+    *("dc.date.issued", "date"),
+)
+FRONT_MATTER_DATE = re.compile(r"^date:[ \t]*[\"']?([^\n\"'#]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """`dated` is an ISO date, of the last change, else of its making; `title` what it says that it is called."""
+
+    dated: str | None = None
+    title: str | None = None
+
+
+def properties_of(path: Path, media_type: str) -> Properties:
+    """Return what the document at `path` says of itself, as far as that can be true."""
+    readers: dict[str, Callable[[Path], Properties]] = {
+        PDF_TYPE: _of_pdf,
+        kinds.HTML_TYPE: _of_html,
+        "application/xhtml+xml": _of_html,
+        "text/markdown": _of_markdown,
+        **dict.fromkeys((kinds.DOCX, kinds.PPTX), _of_ooxml),
+        **dict.fromkeys((kinds.ODT, kinds.ODP), _of_open_document),
+        kinds.EPUB: _of_book,
+        kinds.RTF: _of_rtf,
+        **{kind: partial(_of_letter, media_type=kind) for kind in (mail.EML, kinds.MSG)},
+    }
+    read = readers.get(media_type)
+    try:
+        return read(path) if read else Properties()
+    except (DocumentError, OSError, pypdfium2.PdfiumError, etree.LxmlError, KeyError, *kinds.ZIP_ERRORS):
+        return Properties()
+
+
+def _of_pdf(path: Path) -> Properties:
+    with reader.LOCK, closing(reader.pdfium.PdfDocument(path.absolute())) as document:
+        days = [document.get_metadata_value(key) for key in ("ModDate", "CreationDate")]
+        return Properties(_first(days), _title(document.get_metadata_value("Title")))
+
+
+def _of_ooxml(path: Path) -> Properties:
+    with zipfile.ZipFile(path) as archive:
+        properties = _parsed(archive, CORE_PROPERTIES)
+    found = [properties.findtext(DCTERMS + name) for name in ("modified", "created")]
+    day = _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
+    return Properties(day, _title(properties.findtext(f"{DC}title")))
+
+
+def _of_open_document(path: Path) -> Properties:
+    with zipfile.ZipFile(path) as archive:
+        properties = _parsed(archive, "meta.xml")
+    days = [properties.findtext(f".//{name}") for name in (f"{DC}date", f"{ODF_META}creation-date")]
+    return Properties(_first(days), _title(properties.findtext(f".//{DC}title")))
+
+
+def _of_book(path: Path) -> Properties:
+    with zipfile.ZipFile(path) as archive:
+        root = _parsed(archive, "META-INF/container.xml").find(f".//{CONTAINER}rootfile")
+        about = _parsed(archive, "" if root is None else root.get("full-path", ""))
+    return Properties(_first([about.findtext(f".//{DC}date")]), _title(about.findtext(f".//{DC}title")))
+
+
+def _of_rtf(path: Path) -> Properties:
+    data = path.read_bytes()
+    title, day = RTF_TITLE.search(data), RTF_DAY.search(data)
+    written = "-".join(part.decode("ascii").zfill(2) for part in day.groups()) if day else None
+    return Properties(iso_date(written), _title(title[1].decode("ascii", "replace")) if title else None)
+
+
+def _parsed(archive: zipfile.ZipFile, part: str) -> Any:
+    """Return a part's root element. Raises KeyError where there is none, or it is no list of properties by its size."""
+    if archive.getinfo(part).file_size > MAX_PROPERTIES_BYTES:
+        raise KeyError(part)
+    return etree.fromstring(archive.read(part), etree.XMLParser(resolve_entities=False))
+
+
+def _of_letter(path: Path, media_type: str) -> Properties:
+    day, subject = mail.said_of(path, media_type)
+    return Properties(day, _title(subject))
+
+
+def _of_html(path: Path) -> Properties:
+    data = path.read_bytes()
+    markup = text.decode(data, path.name, declared=html.declared_encoding(data))
+    # lxml refuses a string that names an encoding in an XML declaration; ours is decoded already.
+    markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
+    if not markup.strip():
+        return Properties()
+    root = lxml_html.document_fromstring(markup)
+    said: dict[str, str | None] = {}
+    for meta in root.iter("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
+        said.setdefault(name.strip().lower(), meta.get("content"))
+    day = _first(said.get(name) for name in META_NAMES) or _only_time(root)
+    return Properties(day, _title(root.findtext("head/title")))
+
+
+def _only_time(root: Any) -> str | None:
+    """Return the date of a page's `time` elements when all of them name the same day: others may be of anything."""
+    days = {iso_date(time.get("datetime") or time.text_content()) for time in root.iter("time")}
+    return days.pop() if len(days) == 1 else None
+
+
+def _of_markdown(path: Path) -> Properties:
+    matter = FRONT_MATTER.match(text.normalise(text.decode(path.read_bytes(), path.name)))
+    written = FRONT_MATTER_DATE.search(matter[1]) if matter else None
+    return Properties(iso_date(written[1]) if written else None)
+
+
+def _title(written: str | None) -> str | None:
+    return stated_title(text.normalise(written)) if written else None
+
+
+def _first(found: Any) -> str | None:
+    return next((day for written in found if (day := iso_date(written))), None)
+
+
+_Read = TypeVar("_Read")
+SUPPORTED: Mapping[str, str] = MappingProxyType(
+    {
+        ".pdf": PDF_TYPE,
+        **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), kinds.DOCX),
+        **dict.fromkeys((".doc", ".dot"), kinds.DOC),
+        **dict.fromkeys((".odt", ".ott"), kinds.ODT),
+        ".rtf": kinds.RTF,
+        **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), kinds.PPTX),
+        **dict.fromkeys((".ppt", ".pps", ".pot"), kinds.PPT),
+        **dict.fromkeys((".odp", ".otp"), kinds.ODP),
+        **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb"), kinds.XLSX),
+        **dict.fromkeys((".xls", ".xlt"), kinds.XLS),
+        **dict.fromkeys((".ods", ".ots"), kinds.ODS),
+        ".csv": kinds.CSV,
+        **dict.fromkeys((".tsv", ".tab"), kinds.TSV),
+        ".epub": kinds.EPUB,
+        **dict.fromkeys((".md", ".markdown"), "text/markdown"),
+        **dict.fromkeys((".html", ".htm"), kinds.HTML_TYPE),
+        ".xhtml": "application/xhtml+xml",
+        **dict.fromkeys((".txt", ".text", ".log", ".org", *WRITTEN_AS), "text/plain"),
+        **dict.fromkeys((".eml", ".emlx"), mail.EML),
+        **dict.fromkeys((".msg", ".oft"), kinds.MSG),
+        **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
+        **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
+        ".png": "image/png",
+        **dict.fromkeys((".jpg", ".jpeg"), "image/jpeg"),
+        **dict.fromkeys((".tif", ".tiff"), "image/tiff"),
+        ".gif": "image/gif",
+        ".bmp": "image/bmp",
+        ".webp": "image/webp",
+        ".zip": ARCHIVE,
+    }
+)
+"""Name endings, in lower case, and the media type of each."""
+WITHOUT_ENDING = frozenset(
+    "readme license licence copying notice authors contributors changelog changes news install todo makefile "
+    "dockerfile jenkinsfile vagrantfile procfile gemfile rakefile".split()
+)
+"""Names, in lower case, of texts that have no ending. Others without one may be keys and programs."""
+_REMEDIES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ".7z .rar .tar .gz .tgz .bz2 .xz .zst .iso .cab .dmg .jar".split(), "Unpack it, and add the files in it."
+        ),
+        **dict.fromkeys(
+            ".mp3 .wav .ogg .flac .m4a .aac .wma .mp4 .mkv .avi .mov .webm .mpg .mpeg .wmv".split(),
+            "Add what is said in it as text or as subtitles.",
+        ),
+        **dict.fromkeys(
+            ".p7s .sig .asc .pgp .gpg".split(),
+            "Save what was signed or encrypted in the program it comes from, and add that.",
+        ),
+    }
+)
+"""What to do with files of these kinds, where that is something else than with most."""
+
+
+@dataclass(frozen=True)
+class OpenDocument:
+    """A document whose pages are still to be read; `page_count` is None for kinds of file without pages.
+
+    `members` are files within it, to be read after its pages; an archive has no pages, nor has an office file that
+    shows pictures and says nothing.
+
+    `dated` is the ISO date that the document itself bears, `title` what its properties call it; None where there is
+    none that can be true. Exhausting or closing `pages` closes the file.
+    Reading them raises the errors of `open_document`.
+    """
+
+    media_type: str
+    page_count: int | None
+    pages: Generator[Page, None, None]
+    dated: str | None
+    title: str | None
+    members: Generator[Member, None, None]
+
+
+def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> OpenDocument:
+    """Open the file at `path`; `name` is the document's name: its ending says the kind where the content does not.
+
+    `scans` are pages that text recognition has read, by their numbers from 1.
+
+    Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument.
+    """
+    suffix = Path(name).suffix.lower()
+    try:
+        head = _head(path, name)
+        if encrypted.is_locked_office(path, head):
+            raise encrypted.office_refusal(path.read_bytes(), name)
+        if encrypted.is_locked_open_document(path, head):
+            raise encrypted.open_document_refusal(path, name)
+        by_content = kinds.media_type(path, head)
+        media_type = by_content or SUPPORTED.get(suffix) or _without_ending(name)
+        if media_type is None:
+            raise _unsupported(name, suffix)
+        if media_type == ARCHIVE:
+            members = packages.open_members(path, name, head)
+            return OpenDocument(media_type, None, _nothing(), None, None, members)
+        page_count, pages = _open_pages(media_type, path, name, head, scans, told=by_content is not None)
+    except OSError as error:
+        raise _unopened(name, error) from error
+    known = properties_of(path, media_type)
+    members = mail.members(path, name, media_type) if media_type in (mail.EML, mail.MBOX, kinds.MSG) else _nothing()
+    document = OpenDocument(media_type, page_count, pages, known.dated, known.title, members)
+    return _with_pictures(document, path, name)
+
+
+def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+    """Return a document with the pictures that it shows in place of text: without any text it is an archive of them."""
+    if document.media_type == mail.MHTML:
+        return _with_written_pictures(document, mail.pictures_of_page(path, name), name)
+    is_notebook = document.media_type == "text/plain" and name.lower().endswith(_data_pictures.NOTEBOOK)
+    if is_notebook or document.media_type in _data_pictures.TYPES:
+        return _with_written_pictures(document, _data_pictures.pictures_in_data(path, is_notebook=is_notebook), name)
+    shown = shown_pictures.parts_of(path, document.media_type)
+    if not shown:
+        return replace(document, pages=_checked(document.pages, name))
+    try:
+        pages = list(document.pages)
+    except OSError as error:
+        raise _unopened(name, error) from error
+    if not shown_pictures.say_more(shown, pages):
+        return replace(document, pages=_checked(_given(pages), name))
+    members = shown_pictures.pictures_shown(path, shown)
+    if not any(page.text.strip() for page in pages):
+        return OpenDocument(ARCHIVE, None, _nothing(), None, None, members)
+    seen = [replace(page, unread=False) for page in pages]
+    return replace(document, pages=_given(seen), members=members)
+
+
+def _with_written_pictures(document: OpenDocument, pictures: Generator[Member, None, None], name: str) -> OpenDocument:
+    """Return a text with the pictures that are written into it; without any other text it is an archive of them."""
+    try:
+        pages = list(document.pages)
+        if any(page.text.strip() for page in pages):
+            return replace(document, pages=_given(pages), members=pictures)
+        found = list(pictures)
+    except OSError as error:
+        raise _unopened(name, error) from error
+    if not found:
+        return replace(document, pages=_checked(_given(pages), name))
+    return OpenDocument(ARCHIVE, None, _nothing(), None, None, _given(found))
+
+
+def unlocked(path: Path, name: str, password: str) -> bytes:
+    """Return a file as it is without its password.
+
+    Raises PasswordNeeded when that is another, UnreadableDocument, and EncryptedDocument where none opens it here.
+    """
+    try:
+        head = _head(path, name)
+        if kinds.identify(head) == kinds.PDF:
+            return reader.unlocked(path, name, password)
+        if kinds.identify(head) == kinds.ZIP:
+            return encrypted.unlocked_open_document(path, name, password, head)
+        return encrypted.unlocked_office(path.read_bytes(), name, password)
+    except OSError as error:
+        raise _unopened(name, error) from error
+
+
+def _open_pages(
+    media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, told: bool
+) -> tuple[int | None, Generator[Page, None, None]]:
+    if media_type == PDF_TYPE:
+        return reader.open_pages(path, name, head, scans)
+    if media_type in scanned.TYPES:
+        return scanned.open_pages(path, name, scans)
+    if media_type in office.FORMATS:
+        return office.open_pages(path, name, head, media_type, told=told)
+    if media_type in (mail.EML, mail.MBOX, mail.MHTML, kinds.MSG):
+        return mail.open_pages(path, name, head, media_type)
+    whole = {
+        kinds.DOCX: word.open_pages,
+        kinds.HTML_TYPE: html.open_pages,
+        "application/xhtml+xml": html.open_pages,
+    }
+    return None, whole.get(media_type, text.open_pages)(path, name, head)
+
+
+def _given(read: Sequence[_Read]) -> Generator[_Read, None, None]:
+    yield from read
+
+
+def _nothing() -> Generator[Never, None, None]:
+    yield from ()
+
+
+def _head(path: Path, name: str) -> bytes:
+    """Return the file's first bytes, having made sure that it is a file and holds something."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for without end
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
+        raise UnreadableDocument(f"{name} cannot be opened: it is {what}. Choose a file.")
+    with path.open("rb") as file:
+        head = file.read(kinds.HEAD_BYTES)
+    if len(head) == status.st_size and not head.strip():
+        raise _empty(name)
+    return head
+
+
+def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
+    """Pass on the pages; raise EmptyDocument after the last when none held any text, nor shows any."""
+    empty = True
+    try:
+        for page in pages:
+            empty = empty and not page.unread and not page.text.strip()
+            yield page
+    except OSError as error:
+        raise _unopened(name, error) from error
+    finally:
+        pages.close()
+    if empty:
+        raise _empty(name)
+
+
+def _without_ending(name: str) -> str | None:
+    return "text/plain" if PurePath(name).name.lower() in WITHOUT_ENDING else None
+
+
+def _unsupported(name: str, suffix: str) -> DocumentError:
+    kind = f"files that end in {suffix}" if suffix else "files without a name ending"
+    most = (
+        "Save it as PDF, as text, or as a file of Word, Excel or PowerPoint, and add that; or give it the name ending "
+        "that fits its content."
+    )
+    return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {_REMEDIES.get(suffix, most)}")
+
+
+def _unopened(name: str, error: OSError) -> UnreadableDocument:
+    return UnreadableDocument(
+        f"{name} cannot be opened: {error.strerror or error}. Check that the file is there and that you may read it."
+    )
+
+
+def _empty(name: str) -> EmptyDocument:
+    return EmptyDocument(
+        f"{name} holds no text. If it shows some, as in a chart or a drawing, print it to a PDF and add that."
+    )

@@ -1,0 +1,310 @@
+"""Heads of letters: a field that Python cannot parse leaves the rest to be read."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from email.errors import MessageError
+from email.header import Header
+from email.message import EmailMessage
+from email.parser import HeaderParser
+from email.policy import EmailPolicy
+from email.utils import format_datetime, formataddr, parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+from localcrag.documents.readers import kinds, packages
+from localcrag.documents.readers.html import declared_encoding
+from localcrag.documents.readers.kinds import MESSAGE, Folder
+from localcrag.documents.readers.office import office
+from localcrag.documents.readers.pictures import UNNAMED
+from localcrag.documents.readers.text import decode
+from localcrag.records.errors import UnreadableDocument
+
+MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, OverflowError, MessageError)
+"""What the parser runs into in heads that are none."""
+
+
+class HeadPolicy(EmailPolicy):
+    """As `email.policy.default`, but for a field that cannot be parsed: that is read without its parameters, or empty.
+
+    A field is parsed when it is asked for, so that each question might fail otherwise.
+    """
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        """Return a field."""
+        for readable in (value, value.partition(";")[0]):
+            try:
+                return super().header_fetch_parse(name, readable)
+            except MALFORMED:
+                continue
+        return super().header_fetch_parse(name, "")
+
+
+_PACKED, _PLAIN = b"LZFu", b"MELA"
+_HEAD = struct.Struct("<II4sI")
+"""Bytes that follow its first field, bytes of the RTF, how it is packed, checksum."""
+_WINDOW = 4096
+_REFERENCE = 2
+"""Bytes of one; it is of two bytes and more, so that its length counts from there."""
+# What the window begins with, by the specification.
+_BEFORE = (
+    rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans Serif"
+    rb"SymbolArialTimes New RomanCourier{\colortbl\red0\green0\blue0%b\par \pard\plain\f0\fs20\b\i\u\tab\tx"
+) % b"\r\n"
+
+
+def unpacked(data: bytes) -> bytes:
+    """Return the RTF. Raises ValueError when it is packed otherwise; of what is cut off, it is what there is."""
+    if len(data) < _HEAD.size:
+        raise ValueError("its RTF has no head")
+    _, size, how, _ = _HEAD.unpack_from(data)
+    body = data[_HEAD.size :]
+    if how == _PLAIN:
+        return body[:size]
+    if how != _PACKED:
+        raise ValueError("its RTF is packed in a way that is not known")
+    # No more than nine times the packed bytes: a reference of two stands for 17.
+    return _written(body, size)[len(_BEFORE) :][:size]
+
+
+def _written(body: bytes, size: int) -> bytes:
+    """Return what the window begins with, and behind it up to `size` bytes of RTF and a few."""
+    out, at = bytearray(_BEFORE), 0
+    while at < len(body) and len(out) < len(_BEFORE) + size:
+        kinds = body[at]
+        at += 1
+        for bit in range(8):
+            if not kinds >> bit & 1:
+                out += body[at : at + 1]
+                at += 1
+                continue
+            if at + _REFERENCE > len(body):
+                return bytes(out)
+            place, length = int.from_bytes(body[at : at + _REFERENCE]) >> 4, (body[at + 1] & 0xF) + _REFERENCE
+            at += _REFERENCE
+            back = (len(out) - place) % _WINDOW
+            if back == 0:  # Its own place is the end.
+                return bytes(out)
+            for _ in range(length):
+                # Places that nothing was written to yet are empty.
+                out.append(out[-back] if back <= len(out) else 0)
+    return bytes(out)
+
+
+LIST = MESSAGE
+"""The list of short properties; of the long ones it has the lengths."""
+_IN_FILE, _IN_MESSAGE, _IN_PART = 32, 24, 8
+"""Bytes before the first entry of a list: of the file, of a message within, of a recipient or attachment."""
+_ENTRY = struct.Struct("<HHIQ")
+"""Type, number, flags, value."""
+_NUMBERS = {0x0002: 0xFFFF, 0x0003: 0xFFFFFFFF, 0x000B: 0xFF, 0x0014: 2**64 - 1, 0x0040: 2**64 - 1}
+"""Types of numbers, truth values and moments, and the bits of each."""
+_FOLDER, _UNICODE, _EIGHT_BIT, _BINARY = 0x000D, 0x001F, 0x001E, 0x0102
+_CODE_PAGES = (0x3FFD, 0x3FDE)
+_ENCODINGS = {20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 50220: "iso2022_jp", 51932: "euc_jp", 51949: "euc_kr"}
+"""Of those code pages that Python calls otherwise, its names; 28591 to 28605 are ISO 8859."""
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What is known of a message, a recipient or an attachment; `encoding` is that of its 8-bit texts, None unsaid."""
+
+    _folder: Folder
+    _short: dict[int, int]
+    encoding: str | None = None
+
+    @classmethod
+    def of_message(cls, folder: Folder, begins: int = _IN_FILE) -> Properties:
+        """Return those of a message. Raises ValueError when it has no list of them."""
+        if not folder.has(LIST):
+            raise ValueError("it has no list of properties")
+        plain = cls(folder, _short(folder, begins))
+        return replace(plain, encoding=next(filter(None, (_encoding(plain.number(one)) for one in _CODE_PAGES)), None))
+
+    def number(self, of: int) -> int | None:
+        """Return a number, a truth value (0 or 1) or a moment (100 ns since 1601); None where it is not told."""
+        return self._short.get(of)
+
+    def text(self, of: int) -> str:
+        """Return a text, empty where there is none."""
+        data = self._folder.stream(_stream(of, _UNICODE))
+        if data is not None:
+            return data.decode("utf-16-le", "replace").rstrip("\0")
+        data = self._folder.stream(_stream(of, _EIGHT_BIT))
+        if not data:
+            return ""
+        try:
+            return decode(data.rstrip(b"\0"), "", declared=self.encoding)
+        except UnreadableDocument:  # Its bytes are none that a text has: whatever they are, they are not lost.
+            return data.decode("latin-1")
+
+    def has(self, of: int) -> bool:
+        """Return whether there is data of this number."""
+        return self._folder.has(_stream(of, _BINARY))
+
+    def data(self, of: int) -> bytes:
+        """Return bytes, none where there are none."""
+        return self._folder.stream(_stream(of, _BINARY)) or b""
+
+    def message(self, of: int) -> Properties | None:
+        """Return a message within; None where there is none."""
+        folder = self._folder.folder(_stream(of, _FOLDER))
+        return Properties.of_message(folder, _IN_MESSAGE) if folder and folder.has(LIST) else None
+
+    def within(self, begins: str) -> Iterator[Properties]:
+        """Yield recipients or attachments, by their numbers."""
+        for folder in self._folder.folders(begins):
+            yield Properties(folder, _short(folder, _IN_PART), self.encoding)
+
+
+def _short(folder: Folder, begins: int) -> dict[int, int]:
+    data = (folder.stream(LIST) or b"")[begins:]
+    entries = _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size])
+    return {number: value & _NUMBERS[kind] for kind, number, _, value in entries if kind in _NUMBERS}
+
+
+def _stream(of: int, kind: int) -> str:
+    return f"__substg1.0_{of:04X}{kind:04X}"
+
+
+def _encoding(code_page: int | None) -> str | None:
+    """Return Python's name of a code page, None where it has none."""
+    if not code_page:
+        return None
+    iso = f"iso8859_{code_page - 28590}" if 28591 <= code_page <= 28605 else None
+    try:
+        return codecs.lookup(iso or _ENCODINGS.get(code_page) or f"cp{code_page}").name
+    except LookupError:
+        return None
+
+
+OUTLOOK = "an Outlook message (MSG)"
+DEEPEST = 4
+"""Messages within messages that are taken out: one more than is added (documents/prepare.py), so that it is said."""
+SUBJECT, HEADERS, BODY, HTML, RTF = 0x0037, 0x007D, 0x1000, 0x1013, 0x1009
+SENT = (0x0039, 0x0E06, 0x3007)
+"""When it was submitted, delivered or made."""
+SENDER = ((0x0C1A, (0x5D01, 0x0C1F)), (0x0042, (0x5D02, 0x0065)))
+"""Names of who sent it and for whom, each with the addresses, of which one may be Exchange's own."""
+DISPLAY_NAME, ADDRESSES, ROLE = 0x3001, (0x39FE, 0x3003), 0x0C15
+ROLES, ALL_NAMES = {"To": 1, "Cc": 2}, {"To": 0x0E04, "Cc": 0x0E03}
+"""By field: the role of a recipient, and the property that has all names where no recipient is told."""
+METHOD, BY_VALUE, DATA = 0x3705, 1, 0x3701
+FILE_NAMES, MIME_TYPE, CONTENT_ID, IS_HIDDEN = (0x3707, 0x3704, DISPLAY_NAME), 0x370E, 0x3712, 0x7FFE
+_ADDRESS = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
+_MIME = re.compile(r"(?!multipart/|message/)[a-z]+/[\w.+-]+", re.ASCII)
+# As it stands: a head that was made here is folded already, and one that was not may not be foldable.
+_POLICY = HeadPolicy(refold_source="none")
+_UNSEEN = re.compile(r"[^\x21-\x7e]+")
+_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+
+
+def letter(path: Path, name: str, *, whole: bool) -> EmailMessage:
+    """Return a message as a letter; `whole` with what is attached, else with the names of that alone.
+
+    Raises UnreadableDocument.
+    """
+    try:
+        with kinds.opened(path) as root:
+            return _letter(Properties.of_message(root), name, whole=whole)
+    except kinds.DamagedCompound as error:
+        raise packages.damaged(name, OUTLOOK, error) from error
+
+
+def _letter(message: Properties, name: str, *, whole: bool, depth: int = 0) -> EmailMessage:
+    made = EmailMessage(_POLICY)
+    said, subtype = _body(message, name)
+    made.set_content(said, subtype=subtype, cte="base64")
+    _put_heads(made, message)
+    for attached in message.within("__attach_version1.0_"):
+        _attach(made, attached, name, whole=whole, depth=depth)
+    return made
+
+
+def _put_heads(made: EmailMessage, message: Properties) -> None:
+    made.set_raw("Subject", _head(message.text(SUBJECT)))
+    senders = (_person(message.text(named), message, addresses) for named, addresses in SENDER)
+    made.set_raw("From", next(filter(None, senders), ""))
+    recipients = message.within("__recip_version1.0_")
+    people = [(one.number(ROLE), _person(one.text(DISPLAY_NAME), one, ADDRESSES)) for one in recipients]
+    for field, role in ROLES.items():
+        named = [who for its, who in people if its == role and who]
+        if not people:
+            named = [_named(one) for one in message.text(ALL_NAMES[field]).split(";") if one.strip()]
+        if named:
+            made.set_raw(field, ", ".join(named))
+    if sent := _sent(message):
+        made.set_raw("Date", format_datetime(sent))
+
+
+def _person(name: str, of: Properties, addresses: tuple[int, ...]) -> str:
+    """Return a person as a field of a letter names them; empty where nobody is named."""
+    found = (of.text(address).strip() for address in addresses)
+    address = next((one for one in found if _ADDRESS.fullmatch(one)), "")
+    return _named(name, address) if name.strip() or address else ""
+
+
+def _named(name: str, address: str = "") -> str:
+    # Some programs put names that are addresses between quotation marks.
+    return formataddr((" ".join(name.split()).strip("'"), address), "utf-8")
+
+
+def _head(said: str) -> str:
+    """Return a line of a head in letters that any head may have."""
+    return Header(" ".join(said.split()), "utf-8").encode()
+
+
+def _sent(message: Properties) -> datetime | None:
+    """Return when a message was sent: as its head says, which has the sender's time zone, else in the reader's."""
+    try:
+        return parsedate_to_datetime(HeaderParser().parsestr(message.text(HEADERS))["Date"])
+    except (ValueError, TypeError, IndexError, OverflowError):
+        pass  # There is no head, or none that says so.
+    ticks = next(filter(None, (message.number(one) for one in SENT)), None)
+    try:
+        return (_EPOCH + timedelta(microseconds=ticks // 10)).astimezone() if ticks else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _body(message: Properties, name: str) -> tuple[str, str]:
+    """Return what a message says, and whether that is "plain" text or "html"."""
+    if (plain := message.text(BODY)).strip():
+        return plain, "plain"
+    data = message.data(HTML)
+    html = decode(data, name, declared=declared_encoding(data) or message.encoding) if data else message.text(HTML)
+    if html.strip():
+        return html, "html"
+    if rtf := message.data(RTF):
+        return office.page(None, unpacked(rtf), name, kinds.RTF).text, "plain"
+    return "", "plain"
+
+
+def _attach(made: EmailMessage, attached: Properties, name: str, *, whole: bool, depth: int) -> None:
+    named = next(filter(None, (" ".join(attached.text(one).split()) for one in FILE_NAMES)), "")
+    if inner := attached.message(DATA):
+        if depth < DEEPEST:
+            within = _letter(inner, name, whole=whole, depth=depth + 1)
+            made.add_attachment(within, filename=named or None)
+        return
+    if attached.number(METHOD) not in (None, BY_VALUE) or not attached.has(DATA):
+        return
+    kind = attached.text(MIME_TYPE).strip().lower()
+    maintype, subtype = (kind if _MIME.fullmatch(kind) else "application/octet-stream").split("/")
+    # What has such a name, or is not listed, is shown within the text; how large it is tells whether it counts.
+    shown = _UNSEEN.sub("", attached.text(CONTENT_ID)) or attached.number(IS_HIDDEN)
+    data = attached.data(DATA) if whole or shown else b""
+    made.add_attachment(
+        data,
+        maintype=maintype,
+        subtype=subtype,
+        filename=named or UNNAMED,
+        cid=f"<{shown}>" if shown else None,
+        # Inline, a text would be what the message says.
+        disposition="inline" if shown and maintype != "text" else None,
+    )

@@ -1,0 +1,139 @@
+"""Files that are ZIP archives: office packages, and archives whose members are documents of their own."""
+
+from __future__ import annotations
+
+import zipfile
+from calendar import timegm
+from collections.abc import Generator
+from pathlib import Path
+
+from localcrag.documents.readers import kinds
+from localcrag.documents.readers.pictures import within
+from localcrag.records.documents import Member
+from localcrag.records.errors import EncryptedDocument, PasswordNeeded, UnreadableDocument
+from localcrag.text.places import Names, is_hidden
+
+
+def needed(name: str, known: str | None = None) -> PasswordNeeded:
+    """Return the error for a file that opens with a password; `known` is one that programs try without asking."""
+    error = PasswordNeeded(f"{name} is protected with a password. Give it on the page, or in a terminal.")
+    error.known = known
+    return error
+
+
+def another(name: str) -> PasswordNeeded:
+    """Return the error for a password that is not the file's."""
+    return PasswordNeeded(f"{name} has another password. Try again.")
+
+
+def unknown_way(name: str) -> EncryptedDocument:
+    """Return the error for an office file that no password opens here."""
+    return EncryptedDocument(
+        f"{name} is protected with a password, in a way that cannot be opened here. Save a copy without one in the "
+        "program that it comes from (in Word: File, Info, Protect Document) and add that."
+    )
+
+
+# A small file that unpacks to more than this is an attack or a mistake, not a text.
+MAX_UNPACKED_BYTES = 500_000_000
+# XML packs to a twentieth, at most to a hundredth; only parts of this size can do harm.
+MAX_RATIO = 200
+BIG_PART_BYTES = 10_000_000
+# Readers take about a second and 30 MB of memory for each MB of this, and no book has as much.
+MAX_XML_BYTES = 100_000_000
+MOST_PARTS = 20_000
+
+
+def check(path: Path, name: str, what: str, head: bytes, *, remedy: str = "save it as PDF and add that") -> None:
+    """Make sure that a file is not encrypted, and can be unpacked where it is an archive; `what` is it to be.
+
+    `remedy`: what to do with one that is genuine and too large. Raises EncryptedDocument and UnreadableDocument.
+    """
+    found = kinds.identify(head)
+    if found != kinds.ZIP:
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+    except kinds.ZIP_ERRORS as error:
+        raise damaged(name, what, error) from error
+    if any(part.flag_bits & 0x1 for part in parts):
+        raise unknown_way(name)
+    unpacked = sum(part.file_size for part in parts)
+    if unpacked > MAX_UNPACKED_BYTES or len(parts) > MOST_PARTS or any(map(_oversized, parts)):
+        raise UnreadableDocument(
+            f"{name} unpacks to {unpacked / 1e6:,.0f} MB in {len(parts):,} parts, far more than a document of its size "
+            f"holds, and was left alone. If it is genuine, {remedy}."
+        )
+    if sum(part.compress_size for part in parts) > path.stat().st_size:
+        raise damaged(name, what, ValueError("its parts overlap"))
+
+
+def _oversized(part: zipfile.ZipInfo) -> bool:
+    bomb = part.file_size > max(BIG_PART_BYTES, MAX_RATIO * part.compress_size)
+    return bomb or (part.filename.endswith((".xml", ".xhtml", ".html")) and part.file_size > MAX_XML_BYTES)
+
+
+def unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
+    """Return a part, no more of it than the directory says: `ZipFile.read` unpacks all of it before it compares."""
+    with archive.open(part) as file:
+        return file.read(part.file_size) + file.read(1)  # At the end, the checksum is compared.
+
+
+def damaged(name: str, what: str, error: Exception) -> UnreadableDocument:
+    """Return the error for a file that is no whole one of its kind."""
+    reason = str(error) or type(error).__name__
+    return UnreadableDocument(
+        f"{name} cannot be read as {what}: it is damaged or cut off ({reason}). "
+        "Open and save it again in the program that it comes from or in LibreOffice, or get a fresh copy."
+    )
+
+
+_NOT_MEANT = frozenset({"__MACOSX", "Thumbs.db", "desktop.ini"})
+"""What programs put into archives for themselves."""
+
+
+def open_members(path: Path, name: str, head: bytes) -> Generator[Member, None, None]:
+    """Check the archive, and return its files, still to be unpacked; hidden ones are left out.
+
+    Raises UnreadableDocument and EncryptedDocument.
+    """
+    if kinds.identify(head) != kinds.ZIP:
+        raise kinds.mismatch(path, name, "a ZIP archive", head)
+    try:
+        check(path, name, "a ZIP archive", head, remedy="unpack it and add the files")
+    except EncryptedDocument:
+        raise EncryptedDocument(
+            f"{name} is protected with a password. Unpack it, and add the files that were in it."
+        ) from None
+    return _members(path, name)
+
+
+def _members(path: Path, name: str) -> Generator[Member, None, None]:
+    names = Names()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for part in archive.infolist():
+                inside = within(part.filename)
+                if part.filename.endswith("/") or is_hidden(inside) or not _NOT_MEANT.isdisjoint(inside.parts):
+                    continue
+                yield _member(archive, part, name, names.of(inside))
+    except kinds.ZIP_ERRORS as error:
+        raise damaged(name, "a ZIP archive", error) from error
+
+
+def _member(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str, own: str) -> Member:
+    try:
+        return Member(own, unpacked(archive, part), _changed(part))
+    except (*kinds.ZIP_ERRORS, OSError) as error:  # Also for a place before the file's beginning.
+        reason = str(error) or type(error).__name__
+        said = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."
+        return Member(own, b"", error=said)
+
+
+def _changed(part: zipfile.ZipInfo) -> float | None:
+    """Return when a file was changed last: an archive does not say in which time zone."""
+    try:
+        return float(timegm((*part.date_time, 0, 0, 0)))
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,502 @@
+"""What looks like a heading on a printed page, by its type, number and neighbours."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from localcrag.documents.readers.pdf.paragraphs import BULLET, PARALLEL, PROSE, Line, Printed
+from localcrag.text.titles import PAGE_NUMBER, is_date
+
+LARGER = 1.1
+"""Times the body's size; the lines of one paragraph may differ a little less."""
+LEAST_BOLD = 0.95
+"""Times the body's size: what is smaller is a label in a table or a figure."""
+MOST_WORDS, MOST_CHARACTERS, MOST_ROWS = 16, 130, 3
+LEAST_LETTERS = 3  # of "OR" there are not enough; Chinese has headings of two
+MOST_LINES = 1000  # of a page, each of which is compared with the others; a printed page has some 60
+WIDE = 5  # times the size
+LONGEST_LEAD = 8
+"""Words of a heading that ends with a colon; with more it is a sentence that leads into what follows."""
+WORDS_OF_HEADER = 3
+LEAST_CAPITALS = 8  # a heading of one abbreviation is as high as its neighbours
+WIDEST_CELL = 12  # times the size
+SAME_HEIGHT = 0.3  # times the size
+MOST_BOLD_IN_A_ROW = 3
+"""Bold lines below each other; more are an address or a form."""
+
+BOLD = re.compile(r"bold|black|heavy|demi|semib|cmbx|cmssbx|sfbx|medi\b|[-,]bd|bd\b", re.IGNORECASE)
+LIGHTER = re.compile(r"demilight|semilight", re.IGNORECASE)
+ITALIC = re.compile(r"ital|obli|cmti|kursiv|slant", re.IGNORECASE)
+NUMBER = re.compile(r"(?:§\s*)?(\d{1,2}(?:\.\d{1,2}){0,4})[.)]?\s+(?=[^\W\d_])")
+NAMED = re.compile(
+    r"(?:(?P<highest>(?i:part|chapter|teil|kapitel))|(?P<high>(?i:item|article|annex|appendix|exhibit|schedule|anhang))|"
+    r"(?i:note|section|step|abschnitt)|§)\s*(?:\d[\w.]{0,5}|[IVXLC]{1,5}|[A-Z])\b[.:)]?\s*"
+)
+_GAP = re.compile(r"\S {2,}\S")
+_LEADERS = re.compile(r"(?:\.\s?){4,}|…\s*…|_{4,}|-{4,}")
+_SENTENCE_END = re.compile(r"[.…,;。，；؛][\"'”’»)\]]*$")
+_UNFINISHED = re.compile(r"\b(?:a|an|the|of|and|or|to|in|on|at|by|for|from|with|as|under|der|die|das|und|von|et|de)$")
+_WORD = re.compile(r"[^\W\d_]{2}|[\u2e80-\u9fff\uac00-\ud7a3]")
+_PERIOD = re.compile(r"\b(?:months|years?|quarters?|weeks|period)\s+end(?:ed|ing)\b", re.IGNORECASE)
+"""Over the columns of figures."""
+
+Key = tuple[float, bool, int, int, bool, bool, bool]
+"""Of a style, the highest first: size (negative), not bold, rank of a word as "Item", dots in its number, not capitals,
+not centred, italic."""
+Place = tuple[int, int]
+"""The first line of a heading in a page's lines, and the one behind its last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typography:
+    """What is usual in a document.
+
+    `body` is the size of its text, `least` the smaller one where it has two. `running` are lines that stand at one
+    place on many pages; `styles` are those of headings, the highest first, and `levels` the level of each.
+    """
+
+    body: float
+    least: float
+    bold_says: bool
+    running: Set[tuple[str, int]] = frozenset()
+    styles: Sequence[Key] = ()
+    levels: Sequence[int] = ()
+
+
+def guessed(
+    page: Sequence[Printed], typography: Typography, running: Set[tuple[str, int]]
+) -> Iterator[tuple[Place, Key]]:
+    """Yield what looks like a heading, with its style."""
+    if len(page) > MOST_LINES:
+        return
+    at, angle = 0, _usual_angle(page)
+    while at < len(page):
+        behind = at + 1
+        # A watermark runs in another direction than the page's text.
+        if _angle(page[at]) not in (angle - 1, angle, angle + 1) or not _may_be_heading(page, at, typography, running):
+            at += 1
+            continue
+        key = key_of(page, at, typography)
+        # A heading of two lines; where the first was full, they are one line of the text already.
+        while behind < len(page) and behind - at < MOST_ROWS and _goes_on(page[behind - 1], page[behind]):
+            behind += 1
+        text = " ".join(printed.text for printed in page[at:behind])
+        if _reads_as_heading(text) and _has_text_behind(page, behind, key, typography):
+            yield (at, behind), key
+        at = behind
+
+
+def _may_be_heading(page: Sequence[Printed], at: int, typography: Typography, running: Set[tuple[str, int]]) -> bool:
+    """Whether a line is larger than the body, or bold, or numbered, and stands like a heading."""
+    printed = page[at]
+    if not printed.rows or len(printed.rows) > MOST_ROWS or all(place_of(row) in running for row in printed.rows):
+        return False
+    if BULLET.match(printed.text) or _has_columns(printed) or _PERIOD.search(printed.text):
+        return False
+    size = min(row.size for row in printed.rows)
+    if size < LEAST_BOLD * typography.least:
+        return False
+    larger = size >= LARGER * typography.body
+    if not larger and not (typography.bold_says and all(map(is_bold, printed.rows))):
+        return _is_numbered(page, at)
+    if _in_table(page, at) or (not larger and _in_bold_lines(page, at)):
+        return False
+    return not _in_columns(page, at)
+
+
+def _angle(printed: Printed) -> int:
+    return round(printed.rows[0].angle / PARALLEL) if printed.rows else 0
+
+
+def _usual_angle(page: Sequence[Printed]) -> int:
+    angles = Counter(_angle(printed) for printed in page if printed.rows)
+    return angles.most_common(1)[0][0] if angles else 0
+
+
+def _has_columns(printed: Printed) -> bool:
+    """Whether there are gaps as between columns, other than behind a heading's number."""
+    text = printed.text
+    if mark := NUMBER.match(text) or NAMED.match(text):
+        text = text[mark.end() :]
+    return _GAP.search(text) is not None
+
+
+def _in_table(page: Sequence[Printed], at: int) -> bool:
+    """Whether a line is a row's label or stands over columns."""
+    above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
+    line = page[at].rows[0]
+    # What is larger than the rows is no label.
+    if below is None or not _is_row(below) or line.size >= LARGER * below.rows[0].size:
+        return False
+    over_columns = line.left > below.rows[0].left + PROSE / 2 * line.size
+    return over_columns or (above is not None and _is_row(above))
+
+
+def _in_columns(page: Sequence[Printed], at: int) -> bool:
+    """Whether something short stands at the same height: a line that heads a column, or a label with its value."""
+    own = page[at].rows
+    # Lines of another column's paragraph are no cells.
+    others = [row for printed in page if printed.rows is not own and len(printed.rows) <= 2 for row in printed.rows]
+    return any(
+        abs(row.baseline - line.baseline) < SAME_HEIGHT * line.size
+        and row.right - row.left < WIDEST_CELL * row.size
+        and (row.left > line.right or row.right < line.left)
+        for row in others
+        for line in own
+    )
+
+
+def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
+    """Whether a line is one of many bold ones below each other, other than a table's rows."""
+    run = 1
+    for step in (-1, 1):
+        beside = at + step
+        while (
+            0 <= beside < len(page) and all(map(is_bold, page[beside].rows)) and not page[beside].text.startswith("|")
+        ):
+            run += bool(page[beside].rows)
+            beside += step
+    return run > MOST_BOLD_IN_A_ROW
+
+
+def _is_numbered(page: Sequence[Printed], at: int) -> bool:
+    """Whether a line of ordinary type has a heading's number and more space around it."""
+    mark = NUMBER.match(page[at].text)
+    if not mark or len(page[at].rows) > 1 or (at and page[at - 1].rows):
+        return False
+    above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
+    if below is None or _is_row(below) or (above is not None and _is_row(above)):
+        return False
+    listed = any(beside is not None and NUMBER.match(beside.text) for beside in (above, below))
+    title = page[at].text[mark.end() :]
+    return not listed and title[:1].isupper() and not title.rstrip().endswith((":", "?", "!"))
+
+
+def _neighbour(page: Sequence[Printed], at: int, step: int) -> Printed | None:
+    """Return the next line with text in it."""
+    beside = at + step
+    while 0 <= beside < len(page):
+        if page[beside].rows:
+            return page[beside]
+        beside += step
+    return None
+
+
+def _is_row(printed: Printed) -> bool:
+    return any(row.tabular for row in printed.rows) and (printed.text.startswith("|") or _has_columns(printed))
+
+
+def cells_alone(page: Sequence[Printed]) -> Iterator[int]:
+    """Yield the lines that are cells of a table and stand by themselves: between its rows, or above them in columns."""
+    texts = [at for at, printed in enumerate(page) if printed.rows]
+    if len(texts) > MOST_LINES:
+        return
+    over_row = False
+    for place in reversed(range(len(texts))):
+        at = texts[place]
+        if _is_row(page[at]):
+            over_row = True
+            continue
+        above = place > 0 and _is_row(page[texts[place - 1]])
+        below = place + 1 < len(texts) and _is_row(page[texts[place + 1]])
+        over_row = over_row and len(page[at].text) <= MOST_CHARACTERS and ((above and below) or _in_columns(page, at))
+        if over_row:
+            yield at
+
+
+def _goes_on(above: Printed, line: Printed) -> bool:
+    """Whether a line is the second of a heading: the same type, right below it."""
+    if not line.rows or _has_columns(line) or NUMBER.match(line.text) or NAMED.match(line.text):
+        return False
+    a, b = above.rows[-1], line.rows[0]
+    return abs(a.size - b.size) < 0.5 and is_bold(a) == is_bold(b) and a.baseline - b.baseline < 1.6 * a.size
+
+
+def _reads_as_heading(text: str) -> bool:
+    text = text.strip()
+    if len(text) > MOST_CHARACTERS or len(text.split()) > MOST_WORDS or not _WORD.search(text):
+        return False
+    numbered = NUMBER.match(text) or NAMED.match(text)
+    if (_SENTENCE_END.search(text) and not (numbered and text.endswith("."))) or _UNFINISHED.search(text):
+        return False
+    if text.endswith((":", "：")) and len(text.split()) > LONGEST_LEAD:
+        return False
+    letters = sum(letter.isalpha() for letter in text)
+    if letters < LEAST_LETTERS and text.isascii():
+        return False
+    starts_well = text[0].isalnum() or text[0] in "§“\"'‘«¿¡„"
+    return (
+        starts_well
+        and not text[0].islower()
+        and letters >= len(text) / 2
+        and not _LEADERS.search(text)
+        and not is_date(text)
+        and not PAGE_NUMBER.fullmatch(text)
+    )
+
+
+def _has_text_behind(page: Sequence[Printed], behind: int, key: Key, typography: Typography) -> bool:
+    """Whether there is something on the page below a heading. A large one may have a page of its own."""
+    return -key[0] >= LARGER * typography.body or any(printed.rows for printed in page[behind:])
+
+
+def key_of(page: Sequence[Printed], at: int, typography: Typography) -> Key:
+    """Return the style of a heading that begins with a line of a page."""
+    printed = page[at]
+    row = printed.rows[0]
+    size = rounded(row.size)
+    number, named = NUMBER.match(printed.text), NAMED.match(printed.text)
+    rank = 3 if not named else 0 if named["highest"] else 1 if named["high"] else 2
+    depth = number[1].count(".") if number else 0
+    letters = [letter for letter in printed.text if letter.isalpha()]
+    capitals = len(letters) >= LEAST_CAPITALS and all(letter.isupper() for letter in letters)
+    italic, centred = bool(ITALIC.search(row.font)), any(_is_centred(page, row) for row in printed.rows)
+    # What is hardly larger or smaller than the body is of its size.
+    size = typography.body if LEAST_BOLD * typography.body <= size < LARGER * typography.body else size
+    return -size, not is_bold(row), rank, depth, not capitals, not centred, italic
+
+
+def _is_centred(page: Sequence[Printed], line: Line) -> bool:
+    """Whether a line has as much room on its left as on its right, and both are wide."""
+    rows = [row for printed in page for row in printed.rows]
+    before = line.left - min(row.left for row in rows)
+    behind = max(row.right for row in rows) - line.right
+    return min(before, behind) > WIDE * line.size and abs(before - behind) < 2 * line.size
+
+
+def rounded(size: float) -> float:
+    """Return a type size to the nearest half point."""
+    return round(size * 2) / 2
+
+
+def is_bold(row: Line) -> bool:
+    """Return whether a line is set in bold type."""
+    return bool(BOLD.search(row.font)) and not LIGHTER.search(row.font)
+
+
+def place_of(row: Line) -> tuple[str, int]:
+    """Return what a line says, and its height on the page; a header's numbers are its page's, and left out."""
+    words = re.findall(r"[^\W\d_]+", row.text)
+    # "Chapter 3" is another chapter than "Chapter 4".
+    said = re.sub(r"\d+", "", row.text) if len(words) >= WORDS_OF_HEADER else row.text
+    return said, round(row.baseline)
+
+
+COMMON = 0.3
+"""Share of a document's prose that is set in a size; where two have it, the smaller is that of notes or tables."""
+MOSTLY_BOLD = 0.5
+"""Share of the body that is bold where bold type means nothing."""
+RUNNING_SHARE, LEAST_RUNNING = 0.3, 3
+"""Share and number of the pages looked at that have a line at the same place: left and right pages may differ."""
+TOP_LINES = 3
+"""Of a page, those that may repeat what the page before had."""
+DEEPEST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the file's own outline, with its level, 1 the highest."""
+
+    title: str
+    level: int
+
+
+@dataclass(slots=True)
+class Headings:
+    """Finds the headings of a document's pages; asked page by page, in order."""
+
+    typography: Typography
+    _before: list[set[tuple[str, int]]] = field(default_factory=list)
+    _tops: set[str] = field(default_factory=set)
+
+    def of_page(self, page: Sequence[Printed], entries: Sequence[Entry]) -> list[tuple[Place, int]]:
+        """Return where the headings of a page are, and the level of each: 0 of lines that are none, as a table's cells.
+
+        `entries` are the outline's for this page.
+        """
+        running = set(self.typography.running).union(*self._before)
+        places = {line for printed in page for line in map(place_of, printed.rows)}
+        # A header that names the chapter is not on most pages; on left and right pages there may be two.
+        self._before = [*self._before[-1:], places]
+        # A heading that is said anew where its section goes on.
+        tops = [place_of(row) for printed in page for row in printed.rows][:TOP_LINES]
+        running |= {(said, height) for said, height in tops if said in self._tops}
+        self._tops |= {said for said, _ in tops}
+        found = dict(_outlined(page, entries, running))
+        taken = {line for first, behind in found for line in range(first, behind)}
+        for (first, behind), key in guessed(page, self.typography, running):
+            if taken.isdisjoint(range(first, behind)):
+                found[first, behind] = _level(self.typography, key)
+                taken.update(range(first, behind))
+        found.update({(at, at + 1): 0 for at in cells_alone(page) if at not in taken})
+        return sorted(found.items())
+
+
+def typography_of(pages: Sequence[tuple[Sequence[Printed], Sequence[Entry]]]) -> Typography:
+    """Return what is usual in a document, by some of its pages and the outline's entries for each."""
+    rows = [row for page, _ in pages for printed in page for row in printed.rows]
+    prose = [row for row in rows if row.right - row.left > PROSE * row.size and not row.tabular] or rows
+    sizes: Counter[float] = Counter()
+    for row in prose:
+        sizes[rounded(row.size)] += len(row.text)
+    if not sizes:
+        return Typography(0, 0, bold_says=False)
+    common = [size for size, characters in sizes.items() if characters >= COMMON * sizes.total()]
+    body = max(common, default=sizes.most_common(1)[0][0])
+    of_body = [row for row in prose if rounded(row.size) == body]
+    bold = sum(len(row.text) for row in of_body if is_bold(row))
+    bold_says = bold <= MOSTLY_BOLD * sum(len(row.text) for row in of_body)
+    found = Typography(body, min(common, default=body), bold_says, _running([page for page, _ in pages]))
+    styles: Counter[Key] = Counter()
+    told: dict[Key, Counter[int]] = {}
+    for page, entries in pages:
+        styles.update(key for _, key in guessed(page, found, found.running))
+        for (first, _), level in _outlined(page, entries, found.running):
+            key = key_of(page, first, found)
+            styles[key] += 1
+            told.setdefault(key, Counter())[level] += 1
+    kept = sorted({*told, *(key for key, _ in styles.most_common(DEEPEST))})
+    levels: list[int] = []
+    for key in kept:
+        usual_level = told[key].most_common(1)[0][0] if key in told else 1 + (levels[-1] if levels else 0)
+        levels.append(min(usual_level, DEEPEST))
+    return replace(found, styles=kept, levels=levels)
+
+
+def _running(pages: Sequence[Sequence[Printed]]) -> Set[tuple[str, int]]:
+    seen = Counter(place for page in pages for place in {place_of(row) for printed in page for row in printed.rows})
+    least = max(LEAST_RUNNING, RUNNING_SHARE * len(pages))
+    return {place for place, times in seen.items() if times >= least}
+
+
+def _level(typography: Typography, key: Key) -> int:
+    if not typography.styles:
+        return 1
+    at = min(bisect_left(typography.styles, key), len(typography.styles) - 1)
+    return typography.levels[at]
+
+
+def _outlined(
+    page: Sequence[Printed], entries: Sequence[Entry], running: Set[tuple[str, int]]
+) -> Iterator[tuple[Place, int]]:
+    """Yield the lines that the file's outline names as beginning something on this page."""
+    plain = [_plain(printed.text) for printed in page] if entries else []
+    taken: set[int] = set()
+    for entry in entries:
+        places = [place for place in _matches(plain, _plain(entry.title)) if taken.isdisjoint(range(*place))]
+        if not places:
+            continue
+
+        def prominence(place: Place) -> tuple[bool, float]:
+            rows = page[place[0]].rows
+            return not all(place_of(row) in running for row in rows), max(row.size for row in rows)
+
+        best = max(places, key=prominence)
+        taken.update(range(*best))
+        yield best, min(entry.level, DEEPEST)
+
+
+def _matches(lines: Sequence[str], title: str) -> Iterator[Place]:
+    """Yield where lines say a title, over one or more of them; either may lack the number in front."""
+    bare = title.lstrip("0123456789")
+    for first, line in enumerate(lines):
+        said, behind = line, first + 1
+        while said and len(said) < len(title) and title.startswith(said) and behind < len(lines):
+            if behind - first > 2 * MOST_ROWS:
+                break
+            said += lines[behind]
+            behind += 1
+        if said and (said == title or (len(bare) > 3 and bare in (line, line.lstrip("0123456789")))):
+            yield (first, behind if said == title else first + 1)
+
+
+def _plain(text: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFKC", text) if letter.isalnum()).casefold()
+
+
+EDGE = 4
+"""Lines at the top and at the bottom of a page that may be its header and footer."""
+SET_APART = 1.8
+"""Times the size: headers and footers are further from the text than its lines are from each other."""
+_NUMBER = re.compile(r"\d{1,9}")
+
+_Place = tuple[str, int]
+
+
+@dataclass(slots=True)
+class RunningLines:
+    """Finds what pages say again at their edges; asked page by page, in order.
+
+    `usual` are the lines that stand at one place on many pages of the document (`Typography.running`).
+    """
+
+    usual: Set[_Place]
+    _seen: dict[_Place, tuple[int, list[int]]] = field(default_factory=dict)
+
+    def without_said(self, index: int, page: Sequence[Printed]) -> list[Printed]:
+        """Return a page's lines without those at its edges that a page shortly before has at the same place."""
+        texts = _texts(page)
+        top, bottom = self._said(index, page, texts), self._said(index, page, texts[::-1])
+        for printed in page:
+            self._seen.update((_place(row), (index, _numbers(row))) for row in printed.rows)
+        kept = [at for at in texts if at not in {*top, *bottom}]
+        # Empty lines parted them from the text.
+        return list(page[kept[0] : kept[-1] + 1]) if kept else []
+
+    def first_said(self, page: Sequence[Printed]) -> list[int]:
+        """Return which lines at a page's edges are running ones."""
+        texts = _texts(page)
+        edges = sorted({*texts[:EDGE], *texts[-EDGE:]})
+        return [at for at in edges if all(place_of(row) in self.usual for row in page[at].rows)]
+
+    def _said(self, index: int, page: Sequence[Printed], texts: Sequence[int]) -> Sequence[int]:
+        """Return the lines of an edge, from the outermost, that were said before."""
+        said = list(takewhile(lambda at: all(self._was_said(index, row) for row in page[at].rows), texts[:EDGE]))
+        # What is close to the text may be a table's header, which says what stands below it.
+        while said and len(said) < len(texts) and _are_close(page[said[-1]], page[texts[len(said)]]):
+            said.pop()
+        return said
+
+    def _was_said(self, index: int, row: Line) -> bool:
+        before, numbers = self._seen.get(_place(row), (index, []))
+        apart = index - before
+        # Left and right pages may differ.
+        if apart != 1 and (apart != 2 or place_of(row) not in self.usual):
+            return False
+        same = numbers == _numbers(row)
+        return same or (_counts_pages(row.text) and _numbers(row) in _counted_on(numbers, apart))
+
+
+def _texts(page: Sequence[Printed]) -> list[int]:
+    """Return which lines have text in them."""
+    return [at for at, printed in enumerate(page) if printed.rows]
+
+
+def _counts_pages(text: str) -> bool:
+    """Whether a number in a line may be its page's: "Chapter 4" on the page behind "Chapter 3" says something new."""
+    words = len(re.findall(r"[^\W\d_]{2,}", text))
+    return not words or PAGE_NUMBER.fullmatch(text.strip()) is not None or words >= WORDS_OF_HEADER
+
+
+def _counted_on(numbers: Sequence[int], pages: int) -> list[list[int]]:
+    """Return what numbers are so many pages on: one of them counts."""
+    return [[number + pages * (at == one) for at, number in enumerate(numbers)] for one in range(len(numbers))]
+
+
+def _are_close(one: Printed, other: Printed) -> bool:
+    rows = [(a, b) for a in one.rows for b in other.rows]
+    return any(abs(a.baseline - b.baseline) < SET_APART * max(a.size, b.size) for a, b in rows)
+
+
+def _place(row: Line) -> _Place:
+    return _NUMBER.sub("#", row.text), round(row.baseline)
+
+
+def _numbers(row: Line) -> list[int]:
+    return [int(number) for number in _NUMBER.findall(row.text)]

@@ -1,0 +1,219 @@
+"""The lines of one PDF page: text and place of each, from pdfium's list of characters."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import statistics
+import sys
+import unicodedata
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+from typing import Any
+
+import pypdfium2
+
+from localcrag.documents.readers.pdf.paragraphs import (
+    COLUMN_GAP,
+    HIGHER,
+    MARK,
+    MAY_HAVE_MARK,
+    SMALLER,
+    SPACELESS,
+    Cell,
+    Line,
+    is_marker,
+    joined,
+)
+from localcrag.documents.readers.pdf.tables import ABOVE_BASE, NO_RULES, Rules
+
+raw: Any = pypdfium2.raw  # made by a generator, without type hints
+# pdfium puts one of these in the place of a hyphen at the end of a line, and no newline after it.
+HYPHENS = "\x02\ufffe"
+WORD = re.compile(r"[^\s\0]+")
+# Of the visible characters; beyond it the text is a jumble of codes, and the page as good as a picture.
+UNKNOWN_SHARE = 0.5
+# What fonts give in the place of letters: characters of private use, and those that are none.
+NO_LETTER = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
+# Of the visible characters. Rows of dots in a symbol font outnumber the letters of a table of contents; a page's number
+# beside lettering without meaning is no text.
+NO_LETTER_SHARE = 0.9
+SMALLEST = 1.0  # points; some files give none
+DOWNWARDS = -0.9  # sine of the angle, straight down or nearly; at others the order of the file is right
+FONT_NAME_BYTES = 128  # names end in what tells bold from regular, and are cut at the end; few are longer
+FIXED_PITCH = 1  # ISO 32000, table 121: font flags
+CURRENCIES = frozenset("$€£¥")
+LINE_END = re.compile(f"[\r\n{HYPHENS}]")
+
+
+def page_lines(textpage: Any, rules: Rules = NO_RULES) -> list[Line]:
+    """Return the page's lines in the order of the file; none where its fonts do not say which letters they show.
+
+    `textpage` is a pypdfium2.PdfTextPage; what stands on two sides of an upright rule is in two cells of a line. Raises
+    PdfiumError; the caller holds pdfium's lock.
+    """
+    handle = textpage.raw
+    count = textpage.count_chars()
+    text = "".join(character(handle, i) for i in range(count))
+    unknown = sum(raw.FPDFText_HasUnicodeMapError(handle, i) == 1 for i in range(count))
+    if _means_nothing("".join(text.split()), unknown):
+        return []
+    lines, start = [], 0
+    for match in [*LINE_END.finditer(text), None]:
+        end = match.start() if match else count
+        words = [(start + word.start(), start + word.end()) for word in WORD.finditer(text[start:end])]
+        if words:
+            lines.append(_line(handle, text, words, hyphen=match is not None and match[0] in HYPHENS, rules=rules))
+        start = end + 1
+    return _in_order(lines)
+
+
+def character(handle: Any, index: int) -> str:
+    """Return a character of a text page; U+FFFD where its font has no character for it, but a code beyond Unicode."""
+    code = raw.FPDFText_GetUnicode(handle, index)
+    return chr(code) if code <= sys.maxunicode else "\ufffd"
+
+
+def _means_nothing(visible: str, unknown: int) -> bool:
+    """Return whether a page's visible characters, `unknown` of them guessed by pdfium, are as good as a picture."""
+    letters = _string(visible)
+    return unknown > UNKNOWN_SHARE * len(visible) or len(NO_LETTER.findall(letters)) > NO_LETTER_SHARE * len(letters)
+
+
+def _in_order(lines: list[Line]) -> list[Line]:
+    """Sort lines that run down the page, as on sheets turned to the right: pdfium mixes them up."""
+    ordered: list[Line] = []
+    for downwards, group in groupby(lines, key=lambda line: math.sin(line.angle) < DOWNWARDS):
+        run = list(group)
+        ordered += sorted(run, key=lambda line: (-line.baseline, line.left)) if downwards else run
+    return ordered
+
+
+def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: bool, rules: Rules) -> Line:
+    angle = -raw.FPDFText_GetCharAngle(handle, words[0][0])  # pdfium counts clockwise
+    strings = [_word(handle, text, start, end) for start, end in words]
+    sides = [_sides(handle, start, end - 1, angle) for start, end in words]
+    if _right_to_left("".join(strings)):
+        sides = [(-right, -left) for left, right in sides]
+    size = max(statistics.median(_size(handle, start) for start, _ in words), SMALLEST)
+    baseline = _baseline(handle, words[-1][0], angle)
+    height = baseline + ABOVE_BASE * size
+    parted = [not angle and rules.parts(left[1], right[0], height) for left, right in pairwise(sides)]
+    cells = _cells(strings, sides, size, parted)
+    content = "  ".join(cell.text for cell in cells)
+    fonts = {_font(handle, start) for start, _ in (words[0], words[-1])}
+    return Line(
+        text=content,
+        left=sides[0][0],
+        right=sides[-1][1],
+        baseline=baseline,
+        size=size,
+        first_word=size if SPACELESS.match(content) else sides[0][1] - sides[0][0],
+        angle=angle,
+        font=next(iter(fonts))[0] if len(fonts) == 1 else "",
+        monospaced=all(fixed for _, fixed in fonts),
+        hyphen=hyphen,
+        tabular=len(cells) > 1,
+        cells=cells,
+    )
+
+
+def _cells(
+    words: Sequence[str], sides: Sequence[tuple[float, float]], size: float, parted: Sequence[bool]
+) -> tuple[Cell, ...]:
+    """Return the words of a line, put together where no gap as between columns is; `parted` are those by a rule."""
+    gaps = (right[0] - left[1] > COLUMN_GAP * size for left, right in pairwise(sides))
+    wide = [False, *(gap or rule for gap, rule in zip(gaps, parted, strict=True))]
+    for number, word in enumerate(words):
+        # The gap behind a bullet or an item's number is no column.
+        if number == 1 and is_marker(words[0]) and not parted[0]:
+            wide[number] = False
+        # In accounts, the sign of a currency stands at its column's left.
+        if word in CURRENCIES and any(wide[number + 1 : number + 2]):
+            wide[number], wide[number + 1] = number > 0, False
+    starts = [0, *(number for number in range(1, len(words)) if wide[number]), len(words)]
+    return tuple(
+        Cell(" ".join(words[first:behind]), sides[first][0], sides[behind - 1][1]) for first, behind in pairwise(starts)
+    )
+
+
+def _word(handle: Any, text: str, start: int, end: int) -> str:
+    """Return a word; what stands raised in it is told from what stands before it."""
+    word = _string(text[start:end])
+    if len(word) != end - start or not MAY_HAVE_MARK.match(word):
+        return word
+    # Punctuation stands behind a superscript, as "10⁶," has it.
+    last = end - 1
+    while last > start and text[last] in ".,;:":
+        last -= 1
+    # Where a note begins with its mark, the mark is first.
+    base, raised = (start, last) if _is_raised(handle, start, last) else (last, start)
+    if not _is_raised(handle, base, raised):
+        return word
+    places = [place for place in range(start, last + 1) if _is_raised(handle, base, place)]
+    first, behind = places[0], places[-1] + 1
+    mark = text[first:behind]
+    if behind - first != len(places) or not MARK.fullmatch(mark) or (first > start and behind <= last):
+        return word
+    return joined(text[start:first], mark) + text[behind:end]
+
+
+def _is_raised(handle: Any, base: int, place: int) -> bool:
+    """Whether a character is smaller and stands higher than another."""
+    size = _size(handle, base)
+    if _size(handle, place) > SMALLER * size:
+        return False
+    angle = -raw.FPDFText_GetCharAngle(handle, base)
+    return _baseline(handle, place, angle) - _baseline(handle, base, angle) > HIGHER * size
+
+
+def _string(codes: str) -> str:
+    # Where wide characters have 16 bits (Windows), pdfium counts the rarer characters as two halves.
+    return codes.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _sides(handle: Any, first: int, last: int, angle: float) -> tuple[float, float]:
+    """Return where a word begins and ends in reading direction, in points."""
+    corners = [corner for index in {first, last} for corner in _corners(handle, index)]
+    across = [_turned(x, y, angle)[0] for x, y in corners]
+    return min(across), max(across)
+
+
+def _corners(handle: Any, index: int) -> list[tuple[float, float]]:
+    box = raw.FS_RECTF()
+    raw.FPDFText_GetLooseCharBox(handle, index, box)
+    return [(x, y) for x in (box.left, box.right) for y in (box.bottom, box.top)]
+
+
+def _baseline(handle: Any, index: int, angle: float) -> float:
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(handle, index, x, y)
+    return _turned(x.value, y.value, angle)[1]
+
+
+def _size(handle: Any, index: int) -> float:
+    """Return the type size as it is seen: many programs write a size of 1 and scale it."""
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(handle, index, matrix)
+    return float(raw.FPDFText_GetFontSize(handle, index) * math.hypot(matrix.c, matrix.d))
+
+
+def _font(handle: Any, index: int) -> tuple[str, bool]:
+    """Return a font's name, and whether all its letters are of one width."""
+    flags = ctypes.c_int()
+    name = ctypes.create_string_buffer(FONT_NAME_BYTES)
+    raw.FPDFText_GetFontInfo(handle, index, name, FONT_NAME_BYTES, flags)
+    return name.value.decode("utf-8", "replace"), bool(flags.value & FIXED_PITCH)
+
+
+def _turned(x: float, y: float, angle: float) -> tuple[float, float]:
+    """Return the point as it lies when text at `angle` (radians, counter-clockwise) is laid level."""
+    if not angle:
+        return x, y
+    return x * math.cos(angle) + y * math.sin(angle), y * math.cos(angle) - x * math.sin(angle)
+
+
+def _right_to_left(text: str) -> bool:
+    letter = next((character for character in text if character.isalpha()), " ")
+    return unicodedata.bidirectional(letter) in ("R", "AL")

@@ -1,0 +1,460 @@
+"""PDF reader: pages as text, and pages as pictures with the places of a text on them, by pdfium.
+
+Its lines are made in `_page_lines.py`, and what becomes of them in `printed_pages.py`.
+
+pdfium must not be entered by two threads at once, whatever the documents: every call is made under one lock, which is
+held for a page at a time, so that two readers take turns. pypdfium2's objects are closed by hand under the lock too,
+because the garbage collector would close them outside of it.
+
+Of a PDF, drawn by pdfium under the reader's lock, or of a file that is a picture.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import re
+import threading
+import unicodedata
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from io import BytesIO
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+from PIL import Image
+
+from localcrag.documents.readers import kinds as _kinds
+from localcrag.documents.readers import packages
+from localcrag.documents.readers.kinds import PDF_HEADER_WITHIN
+from localcrag.documents.readers.pdf import scanned
+from localcrag.documents.readers.pdf.headings import Entry
+from localcrag.documents.readers.pdf.page_lines import character, page_lines
+from localcrag.documents.readers.pdf.scanned import (
+    PrintedPage,
+    composed_pages,
+    printed_page,
+    rows_in_order,
+    scanned_lines,
+)
+from localcrag.documents.readers.pdf.tables import NO_RULES, Rule, Rules, in_grids
+from localcrag.records.documents import Box, Page, PagePicture, ScannedPage, turned
+from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
+from localcrag.text.blocks import cells_of
+
+MOST_ENTRIES, MOST_OF_PAGE = 10_000, 100
+LONGEST = 300  # characters of an entry; what is longer is no line of a page
+
+
+def outline_of(document: Any) -> Mapping[int, Sequence[Entry]]:
+    """Return the outline's entries by the index of the page that they lead to; none of an outline that is damaged.
+
+    `document` is a pypdfium2.PdfDocument; the caller holds pdfium's lock.
+    """
+    found: dict[int, list[Entry]] = {}
+    try:
+        for bookmark in islice(document.get_toc(), MOST_ENTRIES):
+            place, title = bookmark.get_dest(), _title(bookmark)
+            index = place.get_index() if place else None
+            of_page = found.setdefault(index, []) if index is not None else []
+            if title.strip() and len(title) <= LONGEST and len(of_page) < MOST_OF_PAGE:
+                of_page.append(Entry(title, bookmark.level + 1))
+    except (pypdfium2.PdfiumError, ValueError):
+        return {}
+    return found
+
+
+def _title(bookmark: Any) -> str:
+    """Return what an entry is called, nothing where that is no text: half a character, say."""
+    try:
+        title: str = bookmark.get_title()
+    except UnicodeError:
+        return ""
+    return title
+
+
+raw: Any = pypdfium2.raw  # made by a generator, without type hints
+STRAIGHT = 0.7
+"""Points that a line may lean and still be level or upright."""
+SHORTEST = 4.0
+"""Points of a rule; what is shorter is part of a letter or a dash."""
+MOST_PATHS, MOST_SEGMENTS = 4_000, 20_000
+"""Of a page; with more it is a drawing or a map."""
+WHITE = 250
+"""Of 255: a box filled with that is not seen."""
+
+
+def rules_of(page: Any) -> Rules:
+    """Return the rules on a page, in its own points; none where it is a drawing. The caller holds pdfium's lock."""
+    level: list[Rule] = []
+    upright: list[Rule] = []
+    left = MOST_SEGMENTS
+    for number, part in enumerate(page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=1)):
+        left -= raw.FPDFPath_CountSegments(part.raw)
+        if number >= MOST_PATHS or left < 0:
+            return NO_RULES
+        if not _is_seen(part.raw):
+            continue
+        for x0, y0, x1, y1 in _straight_lines(part):
+            if abs(y0 - y1) <= STRAIGHT and abs(x0 - x1) >= SHORTEST:
+                level.append(Rule((y0 + y1) / 2, min(x0, x1), max(x0, x1)))
+            elif abs(x0 - x1) <= STRAIGHT and abs(y0 - y1) >= SHORTEST:
+                upright.append(Rule((x0 + x1) / 2, min(y0, y1), max(y0, y1)))
+    return Rules(tuple(level), tuple(upright))
+
+
+def _is_seen(path: Any) -> bool:
+    """Whether a path is drawn: with a line around it, or filled with a colour that is not white."""
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    if not raw.FPDFPath_GetDrawMode(path, fill, stroke):
+        return False
+    if stroke.value:
+        return True
+    colour = [ctypes.c_uint() for _ in range(4)]
+    known = raw.FPDFPageObj_GetFillColor(path, *colour)
+    return bool(fill.value) and not (known and all(one.value >= WHITE for one in colour[:3]))
+
+
+def _straight_lines(part: Any) -> Iterator[tuple[float, float, float, float]]:
+    """Yield the straight lines of a path, from where to where, in the page's points."""
+    matrix = part.get_matrix()
+    x, y = ctypes.c_float(), ctypes.c_float()
+    start = before = (0.0, 0.0)
+    for number in range(raw.FPDFPath_CountSegments(part.raw)):
+        segment = raw.FPDFPath_GetPathSegment(part.raw, number)
+        raw.FPDFPathSegment_GetPoint(segment, x, y)
+        here = matrix.on_point(x.value, y.value)
+        kind = raw.FPDFPathSegment_GetType(segment)
+        if kind == raw.FPDF_SEGMENT_MOVETO:
+            start = here
+        elif kind == raw.FPDF_SEGMENT_LINETO:
+            yield (*before, *here)
+        if raw.FPDFPathSegment_GetClose(segment):
+            yield (*here, *start)
+        before = here
+
+
+pdfium: Any = pypdfium2  # has no type hints
+# Reentrant, because a forgotten generator may be collected, and so closed, in the midst of another's call.
+LOCK = threading.RLock()
+FIELDS = (3, 20)  # annotations of free text and of form fields: FPDF_ANNOT_FREETEXT, FPDF_ANNOT_WIDGET
+FORM_DEPTH = 3  # forms within forms in which a scanner hides its picture
+# Curves on a page. A frame has a dozen, lines to write on have none; lettering drawn as outlines has ten a letter.
+OUTLINES = 200
+FEW = 100
+"""Letters of a page whose picture may say the rest: a scanner's name, a stamp, a page number."""
+COVERED = 0.6
+"""Share of a page that a scan covers."""
+MORE = 1.5
+"""Times the letters that a page has itself: what is recognised takes their place where it says so much more."""
+MOST_PAGES = 50_000
+"""A small file can name one page a million times; a printed book has a thousand."""
+TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark stands in the last 1,024 bytes
+
+
+def open_pages(
+    path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage]
+) -> tuple[int, Generator[Page, None, None]]:
+    """Check the file; return its number of pages and the pages, still to be read, numbered from 1.
+
+    `scans` are pages that text recognition has read, by number: of those without text it is what they say.
+    Raises EncryptedDocument and UnreadableDocument, here and while pages are read, and EmptyDocument after the last.
+    """
+    if b"%PDF-" not in head[: _kinds.PDF_HEADER_WITHIN]:
+        raise _kinds.mismatch(path, name, "a PDF", head)
+    _check_whole(path, name)
+    with LOCK, closing(load(path, name)) as document:
+        count = len(document)
+    if count > MOST_PAGES:
+        raise UnreadableDocument(
+            f"{name} says that it has {count:,} pages, and at most {MOST_PAGES:,} are read. "
+            "Split it, and add the parts."
+        )
+    # Opened anew when the first page is asked for: a generator that nobody starts has nothing to close.
+    return count, _pages(path, name, count, scans)
+
+
+def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) -> Generator[Page, None, None]:
+    with LOCK:
+        document = load(path, name)
+
+    def read(index: int) -> PrintedPage:
+        with LOCK:
+            return _read(document, index, name, scans.get(index + 1))
+
+    def outline() -> Mapping[int, Sequence[Entry]]:
+        with LOCK:
+            return outline_of(document)
+
+    shown = False
+    try:
+        for page in composed_pages(count, read, outline):
+            shown = shown or page.unread or bool(page.text)
+            yield page
+    finally:
+        with LOCK:
+            document.close()
+    if not shown:
+        raise EmptyDocument(
+            f"{name} holds no text: its pages ({count}) are empty or drawings. "
+            "If they show text, save them as pictures (PNG), and add those."
+        )
+
+
+def load(source: Path | bytes, name: str, password: str | None = None) -> Any:
+    """Open a file. Raises EncryptedDocument and UnreadableDocument. The caller locks, and closes it."""
+    try:
+        return pdfium.PdfDocument(source if isinstance(source, bytes) else source.absolute(), password)
+    except (pypdfium2.PdfiumError, OSError) as error:
+        raise _translated(error, name, password) from error
+
+
+def unlocked(path: Path, name: str, password: str) -> bytes:
+    """Return a file as it is without its password. Raises PasswordNeeded when it is another, and UnreadableDocument."""
+    copy = BytesIO()
+    with LOCK, closing(load(path, name, password)) as document:
+        document.save(copy, flags=pdfium.raw.FPDF_REMOVE_SECURITY)
+    return copy.getvalue()
+
+
+def _translated(error: Exception, name: str, password: str | None) -> DocumentError:
+    code = getattr(error, "err_code", None)
+    if code == pdfium.raw.FPDF_ERR_PASSWORD:
+        return packages.needed(name) if password is None else packages.another(name)
+    if code == pdfium.raw.FPDF_ERR_SECURITY:
+        return EncryptedDocument(
+            f"{name} is protected in a way that is not known here. Open it, print a copy, and add that."
+        )
+    return _damaged(name, str(error))
+
+
+def _damaged(name: str, reason: str) -> UnreadableDocument:
+    return UnreadableDocument(
+        f"{name} cannot be read as a PDF: it is damaged or cut off ({reason.rstrip('.')}). "
+        "Get a fresh copy, or open it in a PDF viewer and print it to a new PDF."
+    )
+
+
+def _check_whole(path: Path, name: str) -> None:
+    """Raise UnreadableDocument when objects begin after the last end mark: pdfium would show what is there of them."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        if b"%%EOF" in file.read():
+            return
+        file.seek(0)
+        data = file.read()
+    end = max(data.rfind(b"%%EOF"), data.rfind(b"startxref"))
+    if re.search(rb"\d\s+\d+\s+obj\b", data[max(end, 0) :]):
+        raise _damaged(name, "it has no end mark")
+
+
+def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> PrintedPage:
+    """Return what a page holds. The caller locks."""
+    try:
+        with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
+            rules = rules_of(page)
+            lines = page_lines(textpage, rules)
+            letters = sum(len(line.text) for line in lines)
+            shows = _is_covered(page) if lines and letters < FEW else not lines and _may_show_text(page)
+            if shows and scan and sum(len(line.text) for line in scan.lines) > MORE * letters:
+                lines = scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
+            return printed_page(in_grids(lines, rules), shows=shows)
+    except pdfium.PdfiumError as error:
+        raise _damaged(name, f"page {index + 1}: {error}") from error
+
+
+def open_page(document: Any, index: int) -> Any:
+    """Return page number `index`, from 0, as it looks with what was written onto it. The caller locks and closes."""
+    page = document.get_page(index)
+    if not _has_fields(page):
+        return page
+    # What was filled into forms or typed over the page lies above its text; flattened in memory, it becomes part of it.
+    with closing(page):
+        pdfium.raw.FPDFPage_Flatten(page.raw, pdfium.raw.FLAT_NORMALDISPLAY)
+    return document.get_page(index)
+
+
+def _has_fields(page: Any) -> bool:
+    return any(
+        _annotation_kind(page, number) in FIELDS for number in range(pdfium.raw.FPDFPage_GetAnnotCount(page.raw))
+    )
+
+
+def _annotation_kind(page: Any, number: int) -> int:
+    annotation = pdfium.raw.FPDFPage_GetAnnot(page.raw, number)
+    try:
+        return int(pdfium.raw.FPDFAnnot_GetSubtype(annotation))
+    finally:
+        pdfium.raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _is_covered(page: Any) -> bool:
+    """Return whether one picture covers most of a page."""
+    width, height = page.get_size()
+    for part in page.get_objects(filter=[pdfium.raw.FPDF_PAGEOBJ_IMAGE], max_depth=FORM_DEPTH):
+        left, bottom, right, top = part.get_bounds()
+        if (right - left) * (top - bottom) >= COVERED * width * height:
+            return True
+    return False
+
+
+def _may_show_text(page: Any) -> bool:
+    raw, curves = pdfium.raw, 0
+    kinds = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_PATH]
+    for part in page.get_objects(filter=kinds, max_depth=FORM_DEPTH):
+        if part.type == raw.FPDF_PAGEOBJ_PATH:
+            curves += _curves(part.raw)
+        elif part.type == raw.FPDF_PAGEOBJ_IMAGE or _has_ink(part):
+            return True
+        if curves >= OUTLINES:
+            return True
+    return False
+
+
+def _has_ink(text: Any) -> bool:
+    """Return whether a piece of text is more than spaces, such as Word leaves on empty pages: those have no height."""
+    left, bottom, right, top = text.get_bounds()
+    return bool(left < right and bottom < top)
+
+
+def _curves(path: Any) -> int:
+    raw = pdfium.raw
+    segments = (raw.FPDFPath_GetPathSegment(path, number) for number in range(raw.FPDFPath_CountSegments(path)))
+    return sum(raw.FPDFPathSegment_GetType(segment) == raw.FPDF_SEGMENT_BEZIERTO for segment in segments)
+
+
+POINTS = 72
+"""PDF's own unit is a 72nd of an inch."""
+LARGEST_SIDE = 4000
+"""Pixels: a page may be as large as a wall."""
+SHEET = 11.7
+"""Inches: the longer side of a sheet of A4, which a picture is taken to be of."""
+
+Part = tuple[float, float, float, float]
+"""Left, top, right, bottom, in shares (0..1) of a page's width and height, from the upper left corner."""
+Letter = tuple[str, Part]
+"""A letter or digit, and where it stands."""
+
+
+def picture(
+    source: bytes,
+    name: str,
+    page: int,
+    texts: Sequence[str] = (),
+    *,
+    dpi: int = 110,
+    scan: ScannedPage | None = None,
+) -> PagePicture:
+    """Return page number `page`, from 1, with the place of every text that is found on it.
+
+    `scan` is what text recognition has read of the page. Raises EncryptedDocument and UnreadableDocument, also for a
+    page that there is not.
+    """
+    letters = list(_scanned_letters(scan)) if scan and texts else []
+    if b"%PDF-" in source[:PDF_HEADER_WITHIN]:
+        drawn, printed = _of_pdf(source, name, page, dpi, letters=bool(texts and not scan))
+        letters += printed
+    else:
+        drawn = scanned.drawn(source, name, page)
+        longer = max(drawn.size)
+        side = min(longer, round(SHEET * dpi), LARGEST_SIDE)
+        width, height = (max(1, round(length * side / longer)) for length in drawn.size)
+        drawn = drawn.resize((width, height), Image.Resampling.LANCZOS)
+    found = [_as_it_lies(scan, part) if scan else part for part in _places(letters, texts)]
+    boxes = tuple(Box(left, top, right - left, bottom - top) for left, top, right, bottom in found)
+    file = io.BytesIO()
+    drawn.save(file, "PNG")
+    return PagePicture(file.getvalue(), drawn.width, drawn.height, boxes)
+
+
+def _of_pdf(source: bytes, name: str, page: int, dpi: int, *, letters: bool) -> tuple[Image.Image, list[Letter]]:
+    """Return a page as it looks, and its letters where they are asked for."""
+    with LOCK, closing(load(source, name)) as document:
+        count = len(document)
+        if not 1 <= page <= count:
+            raise UnreadableDocument(f"{name} has no page {page}: its pages are 1 to {count}.")
+        try:
+            with closing(open_page(document, page - 1)) as opened:
+                width, height = opened.get_size()
+                scale = min(dpi / POINTS, LARGEST_SIDE / max(width, height))
+                printed = list(_letters(opened, width, height)) if letters else []
+                with closing(opened.render(scale=scale)) as bitmap:
+                    drawn: Image.Image = bitmap.to_pil()
+                    return drawn.copy(), printed  # The bitmap's memory goes with it.
+        except pdfium.PdfiumError as error:
+            raise UnreadableDocument(f"Page {page} of {name} cannot be drawn: {error}.") from error
+
+
+def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
+    """Yield where each line of each text stands; of a table's row that is written with bars, where each cell does."""
+    said = "".join(letter for letter, _ in letters)
+    end = 0
+    for text in (part for row in texts for part in (cells_of(row) if row.startswith("|") else [row])):
+        sought = _plain(text)
+        # What is short stands on a page more than once: what follows another text comes behind it.
+        found = [said.find(sought, begin) for begin in (end, 0)] if sought else []
+        start = next((place for place in found if place >= 0), -1)
+        if start < 0:
+            continue
+        end = start + len(sought)
+        yield from _line_boxes([part for _, part in letters[start:end]])
+
+
+def _letters(page: Any, width: float, height: float) -> Iterator[Letter]:
+    """Yield a page's letters and digits alone, and the place of each.
+
+    So that spaces, the ends of lines and hyphens at them do not matter.
+    """
+    with closing(page.get_textpage()) as textpage:
+        for place in range(textpage.count_chars()):
+            plain = _plain(character(textpage.raw, place))
+            if plain:
+                left, bottom, right, top = textpage.get_charbox(place)
+                for letter in plain:
+                    yield letter, (left / width, 1 - top / height, right / width, 1 - bottom / height)
+
+
+def _scanned_letters(scan: ScannedPage) -> Iterator[Letter]:
+    """Yield the letters and digits that were read on a page, each at its share of its line, in reading order.
+
+    Their places are on the upright picture.
+    """
+    for line in chain.from_iterable(rows_in_order(scan.lines)):
+        step = (line.right - line.left) / len(line.text)
+        top, bottom = line.top / scan.height, line.bottom / scan.height
+        for place, written in enumerate(line.text):
+            left = line.left + place * step
+            for letter in _plain(written):
+                yield letter, (left / scan.width, top, (left + step) / scan.width, bottom)
+
+
+def _as_it_lies(scan: ScannedPage, part: Part) -> Part:
+    """Return where a part of the upright picture is on the page, which may lie otherwise."""
+    left, top, right, bottom = part
+    size = (scan.width, scan.height)
+    middle = turned((left + right) / 2 * scan.width, (top + bottom) / 2 * scan.height, scan.slope, size)
+    x, y = middle[0] / scan.width, middle[1] / scan.height
+    half_width, half_height = (right - left) / 2, (bottom - top) / 2
+    for _ in range(scan.turn // 90 % 4):  # back, counter-clockwise
+        x, y, half_width, half_height = y, 1 - x, half_height, half_width
+    return x - half_width, y - half_height, x + half_width, y + half_height
+
+
+def _plain(text: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFKC", text) if letter.isalnum()).casefold()
+
+
+def _line_boxes(boxes: Sequence[Part]) -> list[Part]:
+    """Return one box around the characters of each line."""
+    lines: list[Part] = []
+    for left, top, right, bottom in boxes:
+        if lines:
+            before = lines[-1]
+            # The next character of a line stands to the right, at about the same height.
+            if left >= before[0] and min(bottom, before[3]) - max(top, before[1]) > 0:
+                lines[-1] = (before[0], min(top, before[1]), max(right, before[2]), max(bottom, before[3]))
+                continue
+        lines.append((left, top, right, bottom))
+    return lines

@@ -1,0 +1,283 @@
+"""Printed and scanned pages: paragraphs, tables and headings from lines at places; pictures.
+
+A recogniser gives pieces of lines at places: a cell of a table each, and the columns of a page mixed. Columns are told
+by a gap down the page between long lines; what stands beside each other in a table is short. Uses no OCR library.
+
+Opened by Pillow; what they say is read by text recognition.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import unicodedata
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from localcrag.documents.readers.pdf.headings import Entry, Headings, Place, RunningLines, typography_of
+from localcrag.documents.readers.pdf.paragraphs import SAME_BASELINE, SPACELESS, Cell, Line, Printed, composed, rows_of
+from localcrag.documents.readers.pdf.tables import with_bars
+from localcrag.documents.readers.text import normalise
+from localcrag.records.documents import Page, Recognised, ScannedLine, ScannedPage, mean_confidence
+from localcrag.records.errors import UnreadableDocument
+from localcrag.text.blocks import Heading
+
+SIZE = 0.78
+"""Of a piece's height, the type size: recognisers leave some room around letters."""
+ABOUT_USUAL = 0.28
+"""Share by which a piece's height may differ from the usual one, with and without letters that go up or down."""
+# Multiples of the usual height.
+GUTTER = 0.5
+PROSE_WIDTH = 7.0
+"""What is this wide is a line of a text, and not a table's cell."""
+LEAST_LINES = 3
+"""Of a column."""
+A4_WIDTH = 595.0
+"""Points: what a page is taken to be wide that does not say it."""
+HYPHEN = re.compile(r"\w[-\u2010]$")
+
+
+def scanned_lines(page: ScannedPage, width: float = A4_WIDTH) -> list[Line]:
+    """Return the lines of a page that is `width` points wide when it is upright, in reading order."""
+    if not page.lines:
+        return []
+    usual = _usual_height(page.lines)
+    return [
+        _line(piece, width / page.width, usual, page.height - statistics.mean(map(_middle, row)))
+        for row in rows_in_order(page.lines)
+        for piece in row
+    ]
+
+
+def rows_in_order(pieces: Sequence[ScannedLine]) -> list[list[ScannedLine]]:
+    """Return the pieces of a page in rows, column after column where there are columns."""
+    return _in_order(pieces, _usual_height(pieces)) if pieces else []
+
+
+def _line(piece: ScannedLine, scale: float, usual: float, baseline: float) -> Line:
+    high = usual if abs(_height(piece) - usual) < ABOUT_USUAL * usual else _height(piece)
+    left, right, size = piece.left * scale, piece.right * scale, high * SIZE * scale
+    hyphen = HYPHEN.search(piece.text) is not None
+    text = piece.text[:-1] if hyphen else piece.text
+    share = len(text.split(maxsplit=1)[0]) / len(piece.text)
+    return Line(
+        text=text,
+        left=left,
+        right=right,
+        baseline=baseline * scale,
+        size=size,
+        first_word=size if SPACELESS.match(text) else (right - left) * share,
+        hyphen=hyphen,
+        cells=(Cell(text, left, right),),
+        confidence=piece.confidence,
+    )
+
+
+def _in_order(pieces: Sequence[ScannedLine], usual: float) -> list[list[ScannedLine]]:
+    gutter = _gutter(pieces, usual)
+    if gutter is None:
+        return _rows(pieces)
+    rows: list[list[ScannedLine]] = []
+    beside: list[ScannedLine] = []
+    # What crosses the gap (a title, a table over the whole width) parts what stands above it from what is below.
+    for piece in sorted(pieces, key=_middle):
+        if piece.left < gutter < piece.right:
+            rows += [*_columns(beside, gutter, usual), [piece]]
+            beside = []
+        else:
+            beside.append(piece)
+    return [*rows, *_columns(beside, gutter, usual)]
+
+
+def _columns(pieces: Sequence[ScannedLine], gutter: float, usual: float) -> list[list[ScannedLine]]:
+    left = [piece for piece in pieces if piece.right <= gutter]
+    right = [piece for piece in pieces if piece.left >= gutter]
+    if _is_prose(left, usual) and _is_prose(right, usual):
+        return [*_in_order(left, usual), *_in_order(right, usual)]
+    return _rows(pieces)
+
+
+def _gutter(pieces: Sequence[ScannedLine], usual: float) -> float | None:
+    """Return where a gap runs down between two columns of text; None where there is none."""
+    most, found = 0, None
+    for at in sorted({piece.left for piece in pieces}):
+        gap = at - GUTTER * usual
+        left = [piece for piece in pieces if piece.right <= gap]
+        right = [piece for piece in pieces if piece.left >= at]
+        score = min(len(left), len(right)) - (len(pieces) - len(left) - len(right))
+        if score > most and _is_prose(left, usual) and _is_prose(right, usual):
+            most, found = score, (gap + at) / 2
+    return found
+
+
+def _is_prose(pieces: Sequence[ScannedLine], usual: float) -> bool:
+    wide = sum(piece.right - piece.left > PROSE_WIDTH * usual for piece in pieces)
+    return len(pieces) >= LEAST_LINES and wide > len(pieces) / 2
+
+
+def _rows(pieces: Sequence[ScannedLine]) -> list[list[ScannedLine]]:
+    """Put together what stands on one baseline, from left to right."""
+    rows: list[list[ScannedLine]] = []
+    for piece in sorted(pieces, key=_middle):
+        if rows and _middle(piece) - statistics.mean(map(_middle, rows[-1])) < SAME_BASELINE * SIZE * _height(piece):
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    return [sorted(row, key=lambda piece: piece.left) for row in rows]
+
+
+def _usual_height(pieces: Sequence[ScannedLine]) -> float:
+    return statistics.median(map(_height, pieces))
+
+
+def _height(piece: ScannedLine) -> float:
+    return piece.bottom - piece.top
+
+
+def _middle(piece: ScannedLine) -> float:
+    return (piece.top + piece.bottom) / 2
+
+
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+BULLETS = dict.fromkeys(map(ord, "\uf0a7\uf0b7\uf0d8\uf0fc"), "•")  # as Word writes them, in symbol fonts
+TIDY = {**LIGATURES, **BULLETS, 0xAD: None}
+LOOKED_AT = 20
+"""Pages, before the first is read."""
+MOST_LOOKED_AT = 300_000
+"""Characters of them: some pages are a book."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPage:
+    """A page's lines; `shows` says that there is something on it that is text to the eye alone."""
+
+    printed: list[Printed]
+    shows: bool
+
+
+def printed_page(lines: Sequence[Line], *, shows: bool) -> PrintedPage:
+    """Return a page of which these are the lines, in reading order."""
+    return PrintedPage(composed(with_bars(rows_of(lines))), shows)
+
+
+def composed_pages(
+    count: int, read: Callable[[int], PrintedPage], outline_of: Callable[[], Mapping[int, Sequence[Entry]]]
+) -> Generator[Page, None, None]:
+    """Yield `count` pages, read by their number from 0; `outline_of` returns the file's own headings, by page."""
+    looked_at: dict[int, PrintedPage] = {}
+    for index in _spread(count):
+        if sum(len(line.text) for page in looked_at.values() for line in page.printed) > MOST_LOOKED_AT:
+            break
+        looked_at[index] = read(index)
+    outline = outline_of()
+    found = Headings(typography_of([(page.printed, outline.get(at, ())) for at, page in looked_at.items()]))
+    running = RunningLines(found.typography.running)
+    for index in range(count):
+        page = looked_at.pop(index, None) or read(index)
+        page = PrintedPage(running.without_said(index, page.printed), page.shows)
+        headings = found.of_page(page.printed, outline.get(index, ()))
+        # What stands on many pages is no heading where it stands first, either.
+        none = [((at, at + 1), 0) for at in running.first_said(page.printed)]
+        yield _page(index, page, sorted(dict([*none, *headings]).items()))
+
+
+def _spread(count: int) -> list[int]:
+    """Return which pages are looked at for what is usual in the document: the first ones, and others up to the last."""
+    step = max(1.0, count / LOOKED_AT)
+    return sorted({*range(min(3, count)), *(int(number * step) for number in range(min(count, LOOKED_AT)))})
+
+
+def _page(index: int, page: PrintedPage, headings: Sequence[tuple[Place, int]]) -> Page:
+    # Line by line, so that it is known where each begins; a newline is nothing that composes with its neighbours.
+    lines = [normalise(printed.text.translate(TIDY)) for printed in page.printed]
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    placed = []
+    for (first, behind), level in headings:
+        indent = len(lines[first]) - len(lines[first].lstrip())
+        placed.append(Heading(starts[first] + indent, starts[behind] - 1, level))
+    recognised = [
+        Recognised(starts[at], starts[at] + len(lines[at]), confidence)
+        for at, printed in enumerate(page.printed)
+        if (confidence := _confidence(printed.rows)) is not None
+    ]
+    return Page(index + 1, "\n".join(lines), page.shows, tuple(placed), tuple(recognised))
+
+
+def _confidence(rows: Sequence[Line]) -> float | None:
+    return mean_confidence([(len(row.text), row.confidence) for row in rows if row.confidence is not None])
+
+
+_FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
+"""As Pillow calls those that are read."""
+TYPES = frozenset(f"image/{name.lower()}" for name in _FORMATS)
+"""Their media types."""
+# Pillow tells of damage in many ways, and of pictures that are made to break programs by an error of its own.
+_ERRORS = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, Image.DecompressionBombError)
+
+
+def open_pages(path: Path, name: str, scans: Mapping[int, ScannedPage]) -> tuple[int, Generator[Page, None, None]]:
+    """Check the file; return its number of pages (of a fax in TIFF) and the pages, numbered from 1.
+
+    A page's text is what `scans`, by number, have read of it. Raises UnreadableDocument.
+    """
+    with _opened(path, name) as image:
+        count = _frames(image)
+        image.load()
+    return count, composed_pages(count, lambda index: printed_page(_lines(scans.get(index + 1)), shows=True), dict)
+
+
+def _lines(scan: ScannedPage | None) -> list[Line]:
+    return scanned_lines(scan) if scan else []
+
+
+def drawn(source: bytes, name: str, page: int) -> Image.Image:
+    """Return page number `page`, from 1, as it is looked at.
+
+    Raises UnreadableDocument, also for one that there is not.
+    """
+    with _opened(BytesIO(source), name) as image:
+        count = _frames(image)
+        if not 1 <= page <= count:
+            raise UnreadableDocument(f"{name} has no page {page}: its pages are 1 to {count}.")
+        image.seek(page - 1)
+        # A photo says which side is up.
+        return _on_paper(ImageOps.exif_transpose(image))
+
+
+def _on_paper(image: Image.Image) -> Image.Image:
+    """Return a picture of any kind in red, green and blue; what is transparent is white, as paper is."""
+    if image.mode[0] in "IF":  # 16 bits and more a pixel, or numbers: Pillow would cut off what is beyond 255.
+        values = np.asarray(image, dtype=np.float32)
+        low, high = float(values.min()), float(values.max())
+        return Image.fromarray(((values - low) * (255 / max(high - low, 1e-6))).astype(np.uint8)).convert("RGB")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    upright = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright).convert("RGB")
+
+
+def _frames(image: Image.Image) -> int:
+    # The pages of a fax; the frames of an animation say the same thing again and again.
+    return int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
+
+
+@contextmanager
+def _opened(source: Path | BytesIO, name: str) -> Iterator[Image.Image]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(source, formats=_FORMATS) as image:
+                yield image
+    except (*_ERRORS, Image.DecompressionBombWarning) as error:
+        raise UnreadableDocument(
+            f"{name} cannot be read as a picture: it is damaged, cut off or very large. "
+            "Get a fresh copy, or save it anew and smaller in a program that shows it."
+        ) from error

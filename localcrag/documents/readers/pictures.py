@@ -1,0 +1,200 @@
+"""Pictures embedded in documents that may show text, and names of embedded files.
+
+Each becomes a document of its own, whose text is recognised as that of any picture. Where there is text, pictures are
+left alone: most are photos, logos and charts.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import json
+import re
+import unicodedata
+import warnings
+import zipfile
+from collections.abc import Generator, Iterator, Sequence
+from html import unescape
+from io import BytesIO
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, unquote_to_bytes
+
+from PIL import Image
+
+from localcrag.documents.readers import kinds
+from localcrag.records.documents import Member, Page
+from localcrag.text.places import Names
+
+LONGEST = 200
+"""Characters of a name, its folders counted in."""
+UNNAMED = "unnamed"
+_SEPARATORS = re.compile(r"[/\\]+")
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that do not show, or turn the others round."""
+
+
+def within(said: str) -> PurePosixPath:
+    """Return a path that stays within its file, of what that calls it."""
+    parts = (_shown(part) for part in _SEPARATORS.split(said))
+    return PurePosixPath(
+        "/".join(part for part in parts if part not in {"", ".", ".."})[-LONGEST:].lstrip("/") or UNNAMED
+    )
+
+
+def _shown(part: str) -> str:
+    return "".join(one for one in part if unicodedata.category(one) not in _UNSEEN).strip()
+
+
+FEW = 100
+"""Letters for each such picture: with as many or more, the text says what there is to say. As of a page of a PDF."""
+LEAST_SIDE, LEAST_PIXELS = 200, 250_000
+"""Of a picture that may show text: a quarter of a screenshot, or a tenth of a page at 150 dots an inch."""
+MOST_BYTES = 50_000_000
+"""Of a picture as it is packed."""
+_REFERRING = {
+    kinds.DOCX: r"word/_rels/document\.xml\.rels",
+    kinds.PPTX: r"ppt/slides/_rels/[^/]+\.rels",
+    kinds.XLSX: r"xl/drawings/_rels/[^/]+\.rels",
+    **dict.fromkeys((kinds.ODT, kinds.ODP, kinds.ODS), r"content\.xml"),
+    kinds.EPUB: r".*\.x?html?",
+}
+"""By media type, the parts that name what is shown in the text; headers and masters name their logos elsewhere."""
+_FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
+_NAMED = re.compile(rb"[\"'/]([^\"'/<>]+\.(?:png|jpe?g|tiff?|gif|bmp|webp))[\"']", re.IGNORECASE)
+_ERRORS = (*kinds.ZIP_ERRORS, KeyError, OSError, SyntaxError, Image.DecompressionBombError)
+
+
+def parts_of(path: Path, media_type: str) -> list[str]:
+    """Return the parts of a file that are pictures which may show text; none of a file of another kind."""
+    if media_type not in _REFERRING:
+        return []
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = [part.filename for part in archive.infolist() if part.file_size < MOST_BYTES]
+            referring = [part for part in parts if re.fullmatch(_REFERRING[media_type], part)]
+            found = (one for part in referring for one in _NAMED.findall(archive.read(part)))
+            named = {unquote(unescape(one.decode("utf-8", "replace"))) for one in found}
+            return [part for part in parts if PurePosixPath(part).name in named and _may_show_text(archive, part)]
+    except _ERRORS:  # Damaged: whoever reads its text says so.
+        return []
+
+
+def say_more(shown: Sequence[str], pages: Sequence[Page]) -> bool:
+    """Return whether so many pictures say more than the text of these pages."""
+    letters = sum(character.isalnum() for page in pages for character in page.text)
+    return letters < FEW * len(shown)
+
+
+def pictures_shown(path: Path, parts: Sequence[str]) -> Generator[Member, None, None]:
+    """Yield these pictures, named as the file names them, without its folders."""
+    names = Names()
+    with zipfile.ZipFile(path) as archive:
+        for part in parts:
+            yield Member(names.of(within(PurePosixPath(part).name)), archive.read(part))
+
+
+def may_show_text(data: bytes, least_pixels: int = LEAST_PIXELS) -> bool | None:
+    """Return whether a picture is large enough to show text; None where it cannot be opened."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(data), formats=_FORMATS) as image:
+                return min(image.size) >= LEAST_SIDE and image.width * image.height >= least_pixels
+    except Image.DecompressionBombError:
+        return True  # Larger than is read, as its own reader says.
+    except _ERRORS:
+        return None
+
+
+def _may_show_text(archive: zipfile.ZipFile, part: str) -> bool:
+    try:
+        return bool(may_show_text(archive.read(part)))
+    except _ERRORS:
+        return False
+
+
+TYPES = frozenset((kinds.HTML_TYPE, "application/xhtml+xml", "text/markdown"))
+"""Media types of texts whose pictures are taken out."""
+NOTEBOOK = ".ipynb"
+"""The name ending of another kind, whose media type is that of plain text."""
+# Between quotation marks a line may end within one; elsewhere that ends it. What is shorter is what a text
+# says about such URLs: a GIF of a single dot has 56 letters.
+_URL = re.compile(
+    r"(?P<before>(?P<mark>[\"'])?data:image/(?P<kind>[\w.+-]{1,40}+)(?:;charset=[\w-]{1,40}+)?+);base64,"
+    r"(?P<data>(?(mark)(?:(?:[ \t]*+[\r\n]\s*+)?+[\w+/=%-]){40,}+\s*+(?=(?P=mark))|[\w+/=%-]{40,}+))",
+    re.ASCII | re.IGNORECASE,
+)
+LEAST_BYTES = 1_000
+"""Of a picture that is looked at: a sheet of paper without a word on it has hardly fewer."""
+_ENDINGS = {"jpeg": "jpg", "pjpeg": "jpg", "x-png": "png", "tiff": "tif", "x-ms-bmp": "bmp"}
+_NAME = "picture"
+
+
+def pictures_in_data(path: Path, *, is_notebook: bool) -> Generator[Member, None, None]:
+    """Yield the pictures of a file that may show text, each once."""
+    names, seen = Names(), set[bytes]()
+    written = path.read_bytes()
+    of_cells = _of_notebook(written, seen) if is_notebook else ()
+    for name, data in chain(of_cells, pictures_in(written.decode("latin-1"), LEAST_PIXELS, seen)):
+        yield Member(names.of(within(name)), data)
+
+
+def _of_notebook(written: bytes, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures that are attached to a notebook's cells, or that these made, as `pictures_in` does."""
+    try:
+        for cell in json.loads(written)["cells"]:
+            for name, held in _held(cell):
+                for kind, letters in held.items():
+                    data = _decoded("".join(letters)) if kind.startswith("image/") else b""
+                    if is_new(data, LEAST_PIXELS, seen):
+                        yield name or _named(kind.removeprefix("image/")), data
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return  # None of today's; what it says is read as it stands.
+
+
+def _held(cell: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what a cell holds beside its text, each as all the kinds that it is written in, attachments with names."""
+    yield from (cell.get("attachments") or {}).items()
+    yield from (("", output.get("data") or {}) for output in cell.get("outputs") or ())
+
+
+def pictures_in(text: str, least_pixels: int, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of a text that have so many pixels, each once (`was_seen`) and with a name."""
+    for found in _URL.finditer(text):
+        data = _decoded(found["data"])
+        if is_new(data, least_pixels, seen):
+            yield _named(found["kind"].lower()), data
+
+
+def is_new(data: bytes, least_pixels: int, seen: set[bytes]) -> bool:
+    """Return whether a picture may show text, in so many pixels at least, and is none of those seen (`was_seen`)."""
+    fits = LEAST_BYTES <= len(data) <= MOST_BYTES
+    return fits and not was_seen(data, seen) and bool(may_show_text(data, least_pixels))
+
+
+def was_seen(data: bytes, seen: set[bytes]) -> bool:
+    """Return whether a picture is among those seen, which are kept by their digests, and put it there."""
+    digest = hashlib.sha256(data).digest()
+    known = digest in seen
+    seen.add(digest)
+    return known
+
+
+def without_pictures(text: str) -> str:
+    """Return a text without the letters that pictures are written in: to a reader they say nothing."""
+    return _URL.sub(lambda found: found["before"], text) if ";base64," in text else text
+
+
+def _named(kind: str) -> str:
+    return f"{_NAME}.{_ENDINGS.get(kind, kind)}"
+
+
+def _decoded(written: str) -> bytes:
+    data = unquote_to_bytes(written) if "%" in written else written.encode()
+    data = b"".join(data.split()).translate(bytes.maketrans(b"-_", b"+/")).rstrip(b"=")
+    try:
+        return binascii.a2b_base64(data + b"=" * (-len(data) % 4))
+    except binascii.Error:
+        return b""

@@ -1,0 +1,153 @@
+"""Reader processes: untrusted files are parsed outside the app's process.
+
+Each reads one file at a time, and many one after the other. It has a limit of memory, writes no files, and may connect
+to nothing (egress_guard.py). Where it ends or stands still, the file has an error, and the next gets a new process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from localcrag.processes.child import ChildProcess, Over, ProcessPool
+from localcrag.processes.worker import Frame
+from localcrag.records.documents import Box, Member, Page, PagePicture, Recognised, ScannedPage
+from localcrag.records.errors import (
+    DocumentError,
+    EmptyDocument,
+    EncryptedDocument,
+    PasswordNeeded,
+    UnreadableDocument,
+    UnsupportedDocument,
+)
+from localcrag.text.blocks import Heading
+from localcrag.text.places import SheetRow
+
+PATIENCE = 300.0
+"""Seconds for a page, or for the whole of a file that has none."""
+_ERRORS = {
+    kind.__name__: kind
+    for kind in (UnsupportedDocument, UnreadableDocument, EncryptedDocument, PasswordNeeded, EmptyDocument)
+}
+_MODULE = "localcrag.documents.readers"
+_GENTLY = "gently"
+"""As answering.py has it, which imports what parses files."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDocument:
+    """A document whose pages are still to be read; as the readers' own."""
+
+    media_type: str
+    page_count: int | None
+    pages: Generator[Page, None, None]
+    dated: str | None
+    title: str | None
+    members: Generator[Member, None, None]
+
+
+class ReaderProcesses(ProcessPool):
+    """Processes that read, started when they are needed."""
+
+    def __init__(self, patience: float = PATIENCE, *, gently: bool = False) -> None:
+        """`gently`: whatever else goes on has the processor first, such as the embedder that they read for."""
+        super().__init__(_MODULE, patience, *[_GENTLY] * gently)
+
+    def open_document(
+        self, path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})
+    ) -> OpenDocument:
+        """Open a file; `name` is the document's, `scans` what text recognition read of its pages, by their numbers.
+
+        Raises DocumentError, also when pages and members are read.
+        """
+        process = self.take()
+        read = {str(number): page.plain() for number, page in scans.items()}
+        first, _ = self._asked(process, {"path": str(path.absolute()), "name": name, "scans": read})
+        next_one: list[Frame] = []
+        pages = self._pages(process, name, next_one)
+        members = self._members(process, name, next_one)
+        return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
+
+    def unlocked(self, path: Path, name: str, password: str) -> bytes:
+        """Return a file as it is without its password. Raises PasswordNeeded when it is another, and DocumentError."""
+        process = self.take()
+        _, data = self._asked(process, {"path": str(path.absolute()), "name": name, "password": password})
+        self.give_back(process)
+        return data
+
+    def picture(
+        self,
+        source: bytes,
+        name: str,
+        page: int,
+        texts: Sequence[str] = (),
+        *,
+        dpi: int = 110,
+        scan: ScannedPage | None = None,
+    ) -> PagePicture:
+        """Return a page of a PDF or a picture as a picture, and where texts stand on it. Raises DocumentError.
+
+        `scan` is what text recognition has read of the page.
+        """
+        process = self.take()
+        asked = {"name": name, "page": page, "texts": list(texts), "dpi": dpi, "scan": scan.plain() if scan else None}
+        drawn, png = self._asked(process, asked, source)
+        self.give_back(process)
+        return PagePicture(png, drawn["width"], drawn["height"], tuple(Box(*box) for box in drawn["boxes"]))
+
+    def _asked(self, process: ChildProcess, asked: dict[str, Any], attached: bytes = b"") -> Frame:
+        process.ask(asked, attached)
+        return self._next(process, asked["name"])
+
+    def _next(self, process: ChildProcess, name: str) -> Frame:
+        """Return the next message. Raises the error that it is, or what became of the process."""
+        try:
+            content, attached = process.answer()
+        except Over as over:
+            self.drop(process)
+            raise UnreadableDocument(
+                f"{name} cannot be read: {over}. It may be very large, damaged, or made to break programs that read "
+                "it. Split it, or save it anew in the program that it comes from, and add that."
+            ) from over
+        if "error" in content:
+            self.give_back(process)
+            error = _ERRORS.get(content["error"], DocumentError)(content["said"])
+            if isinstance(error, PasswordNeeded):
+                error.known = content["known"]
+            raise error
+        return content, attached
+
+    def _pages(self, process: ChildProcess, name: str, after: list[Frame]) -> Generator[Page, None, None]:
+        """Yield the pages; `after` gets the first of the messages about files within, where there are any."""
+        try:
+            content, attached = self._next(process, name)
+            while "end" not in content and "member" not in content:
+                text = attached.decode("utf-8", "surrogatepass")
+                headings = tuple(Heading(*heading) for heading in content["headings"])
+                recognised = tuple(Recognised(*part) for part in content["recognised"])
+                rows = tuple(SheetRow(*row) for row in content["rows"])
+                yield Page(content["number"], text, content["unread"], headings, recognised, rows)
+                content, attached = self._next(process, name)
+        except GeneratorExit:
+            self.drop(process)  # What it has read ahead is nobody's any more.
+            raise
+        if "member" in content:
+            after.append((content, attached))
+        else:
+            self.give_back(process)
+
+    def _members(self, process: ChildProcess, name: str, after: list[Frame]) -> Generator[Member, None, None]:
+        if not after:
+            return
+        content, attached = after.pop()
+        try:
+            while "end" not in content:
+                yield Member(content["member"], attached, content["changed"], content["failed"])
+                content, attached = self._next(process, name)
+        except GeneratorExit:
+            self.drop(process)
+            raise
+        self.give_back(process)

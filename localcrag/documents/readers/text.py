@@ -1,0 +1,484 @@
+"""Plain text and Markdown in any encoding, and code, data, notebooks and subtitles as Markdown.
+
+What is decided here: which encoding, and which characters a document's text may hold. Of other kinds of text than
+Markdown and plain text, `_written_as.py` makes Markdown.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any
+
+import charset_normalizer
+
+from localcrag.documents.readers import kinds
+from localcrag.documents.readers.pictures import without_pictures
+from localcrag.records.documents import Page
+from localcrag.records.errors import UnreadableDocument
+from localcrag.text.blocks import row_of
+
+DEEPEST = 6
+"""Markdown has six levels of titles."""
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+\s*\Z")
+_BORDER = re.compile(r"\s*=+(?:[ \t]+=+)+\s*\Z")
+_SPAN = re.compile(r"\s*-+(?:[ \t]+-+)*\s*\Z")
+_CODE = re.compile(r"(\s*)\.\.[ \t]+(?:code|code-block|sourcecode|parsed-literal|prompt)::[ \t]*([\w+-]*)")
+_OPTION = re.compile(r"\s*:[\w-]+:")
+_LITERAL = re.compile(r"``([^`\n]+)``")
+
+
+def as_markdown(text: str) -> str:
+    """Return a text with its titles, code blocks and simple tables as Markdown has them."""
+    return "\n".join(_Written(text.split("\n")).lines())
+
+
+class _Written:
+    """Reads a text line by line."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._at = 0
+        self._styles: list[tuple[str, bool]] = []
+
+    def lines(self) -> Iterator[str]:
+        while self._at < len(self._lines):
+            line = self._line(0)
+            if (code := _CODE.match(line)) and self._code_end(len(code[1])) > self._at + 1:
+                yield from self._code(len(code[1]), code[2])
+            elif title := self._title():
+                yield title
+            elif _BORDER.match(line) and (end := self._table_end()):
+                yield from self._table(end)
+            elif line.rstrip().endswith("::") and not line.lstrip().startswith(".. "):
+                indent = len(line) - len(line.lstrip())
+                yield _inline(re.sub(r"\s*::\s*\Z", ":" if line.strip() != "::" else "", line))
+                if self._code_end(indent) > self._at + 1:
+                    yield ""
+                    yield from self._code(indent, "")
+                else:
+                    self._at += 1
+            else:
+                yield _inline(line)
+                self._at += 1
+
+    def _line(self, ahead: int) -> str:
+        at = self._at + ahead
+        return self._lines[at] if at < len(self._lines) else ""
+
+    def _title(self) -> str:
+        """Return the title that begins here, empty where none does; its style's first use says its level."""
+        over = _ADORNMENT.match(self._line(0))
+        said = self._line(1 if over else 0).strip()
+        under = _ADORNMENT.match(self._line(2 if over else 1))
+        if not said or not under or _ADORNMENT.match(said) or (self._at and self._lines[self._at - 1].strip()):
+            return ""
+        if len(under[0].rstrip()) + 1 < len(said) or (over and over[0].rstrip() != under[0].rstrip()):
+            return ""
+        style = (under[1], over is not None)
+        if style not in self._styles:
+            self._styles.append(style)
+        self._at += 3 if over else 2
+        return f"{'#' * min(self._styles.index(style) + 1, DEEPEST)} {_inline(said)}"
+
+    def _code_end(self, indent: int) -> int:
+        """Return where the lines end that stand further in than `indent`, behind a line that announces code."""
+        end = self._at + 1
+        for at in range(self._at + 1, len(self._lines)):
+            line = self._lines[at]
+            if line.strip() and len(line) - len(line.lstrip()) <= indent:
+                break
+            end = at + 1 if line.strip() else end
+        return end
+
+    def _code(self, indent: int, language: str) -> Iterator[str]:
+        end = self._code_end(indent)
+        body = list(self._lines[self._at + 1 : end])
+        while body and (not body[0].strip() or _OPTION.match(body[0])):
+            body.pop(0)
+        least = min((len(line) - len(line.lstrip()) for line in body if line.strip()), default=0)
+        yield f"{' ' * indent}```{language}"
+        yield from (" " * indent + line[least:] for line in body)
+        yield f"{' ' * indent}```"
+        self._at = end
+
+    def _table_end(self) -> int:
+        """Return the line of a simple table's lower border, 0 where there is none."""
+        borders = []
+        for at in range(self._at + 1, len(self._lines)):
+            if _BORDER.match(self._lines[at]):
+                borders.append(at)
+                below = self._lines[at + 1] if at + 1 < len(self._lines) else ""
+                if len(borders) > 1 or not below.strip():
+                    return at
+        return 0
+
+    def _table(self, end: int) -> Iterator[str]:
+        """Write a simple table; what has nothing in its first column goes on with the row above."""
+        starts = [run.start() for run in re.finditer("=+", self._line(0))]
+        rows: list[list[str]] = []
+        heads = 0
+        for line in self._lines[self._at + 1 : end]:
+            if _BORDER.match(line):
+                heads = len(rows)
+            elif line.strip() and not _SPAN.match(line):
+                ends = [*starts[1:], None]
+                cells = [line[begin:stop].strip() for begin, stop in zip(starts, ends, strict=True)]
+                if rows and not cells[0] and len(rows) != heads:
+                    rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]
+                else:
+                    rows.append(cells)
+        self._at = end + 1
+        if heads > 1:
+            rows[:heads] = [[" ".join(filter(None, texts)) for texts in zip(*rows[:heads], strict=True)]]
+        for number, row in enumerate(rows):
+            yield row_of([_inline(cell) for cell in row])
+            if heads and not number:
+                yield f"|{' --- |' * len(row)}"
+
+
+def _inline(text: str) -> str:
+    return _LITERAL.sub(r"`\1`", text)
+
+
+LEAST_RECORDS, MOST_COLUMNS = 2, 30
+"""Of data that reads as a table: records in a row, and names of their values."""
+MOST_DATA = 20_000_000
+"""Characters of data that are parsed; longer ones are read as they stand."""
+CUES_TOGETHER = 300
+"""Characters of subtitles up to which they stand in one paragraph; at the end of a sentence, if there is one."""
+
+CODE = frozenset(
+    ".py .pyi .js .mjs .cjs .jsx .ts .tsx .java .c .h .cc .cpp .hpp .cs .go .rs .rb .php .swift .kt .kts .scala "
+    ".m .r .jl .lua .pl .pm .sh .bash .zsh .fish .ps1 .bat .cmd .sql .css .scss .less .vue .svelte .tf .gradle "
+    ".groovy .dart .ex .exs .erl .hs .clj .lisp .el .vim .asm .cmake .mk .dockerfile .proto .graphql .yaml .yml "
+    ".toml .ini .cfg .conf .properties .xml .xsd .xsl .bib".split()
+)
+"""Name endings of source code and settings: what is code to a reader of text."""
+_GROUPS = re.compile(r"\n(?:[ \t]*\n)+(?=\S)")
+_TICKS = re.compile(r"`{3,}")
+_CUE = re.compile(
+    r"^(?:(?P<hours>\d{1,3}):)?(?P<minutes>\d\d):(?P<seconds>\d\d)[.,]\d{1,3}[ \t]*-->[^\n]*\n(?P<said>(?:[^\n]+\n?)*)",
+    re.MULTILINE,
+)
+_TAG = re.compile(r"</?[^<>\n]*>|\{\\[^{}\n]*\}")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)]*\Z")
+_TITLE = re.compile(r"^(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*$", re.MULTILINE)
+_LISTING = re.compile(r"^(-{4,}|\.{4,})[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_ATTRIBUTE = re.compile(r"^(?::[\w-]+!?:.*|\[[^\]\n]*\]|//(?!//).*)\n", re.MULTILINE)
+
+_DEEPEST_TEX = 4
+_TEX_BODY = re.compile(r"\\begin\{document\}(.*?)(?:\\end\{document\}|\Z)", re.DOTALL)
+_TEX_TITLE = re.compile(r"\\title\{([^{}\n]+)\}")
+_TEX_COMMENT = re.compile(r"(?<!\\)%.*")
+_TEX_SECTION = re.compile(r"\\(chapter|section|subsection|subsubsection)\*?\{([^{}\n]+)\}")
+_TEX_ROW = re.compile(r"^[ \t]*+([^\n]*?[^\\\n]&[^\n]*?)[ \t]*(?:\\\\(?:\[[^\]\n]*\])?)?[ \t]*$", re.MULTILINE)
+_TEX_LEFT_OUT = re.compile(
+    r"\\(?:begin|end)\{(?!equation|align|math|displaymath)[^{}\n]*\}(?:\[[^\]\n]*\])?(?:\{[^{}\n]*\})?"
+    r"|\\(?:label|cite[a-z]*|ref|pageref|includegraphics|bibliography|bibliographystyle|vspace|hspace)\*?"
+    r"(?:\[[^\]\n]*\])?\{[^{}\n]*\}"
+    r"|\\(?:hline|toprule|midrule|bottomrule|maketitle|tableofcontents|centering|noindent|newpage|clearpage|\\)(?![a-zA-Z])"
+)
+_TEX_AROUND = re.compile(r"\\(?:text[a-z]+|emph|underline|footnote|caption|url|paragraph|mbox)\*?\{([^{}]*)\}")
+
+
+def as_it_reads(text: str, name: str) -> str:
+    """Return a file's text as Markdown, by the ending of its name. Of most kinds it is that as it stands."""
+    return WRITTEN_AS.get(PurePath(name).suffix.lower(), str)(text)
+
+
+def _code(text: str) -> str:
+    """Return code in fences, what stands apart in it in one each."""
+    return "\n\n".join(map(_fenced, filter(str.strip, _GROUPS.split(text.strip("\n")))))
+
+
+def _fenced(code: str) -> str:
+    fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(code)), default=0))
+    return f"{fence}\n{code}\n{fence}"
+
+
+def _data(text: str) -> str:
+    """Return JSON as a table, where it is a list of records, else as code; whatever is none, as it stands."""
+    try:
+        data = json.loads(text) if len(text) <= MOST_DATA else None
+    except (ValueError, RecursionError):
+        data = None
+    if data is None:
+        return _code(text)
+    if isinstance(data, dict):
+        return "\n\n".join(_entries(data))
+    return _table(data) or "\n\n".join(map(_fenced, map(_shown, data if isinstance(data, list) else [data])))
+
+
+def _entries(data: dict[str, Any]) -> Iterator[str]:
+    """Yield the entries of an object: tables below their names, single values together."""
+    for nested, some in groupby(data.items(), key=lambda entry: _is_nested(entry[1])):
+        entries = list(some)
+        if not nested:
+            yield _fenced("\n".join(f"{json.dumps(key)}: {_shown(value)}" for key, value in entries))
+            continue
+        for key, value in entries:
+            table = _table(value)
+            yield f"## {key}\n\n{table}" if table else _fenced(f"{json.dumps(key)}: {_shown(value)}")
+
+
+def _lines_of_data(text: str) -> str:
+    """Return JSON lines as one of a list of records."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    try:
+        records = [json.loads(line) for line in lines] if len(text) <= MOST_DATA else []
+    except (ValueError, RecursionError):
+        records = []
+    return _table(records) or "\n\n".join(map(_fenced, lines))
+
+
+def _table(records: Any) -> str:
+    """Return records of single values as a table; empty where they are something else."""
+    if not isinstance(records, list) or len(records) < LEAST_RECORDS:
+        return ""
+    if not all(isinstance(record, dict) and not any(map(_is_nested, record.values())) for record in records):
+        return ""
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if not 1 < len(names) <= MOST_COLUMNS:
+        return ""
+    rule = row_of(["---"] * len(names))
+    rows = (row_of([_value(record.get(name)) for name in names]) for record in records)
+    return "\n".join([row_of(list(map(_value, names))), rule, *rows])
+
+
+def _is_nested(value: object) -> bool:
+    return isinstance(value, dict | list)
+
+
+def _value(value: object) -> str:
+    written = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+    return " ".join(written.split())
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _notebook(text: str) -> str:
+    """Return a Jupyter notebook: its texts, its code, and what that printed."""
+    try:
+        cells = json.loads(text)["cells"]
+        return "\n\n".join(part for cell in cells for part in _cell(cell) if part.strip())
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return _code(text)
+
+
+def _cell(cell: dict[str, Any]) -> Iterator[str]:
+    source = _joined(cell.get("source"))
+    if cell.get("cell_type") != "code":
+        yield source
+        return
+    if source.strip():
+        yield _fenced(source.strip("\n"))
+    for output in cell.get("outputs") or ():
+        held = output.get("text") or (output.get("data") or {}).get("text/plain")
+        if printed := _joined(held).strip("\n"):
+            yield _fenced(printed)
+
+
+def _joined(source: str | Iterable[str] | None) -> str:
+    return source if isinstance(source, str) else "".join(source or ())
+
+
+def _subtitles(text: str) -> str:
+    """Return what is said, paragraph by paragraph, each with the time that it begins at."""
+    paragraphs: list[str] = []
+    start, said = "", ""
+    for cue in _CUE.finditer(f"{text}\n"):
+        start = start or f"{int(cue['hours'] or 0)}:{cue['minutes']}:{cue['seconds']}"
+        said = f"{said} {' '.join(_TAG.sub('', cue['said']).split())}".strip()
+        if len(said) >= CUES_TOGETHER or (len(said) >= CUES_TOGETHER / 2 and _SENTENCE_END.search(said)):
+            paragraphs.append(f"[{start}] {said}")
+            start, said = "", ""
+    if said:
+        paragraphs.append(f"[{start}] {said}")
+    return "\n\n".join(paragraphs) or text
+
+
+def _asciidoc(text: str) -> str:
+    """Return AsciiDoc with its titles and listings as Markdown has them; its attributes are left out."""
+    told, done = [], 0
+    for listing in _LISTING.finditer(text):
+        told += [_titled(text[done : listing.start()]), _fenced(listing[2].rstrip("\n"))]
+        done = listing.end()
+    return "".join([*told, _titled(text[done:])])
+
+
+def _titled(text: str) -> str:
+    return _TITLE.sub(lambda found: f"{'#' * len(found[1])} {found[2]}", _ATTRIBUTE.sub("", text))
+
+
+def _latex(text: str) -> str:
+    """Return LaTeX without its commands: titles, items and rows as Markdown has them; formulas as they stand."""
+    body = _TEX_BODY.search(text)
+    title = _TEX_TITLE.search(text)
+    told = _TEX_COMMENT.sub("", body[1] if body else text)
+    told = _TEX_SECTION.sub(lambda found: f"\n{'#' * (2 + found[1].count('sub'))} {found[2]}\n", told)
+    told = re.sub(r"^[ \t]*\\item(?:\[([^\]\n]*)\])?[ \t]*", r"- \1 ", told, flags=re.MULTILINE)
+    told = _TEX_ROW.sub(lambda row: row_of([cell.strip() for cell in row[1].split("&")]), told)
+    told = _TEX_LEFT_OUT.sub("", told)
+    for _ in range(_DEEPEST_TEX):  # What stands within others comes out with them.
+        told = _TEX_AROUND.sub(r"\1", told)
+    told = re.sub(r"(?<!\\)~", " ", re.sub(r"\\([&%$#_{}])", r"\1", told))
+    head = f"# {title[1].strip()}\n" if title else ""
+    return head + re.sub(r"\n{3,}", "\n\n", re.sub(r"-  +", "- ", told)).strip("\n") + "\n"
+
+
+WRITTEN_AS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
+    {
+        ".rst": as_markdown,
+        **dict.fromkeys((".adoc", ".asciidoc"), _asciidoc),
+        **dict.fromkeys((".tex", ".latex"), _latex),
+        ".ipynb": _notebook,
+        ".json": _data,
+        **dict.fromkeys((".jsonl", ".ndjson"), _lines_of_data),
+        **dict.fromkeys((".srt", ".vtt"), _subtitles),
+        **dict.fromkeys(CODE, _code),
+    }
+)
+"""By name endings in lower case."""
+
+
+# UTF-32's mark begins with UTF-16's, so it has to be asked for first.
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Where two encodings read a text equally well, the one named first is the likelier file.
+WESTERN = ("cp1252", "cp1250", "iso8859_2", "cp1254")
+ANY = (
+    *("cp1252", "cp932", "gb18030", "cp949", "big5", "euc_jp", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255"),
+    *("cp1256", "koi8_r", "iso8859_2", "iso8859_5", "cp866"),
+)
+# In Latin scripts accented letters stand alone between ASCII letters; in others nearly every byte is above 127.
+# Measured over 30 short samples in 16 languages: at most 1.7 bytes a run (Polish) against at least 2.2 (Japanese).
+WESTERN_RUN = 2.0
+# charset-normalizer compares every candidate over the whole sample; more than this does not change its mind.
+SAMPLE_BYTES = 100_000
+# A text file has next to no control characters; machine code and media have several per cent.
+CONTROL_SHARE = 0.01
+# Damage, or a pasted character, that does not make a file's own claim about its encoding wrong.
+STRAY_SHARE = 0.005
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
+
+NEWLINES = re.compile(r"\r\n?|[\f\v\x85]")
+# Controls but tab and newline; lone surrogates and non-characters, which no database or model takes.
+UNWANTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
+    """Check the file and return its one page, without a number, still to be read.
+
+    Raises UnreadableDocument, here and while the page is read.
+    """
+    kinds.expect_text(path, name, "a text file", head)
+    return _pages(path, name)
+
+
+def _pages(path: Path, name: str) -> Generator[Page, None, None]:
+    content = without_pictures(normalise(decode(path.read_bytes(), name)))
+    yield Page(None, as_it_reads(content, name))
+
+
+def normalise(text: str) -> str:
+    """Return `text` in NFC, lines ended by a newline, without control characters other than newline and tab."""
+    return unicodedata.normalize("NFC", UNWANTED.sub("", NEWLINES.sub("\n", text)))
+
+
+def decode(data: bytes, name: str, declared: str | None = None) -> str:
+    """Return the text that `data` is, by its byte order mark, as UTF-8, by `declared`, or by what its bytes look like.
+
+    `declared` is an encoding that the file claims for itself; it is honoured unless the file plainly is not in it.
+    Raises UnreadableDocument when the bytes are not text.
+    """
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return _text(data[len(mark) :].decode(encoding, "replace"), name)
+    if b"\x1b$" in data and data.isascii():
+        return _text(data.decode("iso2022_jp", "replace"), name)
+    text = _utf16(data)
+    if text is None:
+        # Bytes above 127 that happen to be valid UTF-8 are UTF-8, whatever the file claims.
+        text = _strictly(data, "utf-8")
+    if text is None and declared is not None:
+        text = _nearly(data, declared)
+    if text is None:
+        text = _mostly_utf8(data)
+    return _text(_guess(data, name) if text is None else text, name)
+
+
+def _text(text: str, name: str) -> str:
+    if len(CONTROLS.findall(text)) > CONTROL_SHARE * len(text):
+        raise UnreadableDocument(_not_text(name))
+    return text
+
+
+def _not_text(name: str) -> str:
+    return (
+        f"{name} is not a text file: its bytes are not in any known text encoding. "
+        "Open it in the program it comes from, save it as UTF-8 text or as PDF, and add that."
+    )
+
+
+def _strictly(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _nearly(data: bytes, encoding: str) -> str | None:
+    try:
+        text = data.decode(encoding, "replace")
+    except (LookupError, ValueError):  # There is no such encoding, or it is none of texts.
+        return None
+    return text if text.count("\ufffd") <= STRAY_SHARE * len(text) else None
+
+
+def _utf16(data: bytes) -> str | None:
+    """Return the text of UTF-16 without a byte order mark: every other byte of its ASCII characters is NUL."""
+    even, odd = data[0:SAMPLE_BYTES:2].count(0), data[1:SAMPLE_BYTES:2].count(0)
+    if even + odd < min(len(data), SAMPLE_BYTES) * 0.2 or min(even, odd) * 20 > max(even, odd):
+        return None
+    return _strictly(data[: len(data) // 2 * 2], "utf-16-le" if odd > even else "utf-16-be")
+
+
+def _mostly_utf8(data: bytes) -> str | None:
+    """Return the text of UTF-8 with a few stray bytes, which are read as cp1252."""
+    text = data.decode("utf-8", "surrogateescape")
+    strays = len(re.findall(r"[\udc80-\udcff]", text))
+    beyond_ascii = len(re.findall(r"[^\x00-\x7f\udc80-\udcff]", text))
+    if strays * 10 > beyond_ascii:
+        return None
+    return re.sub("[\udc80-\udcff]", lambda stray: _stray(stray[0]), text)
+
+
+def _stray(character: str) -> str:
+    return bytes([ord(character) - 0xDC00]).decode("cp1252", "replace")
+
+
+def _guess(data: bytes, name: str) -> str:
+    lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())[:SAMPLE_BYTES]
+    runs = re.findall(rb"[\x80-\xff]+", lines)
+    western = sum(map(len, runs)) < WESTERN_RUN * len(runs)
+    candidates = WESTERN if western else ANY
+    matches = charset_normalizer.from_bytes(lines, cp_isolation=list(candidates))
+    best = matches.best()
+    if best is None and not western:
+        raise UnreadableDocument(_not_text(name))
+    equals = [m.encoding for m in matches if best and m.chaos <= best.chaos and m.coherence >= best.coherence]
+    return data.decode(min(equals, key=candidates.index, default="cp1252"), "replace")

@@ -1,0 +1,509 @@
+"""Criteria for the threshold upper: F1, web rate, cost. Arrays in, a threshold out.
+
+A question counts by its best passage, as the policy `max` counts it: CORRECT when that one's relevance reaches `upper`.
+`there` says whether one of the retrieved passages answers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+import numpy as np
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from localcrag.evaluation.curves import Floats, Marks, Places, auc, calibration_error, log_losses, squared_errors
+from localcrag.records.errors import EvaluationError
+from localcrag.records.passages import Thresholds
+from localcrag.records.thresholds import FittedCalibration, Logistic
+from localcrag.runs.labels import LabelledScore, LabelledStrip
+
+UPPERS = np.round(np.arange(0.005, 1.0, 0.005), 3)
+"""Thresholds that are tried."""
+
+
+class CriterionKind(StrEnum):
+    """What the threshold upper is chosen by; see `f1`, `cost` and `choose_upper`."""
+
+    F1 = "f1"
+    WEB_RATE = "web-rate"
+    COST = "cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """`target` is the share of questions that may go to the web, `cost` that of a wrong CORRECT in needless fallbacks.
+
+    Raises ValueError for a target outside 0..1 and a cost that is not above 0.
+    """
+
+    kind: CriterionKind = CriterionKind.F1
+    target: float = 0.2
+    cost: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.target <= 1.0:
+            raise ValueError(f"the target ({self.target:g}) must be within 0..1: it is a share of the questions")
+        if not 0.0 < self.cost < np.inf:
+            raise ValueError(f"the cost ({self.cost:g}) must be a number above 0")
+
+    def __str__(self) -> str:
+        match self.kind:
+            case CriterionKind.F1:
+                return "f1"
+            case CriterionKind.WEB_RATE:
+                return f"web-rate, target {self.target:g}"
+            case CriterionKind.COST:
+                return f"cost, {self.cost:g} for a wrong CORRECT"
+            case _:
+                assert_never(self.kind)
+
+
+def accuracy(correct: Marks, there: Marks) -> float:
+    """Return the share of questions for which CORRECT means that a retrieved passage answers."""
+    return float(np.mean(correct == there))
+
+
+def web_rate(correct: Marks) -> float:
+    """Return the share of questions that are not CORRECT, and so go to the web where it may be asked."""
+    return float(np.mean(~correct))
+
+
+def f1(correct: Marks, there: Marks) -> float:
+    """Return 2 TP / (2 TP + FP + FN) of CORRECT (van Rijsbergen 1979, chapter 7); 0.0 where nothing is either."""
+    right = int(np.count_nonzero(correct & there))
+    wrong = int(np.count_nonzero(correct != there))
+    return 2 * right / (2 * right + wrong) if right + wrong else 0.0
+
+
+def cost(correct: Marks, there: Marks, of_wrong: float) -> float:
+    """Return the mean cost of a question: `of_wrong` for a wrong CORRECT, 1 for a needless fallback (Elkan 2001)."""
+    return float(np.mean(of_wrong * (correct & ~there) + (~correct & there)))
+
+
+def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
+    """Return the best of UPPERS by the criterion; `best` is each question's best relevance.
+
+    F1: the highest F1; COST: the lowest cost; of equal ones the middle, which is the farthest from both kinds of
+    question. WEB_RATE: the highest threshold whose web rate does not exceed the target, the lowest where all do.
+    """
+    decided = best[None, :] >= UPPERS[:, None]
+    match criterion.kind:
+        case CriterionKind.F1:
+            values = np.array([f1(correct, there) for correct in decided])
+        case CriterionKind.COST:
+            values = -np.array([cost(correct, there, criterion.cost) for correct in decided])
+        case CriterionKind.WEB_RATE:
+            affordable = UPPERS[np.mean(~decided, axis=1) <= criterion.target]
+            return float(affordable[-1] if len(affordable) else UPPERS[0])
+        case _:
+            assert_never(criterion.kind)
+    equal = UPPERS[np.isclose(values, values.max(), rtol=0, atol=1e-12)]
+    return float(equal[len(equal) // 2])
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A logistic calibration over the columns of Rows.features; without `bias` it is temperature scaling."""
+
+    columns: tuple[int, ...]
+    bias: bool = True
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scored texts: `features`, shape (rows, 3), holds the logit, cosine and overlap.
+
+    `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says what is relevant.
+    """
+
+    features: Floats
+    marks: Marks
+    questions: Places
+    sets: Places
+
+    @property
+    def weights(self) -> Floats:
+        """Return a weight for each row, so that sets count the same; their mean is 1."""
+        counts = np.bincount(self.sets)
+        return np.asarray(len(self.sets) / (np.count_nonzero(counts) * counts[self.sets]))
+
+    def only(self, chosen: Marks) -> Rows:
+        return Rows(self.features[chosen], self.marks[chosen], self.questions[chosen], self.sets[chosen])
+
+
+def fit(rows: Rows, form: Form, *, smoothed: bool = False) -> Logistic:
+    """Return the coefficients of Platt scaling (Platt 1999). Raises ValueError when a higher logit is worse.
+
+    `smoothed` takes Platt's targets (section 2.2), (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), in place of 1 and 0: with few
+    rows nothing is certain, and without them the slope has no end where the logits part the rows without a fault.
+    """
+    features, marks, weights = rows.features[:, form.columns], rows.marks, rows.weights
+    if smoothed:
+        positives = int(np.count_nonzero(marks))
+        targets = np.where(marks, (positives + 1) / (positives + 2), 1 / (len(marks) - positives + 2))
+        # A row with a target between 0 and 1 is one of each kind, so weighted.
+        features = np.concatenate([features, features])
+        weights = np.concatenate([weights * targets, weights * (1 - targets)])
+        marks = np.repeat([True, False], len(targets))
+    # The penalty is as good as none; scikit-learn's default of 1 pulls the slopes towards 0.
+    model = LogisticRegression(C=1e6, fit_intercept=form.bias, max_iter=1000)
+    model.fit(features, marks, sample_weight=weights)
+    slopes = dict(zip(form.columns, model.coef_[0], strict=True))
+    bias = float(model.intercept_[0]) if form.bias else 0.0
+    more = (round(float(slopes.get(column, 0.0)), 4) for column in (1, 2))
+    return Logistic(round(float(slopes[0]), 4), round(bias, 4), *more)
+
+
+def predict(fitted: Logistic, rows: Rows) -> Floats:
+    """Return the probabilities of rows by logit, cosine and overlap, shape (rows,)."""
+    return fitted.probabilities(*rows.features.astype(np.float32).T)
+
+
+def standard_error(values: Floats, rows: Rows) -> float:
+    """Return the standard error of the mean over sets of each set's mean, the questions being independent."""
+    variances = []
+    for number in np.unique(rows.sets):
+        inside = rows.sets == number
+        questions, place = np.unique(rows.questions[inside], return_inverse=True)
+        sums = np.bincount(place, weights=values[inside] - values[inside].mean())
+        variances.append(len(questions) * sums.var() / inside.sum() ** 2)
+    return float(np.sqrt(np.sum(variances)) / len(variances))
+
+
+MISSED_BY_INCORRECT = 0.1
+"""The documents are left aside then, and an answer in them is lost."""
+LOST_WITH_STRIPS = 0.1
+"""An answer dropped is lost; a sentence too many only makes the prompt longer."""
+AS_GOOD = 0.01
+"""About a standard error of 1,600 decisions: sqrt(0.85 * 0.15 / 1600) = 0.009."""
+STEPS = np.round(np.arange(0.02, 0.985, 0.01), 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A threshold and its figures: `objective` should be high; `constraint` decides whether it is admissible."""
+
+    threshold: float
+    objective: float
+    constraint: float
+    admissible: bool
+
+
+def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[Step]:
+    """Return, per threshold, the shares called INCORRECT of the questions without and with their answer."""
+    steps = []
+    for threshold in STEPS:
+        said = best < threshold
+        found = float(np.average(said[~there], weights=weights[~there]))
+        missed = float(np.average(said[there], weights=weights[there]))
+        steps.append(Step(float(threshold), found, missed, missed <= MISSED_BY_INCORRECT))
+    return steps
+
+
+def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Floats) -> list[Step]:
+    """Return, per threshold, the share of sentences dropped, and of passages without a sentence that holds the answer.
+
+    `passages` numbers the passage of each sentence from 0; each has a marked sentence.
+    """
+    of_passage = np.bincount(passages, weights=weights)
+    best = np.full(len(of_passage), -np.inf)
+    np.maximum.at(best, passages, relevances)
+    steps = []
+    for threshold in STEPS:
+        kept = (relevances >= threshold) | (relevances == best[passages])
+        answered = np.zeros(len(best), dtype=bool)
+        answered[passages[kept & marks]] = True
+        dropped, lost = float(np.average(~kept, weights=weights)), float(np.average(~answered, weights=of_passage))
+        steps.append(Step(float(threshold), dropped, lost, lost <= LOST_WITH_STRIPS))
+    return steps
+
+
+def choose(steps: list[Step], default: float) -> float:
+    """Return the admissible threshold with the highest objective (of equal ones the highest).
+
+    The default stays where it is admissible and as good, and where no threshold is admissible.
+    """
+    allowed = [step for step in steps if step.admissible]
+    if not allowed:
+        return default
+    chosen = max(allowed, key=lambda step: (step.objective, step.threshold))
+    for step in allowed:
+        if step.threshold == default and step.objective >= chosen.objective - AS_GOOD:
+            return default
+    return chosen.threshold
+
+
+FOLDS = 5
+RESAMPLES = 1000
+"""Efron and Tibshirani (1993, chapter 13) ask for as many for a percentile interval."""
+PASSAGE = Form((0, 1, 2))
+"""Logit, cosine and overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure before (in force) and after (new calibration), with the change's 95 % interval `low`..`high`.
+
+    `error` is the change's standard error; all three by bootstrap over questions.
+    """
+
+    name: str
+    before: float
+    after: float
+    low: float
+    high: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Scored rows by question: `own` are the row numbers that decide each question's action."""
+
+    rows: Rows
+    own: list[Places]
+    there: Marks
+
+    @property
+    def counted(self) -> Places:
+        """The numbers of the questions that have passages to decide on."""
+        return np.array([number for number, own in enumerate(self.own) if len(own)], dtype=np.intp)
+
+    def best(self, relevances: Floats) -> Floats:
+        """Return each question's best relevance, NaN where nothing decides."""
+        return np.array([relevances[own].max() if len(own) else np.nan for own in self.own])
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions: a relevance for every row, CORRECT or not for every question that counts."""
+
+    relevances: Floats
+    correct: Marks
+
+
+def rows_of(scores: Sequence[LabelledScore]) -> Decided:
+    """Return labelled scores as arrays, with the questions that they belong to."""
+    features = np.array([[score.logit, score.cosine, score.overlap] for score in scores], dtype=np.float64)
+    marks = np.array([score.relevant for score in scores])
+    local = np.array([score.local for score in scores])
+    names, questions = np.unique([score.question for score in scores], return_inverse=True)
+    rows = Rows(features, marks, questions, np.zeros(len(scores), dtype=np.intp))
+    own = [np.flatnonzero((questions == number) & local) for number in range(len(names))]
+    return Decided(rows, own, np.array([marks[places].any() for places in own]))
+
+
+def predicted_by(data: Decided, calibration: FittedCalibration) -> Predicted:
+    """Return the predictions of a calibration."""
+    relevances = predict(calibration.passage, data.rows).astype(np.float64)
+    return Predicted(relevances, data.best(relevances)[data.counted] >= calibration.thresholds.upper)
+
+
+def held_out(data: Decided, criterion: Criterion, seed: int) -> Predicted:
+    """Return cross-validated predictions: each question's by a fit to others. Raises ValueError."""
+    relevances = np.zeros(len(data.rows.marks))
+    correct = np.zeros(len(data.own), dtype=bool)
+    counted = data.counted
+    for known, asked in _folds(data.there, seed):
+        of_known, of_asked = np.isin(data.rows.questions, known), np.isin(data.rows.questions, asked)
+        fitted = fit(data.rows.only(of_known), PASSAGE, smoothed=True)
+        said = predict(fitted, data.rows).astype(np.float64)
+        best = data.best(said)
+        deciding = np.intersect1d(known, counted)
+        upper = choose_upper(best[deciding], data.there[deciding], criterion)
+        relevances[of_asked] = said[of_asked]
+        correct[asked] = best[asked] >= upper
+    return Predicted(relevances, correct[counted])
+
+
+def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
+    """Yield numbers of questions to fit on and to ask, so that every fold has both kinds.
+
+    The questions are what is divided, which is what GroupKFold does for rows; that one would not mind the kinds.
+    """
+    yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(there), 1)), there)
+
+
+def changes(data: Decided, before: Predicted, after: Predicted, criterion: Criterion, seed: int) -> tuple[Change, ...]:
+    """Return each figure before and after, with the bootstrap interval of its change, over questions."""
+    marks, counted = data.rows.marks, data.counted
+    there = data.there[counted]
+    rows = [np.flatnonzero(data.rows.questions == number) for number in range(len(data.own))]
+    place = {int(number): at for at, number in enumerate(counted)}
+
+    def ofrows_of(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
+        def value(said: Predicted, drawn: Places) -> float:
+            chosen = np.concatenate([rows[number] for number in drawn])
+            return figure(said.relevances[chosen], marks[chosen])
+
+        return value
+
+    def of_questions(figure: Callable[[Marks, Marks], float]) -> Callable[[Predicted, Places], float]:
+        def value(said: Predicted, drawn: Places) -> float:
+            chosen = np.array([place[number] for number in drawn.tolist() if number in place], dtype=np.intp)
+            return figure(said.correct[chosen], there[chosen])
+
+        return value
+
+    figures = {
+        "log loss": ofrows_of(lambda said, true: float(log_losses(said, true).mean())),
+        "calibration error": ofrows_of(calibration_error),
+        "Brier score": ofrows_of(lambda said, true: float(squared_errors(said, true).mean())),
+        "AUC": ofrows_of(lambda said, true: auc(true, said)),
+        "action accuracy": of_questions(accuracy),
+        "web rate": of_questions(lambda said, _: web_rate(said)),
+        "F1 of CORRECT": of_questions(f1),
+    }
+    if criterion.kind is CriterionKind.COST:
+        figures["cost of a question"] = of_questions(lambda said, true: cost(said, true, criterion.cost))
+    every = np.arange(len(data.own))
+    return tuple(_change(name, every, figure, (before, after), seed) for name, figure in figures.items())
+
+
+def _change(
+    name: str,
+    every: Places,
+    figure: Callable[[Predicted, Places], float],
+    both: tuple[Predicted, Predicted],
+    seed: int,
+) -> Change:
+    before, after = both
+
+    def difference(drawn: Places) -> float:
+        # Where a draw has one kind only there is no AUC, and so no change of it.
+        return float(np.nan_to_num(figure(after, drawn) - figure(before, drawn)))
+
+    drawn = stats.bootstrap(
+        (every,), difference, n_resamples=RESAMPLES, vectorized=False, method="percentile", rng=seed
+    )
+    return Change(
+        name,
+        figure(before, every),
+        figure(after, every),
+        float(drawn.confidence_interval.low),
+        float(drawn.confidence_interval.high),
+        float(drawn.standard_error),
+    )
+
+
+FEWEST_ROWS = 50
+"""Labelled passages, and strips: the four coefficients of fewer say more of chance than of the documents."""
+FEWEST_QUESTIONS = FOLDS
+"""Of either kind, so that each fold has one."""
+_STRIP = Form((0,))
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A fitted calibration, the labels it was fitted to, and `notes` for the reader."""
+
+    calibration: FittedCalibration
+    changes: tuple[Change, ...]
+    passages: int
+    relevant: int
+    questions: int
+    answered: int
+    strips: int
+    notes: tuple[str, ...]
+
+    @property
+    def worse(self) -> bool:
+        """Whether its probabilities are worse on held-out questions than those in force."""
+        loss = self.changes[0]
+        return loss.after > loss.before
+
+
+def fit_calibration(
+    scores: Sequence[LabelledScore],
+    strips: Sequence[LabelledStrip],
+    *,
+    in_force: FittedCalibration,
+    criterion: Criterion,
+    seed: int = 1,
+) -> Fitted:
+    """Return the calibration that fits the labels best.
+
+    Raises EvaluationError when there are too few of them, or when a higher logit would mean a lower relevance.
+    """
+    require_enough(scores)
+    data = rows_of(scores)
+    try:
+        passage = fit(data.rows, PASSAGE, smoothed=True)
+        before, after = predicted_by(data, in_force), held_out(data, criterion, seed)
+    except ValueError as error:
+        raise EvaluationError(
+            "These labels cannot calibrate the scorer: passages that are labelled relevant have lower scores than the "
+            f"others ({error}). Look at the labels: they say the opposite of what the scorer finds."
+        ) from error
+    relevances = predict(passage, data.rows)
+    counted = data.counted
+    best, there = data.best(relevances)[counted], data.there[counted]
+    upper = choose_upper(best, there, criterion)
+    lower = min(choose(sweep_lower(best, there, np.ones(len(best))), in_force.thresholds.lower), upper)
+    strip, strip_threshold, notes = _strips(strips, passage, in_force)
+    if criterion.kind is CriterionKind.WEB_RATE and (rate := web_rate(best >= upper)) > criterion.target:
+        notes = (*notes, f"No threshold brings the web rate down to {criterion.target:g}: it is {rate:.2f} at best.")
+    if lower == upper:
+        notes = (*notes, "The threshold lower is as high as upper: no question is AMBIGUOUS any more.")
+    return Fitted(
+        FittedCalibration(passage, strip, Thresholds(upper=upper, lower=lower, strip=strip_threshold)),
+        changes(data, before, after, criterion, seed),
+        passages=len(scores),
+        relevant=sum(score.relevant for score in scores),
+        questions=len(counted),
+        answered=int(there.sum()),
+        strips=len(strips),
+        notes=notes,
+    )
+
+
+def require_enough(scores: Sequence[LabelledScore]) -> None:
+    """Raise EvaluationError, naming what is missing, when there are too few labels to fit and to check a fit."""
+    questions: dict[str, bool] = {}
+    for score in scores:
+        if score.local:
+            questions[score.question] = questions.get(score.question, False) or score.relevant
+    answered = sum(questions.values())
+    relevant = sum(score.relevant for score in scores)
+    lacking = []
+    if (missing := FEWEST_ROWS - len(scores)) > 0:
+        lacking.append(
+            f"{missing} more labelled passages ({relevant} relevant and {len(scores) - relevant} not relevant ones are "
+            f"there, {FEWEST_ROWS} are the least)"
+        )
+    if (missing := FEWEST_QUESTIONS - answered) > 0:
+        lacking.append(f"{missing} more questions with a passage that is labelled relevant")
+    if (missing := FEWEST_QUESTIONS - (len(questions) - answered)) > 0:
+        lacking.append(f"{missing} more questions whose passages are all labelled not relevant")
+    if lacking:
+        raise EvaluationError("Too few labels to calibrate on. Needed: " + "; ".join(lacking) + ".")
+
+
+def _strips(
+    strips: Sequence[LabelledStrip], passage: Logistic, in_force: FittedCalibration
+) -> tuple[Logistic, float, tuple[str, ...]]:
+    """Return the calibration and the threshold of strips; those in force, with a note, where they cannot be fitted."""
+    kept = in_force.strip, in_force.thresholds.strip
+    relevant = sum(strip.relevant for strip in strips)
+    if len(strips) < FEWEST_ROWS or not 0 < relevant < len(strips):
+        return *kept, ("What is in force for strips stays: there are too few labelled ones.",)
+    features = np.array([[strip.logit, 0.0, 0.0] for strip in strips])
+    marks = np.array([strip.relevant for strip in strips])
+    zeros = np.zeros(len(strips), dtype=np.intp)
+    try:
+        fitted = fit(Rows(features, marks, zeros, zeros), _STRIP, smoothed=True)
+    except ValueError:
+        return *kept, ("What is in force for strips stays: those that hold an answer have no higher scores.",)
+    of_passages = passage.probabilities(
+        np.array([strip.passage_logit for strip in strips], dtype=np.float32),
+        np.array([strip.passage_cosine for strip in strips], dtype=np.float32),
+        np.array([strip.passage_overlap for strip in strips], dtype=np.float32),
+    )
+    relevances = fitted.probabilities(features[:, 0].astype(np.float32)) * of_passages
+    numbers = np.unique([f"{strip.question}\0{strip.passage}" for strip in strips], return_inverse=True)[1]
+    steps = sweep_strip(relevances, marks, numbers, np.ones(len(strips)))
+    return fitted, choose(steps, in_force.thresholds.strip), ()

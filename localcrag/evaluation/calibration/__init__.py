@@ -1,1 +1,0 @@
-"""Calibration: labelled scores become probabilities and thresholds."""

@@ -1,0 +1,170 @@
+"""Labelled scores from an evaluation set: retrieved and scored as the app does; no language model.
+
+A passage of a document is relevant when it holds an accepted answer and comes from a document that the set names (where
+it names any). One that holds the answer and comes from elsewhere is left out: nobody knows. So is a local one that
+holds what only the web is said to hold. A recorded web result is relevant when it holds the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from localcrag.crag import condense
+from localcrag.crag import web as search
+from localcrag.crag.grading import strip_logits
+from localcrag.crag.refine.strips import split_into_strips
+from localcrag.crag.retrieve import hybrid_search
+from localcrag.crag.screen import injection
+from localcrag.evaluation.metrics import holds
+from localcrag.records.enums import Origin, ScorerKind
+from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.passages import Passage
+from localcrag.records.protocols import ChunkStore, Embedder, Scorer, VectorIndex
+from localcrag.runs.labels import LabelledScore, LabelledStrip
+from localcrag.settings import Settings
+from localcrag.text.words import overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """The parts that retrieve and score: no language model, no web."""
+
+    embedder: Embedder
+    scorer: Scorer
+    index: VectorIndex
+    store: ChunkStore
+
+
+def score_question(
+    question: Question, parts: Retrieval, settings: Settings
+) -> tuple[list[LabelledScore], list[LabelledStrip]]:
+    """Return the scores of what is retrieved for a question, and of the strips of the relevant local passages.
+
+    A follow-up is understood by rule. Raises ModelError and StoreError.
+    """
+    asked = standalone(question)
+    found = hybrid_search(
+        asked,
+        asked,
+        k=settings.k,
+        candidates=settings.candidates,
+        embedder=parts.embedder,
+        index=parts.index,
+        store=parts.store,
+    )
+    web = search.to_passages(asked, question.web, embedder=parts.embedder)
+    labelled = [(passage, relevant) for passage in (*found, *web) if (relevant := label(passage, question)) is not None]
+    # What speaks to the model is not scored in the flow either.
+    passages = injection.screened(passage for passage, _ in labelled)
+    logits = parts.scorer.logits(asked, [passage.in_context for passage in passages]).tolist()
+    scores = [
+        LabelledScore(
+            question.id,
+            logit,
+            passage.cosine,
+            relevant,
+            local=passage.origin is Origin.LOCAL,
+            overlap=passage.overlap or 0.0,
+        )
+        for (passage, relevant), logit in zip(labelled, logits, strict=True)
+    ]
+    answering = [
+        (passage, score) for passage, score in zip(passages, scores, strict=True) if score.relevant and score.local
+    ]
+    return scores, _strips(asked, question, answering, parts, settings)
+
+
+def standalone(question: Question) -> str:
+    """Return the question as it stands alone: by rule, since no language model is asked."""
+    if not question.history:
+        return question.question
+    by_rule = condense.by_rule(question.question, question.history)
+    return by_rule if by_rule is not None else condense.accept("", question.question, question.history)
+
+
+def label(passage: Passage, question: Question) -> bool | None:
+    """Return whether a passage is relevant; None where the labels do not say."""
+    if not holds(passage.text, question.answers):
+        return False
+    if passage.origin is Origin.WEB:
+        return True
+    if question.held_by is not HeldBy.DOCUMENTS:
+        return None
+    named = not question.documents or passage.document in question.documents
+    return True if named else None
+
+
+def _strips(
+    asked: str,
+    question: Question,
+    relevant: Sequence[tuple[Passage, LabelledScore]],
+    parts: Retrieval,
+    settings: Settings,
+) -> list[LabelledStrip]:
+    """Return the strips of relevant passages; a passage without a strip that alone holds the answer is left out."""
+    cut = [
+        split_into_strips(passage.text, settings.strip_mode, window_words=settings.window_words)
+        for passage, _ in relevant
+    ]
+    logits = strip_logits(asked, [passage for passage, _ in relevant], cut, scorer=parts.scorer)
+    strips = []
+    for number, ((_, score), spans, values) in enumerate(zip(relevant, cut, logits, strict=True)):
+        marks = [holds(span.text, question.answers) for span in spans]
+        if any(marks):
+            strips += [
+                LabelledStrip(
+                    question.id, str(number), logit, score.logit, score.cosine, mark, passage_overlap=score.overlap
+                )
+                for logit, mark in zip(values.tolist(), marks, strict=True)
+            ]
+    return strips
+
+
+class PassageLabel(Protocol):
+    """A label of a passage, with the scores of the time; `logit` is None where no model could score."""
+
+    @property
+    def question(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def good(self) -> bool: ...
+    @property
+    def origin(self) -> Origin | None: ...
+    @property
+    def scorer(self) -> str: ...
+    @property
+    def scorer_kind(self) -> ScorerKind: ...
+    @property
+    def logit(self) -> float | None: ...
+    @property
+    def cosine(self) -> float | None: ...
+    @property
+    def overlap(self) -> float | None: ...
+
+
+def scores_of_labels(labels: Iterable[PassageLabel], scorer: str) -> tuple[list[LabelledScore], int]:
+    """Return the scores of labels, given oldest first, and how many were left out for having those of another scorer.
+
+    Of a passage that was labelled for the same question again, the newest label counts.
+    """
+    kept: dict[tuple[str, str], LabelledScore] = {}
+    left_out = 0
+    for label in labels:
+        own = label.scorer_kind is ScorerKind.CROSS_ENCODER and label.scorer == scorer
+        if not own or label.logit is None or label.cosine is None:
+            left_out += 1
+            continue
+        question = label.question.casefold()
+        local = label.origin is not Origin.WEB
+        kept[(question, label.text)] = LabelledScore(
+            question,
+            label.logit,
+            label.cosine,
+            label.good,
+            local=local,
+            overlap=overlap(label.question, label.text) if label.overlap is None else label.overlap,
+        )
+    return list(kept.values()), left_out

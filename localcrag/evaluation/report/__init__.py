@@ -1,1 +1,0 @@
-"""Reports of evaluations: figures become pages."""

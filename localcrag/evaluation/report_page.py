@@ -1,0 +1,272 @@
+"""The parts of a report, independent of its format: sections of tables, plots and cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from localcrag.evaluation.analysis import ALL, KEYS, KeyFigure, Paired, Verdict
+from localcrag.evaluation.metrics import BY_NAME, Better
+from localcrag.evaluation.report_plots import Plot
+from localcrag.evaluation.wording import NONE, Difference, Estimate, chance, direction, interval, number
+from localcrag.records.evaluation_set import HeldBy
+from localcrag.text.sanitize import literal_line
+from localcrag.text.words import one_line
+
+
+class Tone(StrEnum):
+    """What a figure says against the one that it is compared with; shown as a colour and a sign."""
+
+    NONE = ""
+    BETTER = "better"
+    WORSE = "worse"
+
+
+TONES = {Better.HIGHER: Tone.BETTER, Better.LOWER: Tone.WORSE, Better.NEITHER: Tone.NONE, None: Tone.NONE}
+"""For wording.direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure, and its interval and number of questions as a note."""
+
+    text: str
+    note: str = ""
+    tone: Tone = Tone.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a table: what it is of, and its cells."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A `folded` table is opened by who wants it; `words`: its cells are sentences, not figures."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[Row, ...]
+    folded: bool = False
+    words: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A text of a document, the web or a model; `mark` says what is good about it, if anything."""
+
+    label: str
+    text: str
+    note: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A question, what came of it (`badge`, and its `tone`), why, and the texts that show it."""
+
+    title: str
+    badge: str
+    why: str
+    lines: tuple[str, ...]
+    quotes: tuple[Quote, ...]
+    tone: Tone = Tone.WORSE
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`says` tells in a sentence what to read out of it; `plots` are drawn only where they can be shown."""
+
+    title: str
+    says: str
+    lines: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    plots: tuple[Callable[[], Plot], ...] = ()
+    cards: tuple[Card, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A report; `alerts` stand above everything else."""
+
+    title: str
+    subtitle: str
+    alerts: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+def row(name: str, *cells: Cell | str) -> Row:
+    """Return a line of a table; a text is a cell without a note."""
+    return Row(name, tuple(Cell(one) if isinstance(one, str) else one for one in cells))
+
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("localcrag.evaluation.report"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_HTML_SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
+
+
+def html(page: Page) -> str:
+    """Return the page as HTML; its policy forbids scripts, and anything from elsewhere."""
+    style = Markup(_TEMPLATES.get_template("report.css").render())  # noqa: S704  a file of this package
+    return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_HTML_SIGNS)
+
+
+def _drawn(section: Section) -> list[tuple[Plot, Markup]]:
+    plots = [plot() for plot in section.plots]
+    # matplotlib has escaped what is text in it.
+    return [(plot, Markup(plot.svg)) for plot in plots]  # noqa: S704
+
+
+_MARKDOWN_SIGNS = {Tone.BETTER: "▲ ", Tone.WORSE: "▼ ", Tone.NONE: ""}
+
+
+def markdown(page: Page) -> str:
+    """Return the page as Markdown. Plots are left out: the tables hold their figures."""
+    parts = [f"# {_text(page.title)}", _text(page.subtitle)]
+    parts += [f"> **{_text(alert)}**" for alert in page.alerts]
+    for section in page.sections:
+        parts += _section(section)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(section: Section) -> Iterable[str]:
+    yield f"## {_text(section.title)}"
+    yield _text(section.says)
+    yield "\n".join(f"- {_text(line)}" for line in section.lines)
+    for table in section.tables:
+        yield _table(table)
+    for card in section.cards:
+        yield _card(card)
+
+
+def _table(table: Table) -> str:
+    if not table.rows:
+        return ""
+    lines = [
+        [_text(heading) for heading in table.headings],
+        ["---"] + ["---" if table.words else "--:"] * (len(table.headings) - 1),
+    ]
+    lines += [[_text(row.name), *map(_cell, row.cells)] for row in table.rows]
+    written = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"### {_text(table.title)}\n\n{written}"
+
+
+def _cell(cell: Cell) -> str:
+    return _MARKDOWN_SIGNS[cell.tone] + _text(cell.text) + (f" ({_text(cell.note)})" if cell.note else "")
+
+
+def _card(card: Card) -> str:
+    lines = [f"### {_text(card.title)}", f"**{_text(card.badge)}**: {_text(card.why)}"]
+    lines.append("\n".join(f"- {_text(line)}" for line in card.lines))
+    lines += [_quote(quote) for quote in card.quotes]
+    return "\n\n".join(lines)
+
+
+def _quote(quote: Quote) -> str:
+    head = _text(quote.label) + (f" ({_text(quote.note)})" if quote.note else "")
+    return f"> {head}{f', **{_text(quote.mark)}**' if quote.mark else ''}: “{_text(quote.text)}”"
+
+
+def _text(text: str) -> str:
+    # Before a space these two mean nothing in Markdown, and the tables are read as they are, too.
+    return literal_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
+
+
+SHARE = "share"
+"""Stands for any metric that is one, where figures of no metric are written."""
+HOLDERS = {HeldBy.DOCUMENTS: "documents", HeldBy.WEB: "only the web", HeldBy.NOWHERE: "neither"}
+
+MOST_ACCEPTED = 6
+"""Accepted answers shown of a question; some sets list dozens of spellings."""
+
+
+def accepted(answers: Sequence[str]) -> str:
+    """Return accepted answers in a line."""
+    if not answers:
+        return "none, since neither documents nor web answer it"
+    more = f" and {len(answers) - MOST_ACCEPTED} more" if len(answers) > MOST_ACCEPTED else ""
+    return " | ".join(answers[:MOST_ACCEPTED]) + more
+
+
+def cell(metric: str, one: Estimate | None, tone: Tone = Tone.NONE) -> Cell:
+    """Return a figure with its interval and number of questions."""
+    if one is None:
+        return Cell(NONE)
+    return Cell(number(metric, one.mean), _note(interval(metric, one), f"n {one.n}"), tone)
+
+
+def change(metric: str, one: Difference | None) -> Cell:
+    """Return a paired difference with its interval, p and number of questions."""
+    if one is None:
+        return Cell(NONE)
+    note = _note(interval(metric, one, signed=True), chance(one.p), f"n {one.n}")
+    return Cell(number(metric, one.mean, signed=True), note, TONES[direction(metric, one)])
+
+
+def _note(*parts: str) -> str:
+    """Join the parts; a line breaks only between two."""
+    return ", ".join(part.replace(" ", "\u00a0") for part in parts if part)
+
+
+def titled(metric: str, group: str = ALL) -> str:
+    """Return a metric's title, and of which questions it is when not of all."""
+    title = BY_NAME[metric].title
+    return title if group == ALL else f"{title}, {group}"
+
+
+def verdict_table(verdict: Verdict, *, folded: bool = False) -> Table:
+    """Return the key figures of two configurations side by side."""
+    rows = tuple(
+        row(
+            titled(one.metric, one.group),
+            cell(one.metric, one.first),
+            cell(one.metric, one.second),
+            change(one.metric, one.difference),
+            NONE if one.ratio is None else f"{one.ratio:.2f} ×",
+            _word(one),
+        )
+        for one in verdict.figures
+    )
+    headings = ("", verdict.first, verdict.second, "difference", "ratio", "")
+    return Table(f"{verdict.first} → {verdict.second}", headings, rows, folded=folded)
+
+
+def _word(one: KeyFigure) -> str:
+    if one.difference is None:
+        return "not compared"
+    if one.not_proved:
+        return "not proved"
+    return TONES[direction(one.metric, one.difference)].value or "changed"
+
+
+def paired_table(title: str, pairs: Sequence[Paired]) -> Table:
+    """Return the differences of the key figures, a column for each pair."""
+    rows = tuple(
+        row(titled(metric, group), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
+        for metric, group in KEYS
+        if any(metric in paired.differences[group] for paired in pairs)
+    )
+    return Table(title, ("", *(paired.second for paired in pairs)), rows)
+
+
+def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool = True) -> Table:
+    """Return the differences of every metric in a group, a column for each pair."""
+    rows: tuple[Row, ...] = tuple(
+        row(titled(metric), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
+        for metric in BY_NAME
+        if any(metric in paired.differences[group] for paired in pairs)
+    )
+    title = f"Every figure against {pairs[0].first}: {group}"
+    return Table(title, ("", *(paired.second for paired in pairs)), rows, folded=folded)

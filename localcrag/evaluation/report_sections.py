@@ -1,0 +1,414 @@
+"""The report's sections on the flow: decisions, scores, strips, time, causes of loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from localcrag.evaluation import report_plots
+from localcrag.evaluation.analysis import ALL, Actions, Figures, Shown, Verdict, Worst
+from localcrag.evaluation.curves import Point
+from localcrag.evaluation.diagnosis import MEANING, Cause
+from localcrag.evaluation.metrics import METRICS
+from localcrag.evaluation.report_page import (
+    HOLDERS,
+    SHARE,
+    TONES,
+    Card,
+    Cell,
+    Page,
+    Quote,
+    Row,
+    Section,
+    Table,
+    Tone,
+    accepted,
+    cell,
+    every_difference,
+    paired_table,
+    row,
+    titled,
+    verdict_table,
+)
+from localcrag.evaluation.results import GROUPS
+from localcrag.evaluation.wording import CONFIDENCE, NONE, RESAMPLES, Difference, direction, number, plain
+from localcrag.records.enums import Action
+from localcrag.records.evaluation_set import HeldBy
+from localcrag.text.translation import decimals
+
+
+def _actions(figures: Figures) -> Section | None:
+    if not figures.actions:
+        return None
+    shown = figures.scored or next(iter(figures.actions))
+    others = {name: found for name, found in figures.actions.items() if name != shown}
+    tables = [_by_action(figures, shown), _confusion(shown, figures.actions[shown])]
+    for name, found in others.items():
+        tables += [_by_action(figures, name, folded=True), _confusion(name, found, folded=True)]
+    return Section(
+        "Decisions",
+        "CORRECT should be decided just where the documents hold the answer: its row says how often that trust was "
+        "earned, the other rows how often it was right to go on.",
+        tables=tuple(tables),
+        plots=(lambda: report_plots.actions(figures.actions),),
+    )
+
+
+def _by_action(figures: Figures, name: str, *, folded: bool = False) -> Table:
+    rows = tuple(
+        row(
+            action,
+            Cell(str(one.n), f"{one.share:.0%}"),
+            cell("action_right", one.accuracy),
+            cell("answer_match", one.answer_match),
+            cell("seconds", one.seconds),
+            NONE if one.speed is None else f"{one.speed:.2f} ×",
+        )
+        for action, one in figures.actions[name].decided.items()
+    )
+    first = next(iter(figures.estimates))
+    headings = ("", "questions", "action accuracy", "answer match", "seconds", f"{first}’s seconds")
+    return Table(f"By action: {name}", headings, rows, folded=folded)
+
+
+def _confusion(name: str, found: Actions, *, folded: bool = False) -> Table:
+    rows = tuple(
+        row(HOLDERS[HeldBy(holder)], *(str(counts[action.value]) for action in Action))
+        for holder, counts in found.confusion.items()
+    )
+    return Table(f"Who holds the answer, and the action: {name}", ("", *Action), rows, folded=folded)
+
+
+def _reliability(figures: Figures) -> Section | None:
+    found = figures.reliability
+    if found is None:
+        return None
+    rows = tuple(
+        row(f"{one.low:.1f} to {one.high:.1f}", str(one.n), number(SHARE, one.predicted), cell(SHARE, one.held))
+        for one in found.bins
+    )
+    summed = (
+        f"Expected calibration error {found.error:.3f} (Guo et al. 2017), of {found.passages} passages of the "
+        f"documents for {found.questions} questions, under {figures.scored}."
+    )
+    label = (
+        "A passage counts as holding the answer when an accepted string is in it and, where the set names documents, "
+        "it is of these; where the documents do not answer, none does. That is a lower bound: what says it in other "
+        "words is not counted."
+    )
+    return Section(
+        "Can relevances be believed?",
+        "On the dashed line a relevance is the probability that it claims to be; below it passages are trusted too "
+        "much, above it too little.",
+        lines=(summed, label),
+        tables=(Table("Relevances", ("relevance", "passages", "mean", "hold it"), rows, folded=True),),
+        plots=(lambda: report_plots.reliability(found),),
+    )
+
+
+def _sweep(figures: Figures) -> Section | None:
+    found = figures.sweep
+    if found is None:
+        return None
+    upper, lower, now = found.thresholds.upper, found.thresholds.lower, found.in_force
+    best = max(found.uppers, key=lambda point: point.accuracy)
+    along_upper = sorted({*found.uppers, now}, key=lambda point: point.upper)
+    headings = ("action accuracy", "not the opposite", "web asked", "INCORRECT")
+    best_one = (
+        f"Of {found.n} questions under {figures.scored}, policy {found.policy}: {now.accuracy:.2f} were decided right "
+        f"with the upper threshold {decimals(upper)} in force, and {best.accuracy:.2f} would have been with "
+        f"{decimals(best.upper)}, the best. The best of many on the same questions flatters; “localcrag calibrate” "
+        "chooses by cross-validation."
+    )
+    return Section(
+        "Other thresholds",
+        "What other thresholds would have decided on the same relevances, and how often the web would have been asked; "
+        "no model was asked again.",
+        lines=(best_one, "A second look that other thresholds would have taken, or spared, is not in it."),
+        tables=(
+            Table(
+                f"Lower threshold, with upper {decimals(upper)}",
+                ("lower", *headings),
+                _points(found.lowers, now, lambda point: point.lower),
+            ),
+            Table(
+                f"Upper threshold, with lower {decimals(lower)}",
+                ("upper", *headings),
+                _points(along_upper, now, lambda point: point.upper),
+                folded=True,
+            ),
+        ),
+        plots=(lambda: report_plots.sweep(found),),
+    )
+
+
+def _points(points: Sequence[Point], now: Point, at: Callable[[Point], float]) -> tuple[Row, ...]:
+    return tuple(
+        row(
+            f"{at(point):.2f}{' (in force)' if point == now else ''}",
+            number(SHARE, point.accuracy),
+            number(SHARE, point.not_opposite),
+            number(SHARE, point.web_rate),
+            number(SHARE, point.incorrect),
+        )
+        for point in points
+    )
+
+
+def _retention(figures: Figures) -> Section | None:
+    if not figures.retention:
+        return None
+    rows = tuple(
+        row(report_plots.spelt(one), str(one.passages), cell(SHARE, one.retention), cell(SHARE, one.recall))
+        for one in figures.retention
+    )
+    return Section(
+        "Strips kept, by length of the passage",
+        "Long passages should lose most of their strips and keep those that hold the answer: little retention, high "
+        "recall.",
+        tables=(Table("Strips", ("strips in it", "passages", "retention", "recall"), rows),),
+        plots=(lambda: report_plots.retention(figures.retention),),
+    )
+
+
+def _times(figures: Figures) -> Section | None:
+    if not figures.times:
+        return None
+    totals = tuple(
+        row(
+            name,
+            cell("seconds", time.mean),
+            number("seconds", time.median),
+            number("seconds", time.slowest),
+            *(cell(metric, figures.estimates[name][ALL].get(metric)) for metric in _COUNTED),
+        )
+        for name, time in figures.times.items()
+    )
+    there = [step for step in report_plots.STEPS if any(step in time.steps for time in figures.times.values())]
+    steps = tuple(row(step, *(_step_cost(time.steps.get(step)) for time in figures.times.values())) for step in there)
+    headings = ("", "mean s", "median s", "95th percentile s", "model calls", "tokens read", "tokens written")
+    return Section(
+        "Time and tokens",
+        "Where the seconds of a question go: a configuration pays for what it adds, and saves what it leaves out of "
+        "the prompt.",
+        tables=(
+            Table("A question", headings, totals),
+            Table("Each step: mean seconds, tokens read → written", ("", *figures.times), steps, folded=True),
+        ),
+        plots=(lambda: report_plots.times(figures.times),) if there else (),
+    )
+
+
+_COUNTED = ("llm_calls", "prompt_tokens", "completion_tokens")
+
+
+def _step_cost(costs: dict[str, float] | None) -> str:
+    if costs is None:
+        return NONE
+    tokens = f", {costs['prompt_tokens']:.0f} → {costs['completion_tokens']:.0f}" if costs["llm_calls"] else ""
+    return f"{costs['seconds']:.3f}{tokens}"
+
+
+def _losses(figures: Figures) -> Section | None:
+    there = [cause for cause in Cause if any(one.causes[cause.value] for one in figures.losses.values())]
+    if not there:
+        return None
+    rows = [
+        row("right", *(Cell(str(one.right), f"of {one.questions}") for one in figures.losses.values())),
+        *(row(cause, *(str(one.causes[cause.value]) for one in figures.losses.values())) for cause in there),
+    ]
+    tables = [Table("Questions", ("", *figures.losses), tuple(rows))]
+    if figures.full:
+        of = figures.losses[figures.full].by_holder
+        tables.append(
+            Table(
+                f"By who holds the answer: {figures.full}",
+                ("", *(HOLDERS[HeldBy(holder)] for holder in of)),
+                tuple(row(cause, *(str(one[cause.value]) for one in of.values())) for cause in there),
+            )
+        )
+    meanings = tuple(row(cause, MEANING[cause]) for cause in there)
+    tables.append(Table("What each cause means", ("", "meaning"), meanings, folded=True, words=True))
+    return Section(
+        "Where answers were lost",
+        "The first place in the flow where an accepted string was no longer there, found by rules that compare "
+        "strings: the longest piece of a bar is what is worth mending first.",
+        tables=tuple(tables),
+        plots=(lambda: report_plots.losses(figures.losses),),
+    )
+
+
+def _worst(figures: Figures) -> Section | None:
+    if not figures.worst:
+        return None
+    first = next(iter(figures.estimates))
+    return Section(
+        f"Worst questions of {figures.full}",
+        f"{len(figures.worst)} questions: wrong and invented answers before needless abstentions, the surest first; "
+        "what may be the label’s fault last. What holds an accepted answer is marked.",
+        cards=tuple(_card(place, one, first) for place, one in enumerate(figures.worst, start=1)),
+    )
+
+
+def _card(place: int, one: Worst, first: str) -> Card:
+    lines = [f"held by: {HOLDERS[HeldBy(one.held_by)]}", f"accepted: {accepted(one.accepted)}"]
+    if one.standalone != one.question:
+        lines.insert(0, f"understood as: {one.standalone}")
+    if one.action:
+        lines.append(f"{one.action}: {one.rule}")
+    if one.first_right is not None:
+        lines.append(f"{first}: {'right' if one.first_right else 'wrong as well'}")
+    quotes = [Quote("abstained" if one.abstained else "not certain" if one.uncertain else "answer", one.answer)]
+    if one.passage:
+        quotes.append(_quote("best passage", one.passage))
+    quotes += [_quote("evidence", piece) for piece in one.evidence]
+    return Card(f"{place}. {one.question}", one.cause, one.why, tuple(lines), tuple(quotes))
+
+
+def _quote(label: str, shown: Shown) -> Quote:
+    scored = f"relevance {shown.relevance:.2f}" if shown.relevance is not None else "not scored"
+    note = ", ".join(part for part in (shown.where, scored, shown.grade or "") if part)
+    return Quote(label, shown.text, note, "holds an accepted answer" if shown.holds else "")
+
+
+SECTIONS = (_actions, _reliability, _sweep, _retention, _times, _losses, _worst)
+"""In the order of the report; each returns None where there is nothing to show."""
+
+
+DIGEST_CHARACTERS = 12
+"""As many as tell two sets apart by eye; the whole digest is in report.json."""
+
+
+def page(figures: Figures) -> Page:
+    """Return the report of an evaluation."""
+    about = figures.about
+    alerts = list(about.warnings)
+    if figures.missing:
+        total = figures.questions * len(figures.asked)
+        missing = f"Unfinished: {figures.missing} of {total} runs are missing. The figures are of those that are there"
+        alerts.insert(0, f"{missing}; give the command of this evaluation again to make the others.")
+    sections = (_verdicts, _asked, _metrics, _differences, *SECTIONS)
+    made = (section(figures) for section in sections)
+    when = about.created_at[:16].replace("T", " ")
+    return Page(
+        f"Evaluation of {', '.join(used.name for used in about.sets)}",
+        f"{figures.questions} questions · {when} · localcrag {about.version} · {about.id}",
+        tuple(alerts),
+        tuple(section for section in made if section is not None),
+    )
+
+
+def _verdicts(figures: Figures) -> Section | None:
+    if not figures.verdicts:
+        return None
+    last = next((one for one in figures.verdicts if one.second == figures.full), figures.verdicts[-1])
+    others = [verdict for verdict in figures.verdicts if verdict is not last]
+    return Section(
+        "Verdict",
+        f"What “{last.second}” gains or loses against “{last.first}” on the same questions. What is called significant "
+        f"would come about by chance in fewer than {100 * (1 - CONFIDENCE):.0f} of 100 cases.",
+        lines=proved(last),
+        tables=(verdict_table(last), *(verdict_table(verdict, folded=True) for verdict in others)),
+    )
+
+
+def proved(verdict: Verdict) -> tuple[str, ...]:
+    """Return in words what a verdict proves, and what it does not and why."""
+    found = [(one, direction(one.metric, one.difference)) for one in verdict.figures if one.difference]
+    lines = []
+    for word, tone in (("Better, significant", Tone.BETTER), ("Worse, significant", Tone.WORSE)):
+        if titles := [titled(one.metric, one.group) for one, way in found if way and TONES[way] is tone]:
+            lines.append(f"{word}: {'; '.join(titles)}.")
+    lines += [
+        f"Not proved: {titled(one.metric, one.group)}, since {one.not_proved}." for one, _ in found if one.not_proved
+    ]
+    return tuple(lines)
+
+
+def _asked(figures: Figures) -> Section:
+    about = figures.about
+    sets = tuple(
+        row(used.name, str(used.questions), str(used.documents), used.digest[:DIGEST_CHARACTERS]) for used in about.sets
+    )
+    configurations = tuple(
+        row(name, str(figures.asked.get(name, 0)), _listed(changes) or "the settings below")
+        for name, changes in about.configurations.items()
+    )
+    return Section(
+        "What was asked",
+        "Two evaluations can be compared where sets and digests are the same; localcrag’s own code had the digest "
+        f"{about.code}.",
+        tables=(
+            Table("Sets", ("", "questions", "documents", "digest"), sets),
+            Table(
+                "Questions", ("", "number"), tuple(row(group, str(number)) for group, number in figures.groups.items())
+            ),
+            Table("Models", ("", "name"), tuple(row(role, name) for role, name in about.models.items()), words=True),
+            Table("Configurations", ("", "asked", "differ in"), configurations, words=True),
+            Table(
+                "Settings",
+                ("", "value"),
+                tuple(row(name, plain(value)) for name, value in about.settings.items()),
+                folded=True,
+                words=True,
+            ),
+        ),
+    )
+
+
+def _listed(changes: Mapping[str, Any]) -> str:
+    """Return what makes a configuration, settings and steps, in words."""
+    settings = changes.get("changes", {})
+    without = [step for step, runs in changes.get("steps", {}).items() if not runs]
+    said = [f"{name} {plain(value)}" for name, value in settings.items()]
+    return ", ".join(said + ([f"without {', '.join(without)}"] if without else []))
+
+
+def _metrics(figures: Figures) -> Section:
+    names = tuple(figures.estimates)
+    compared = {paired.second: paired.differences for paired in figures.against_first}
+    tables = []
+    for group, size in figures.groups.items():
+        rows = []
+        for metric in METRICS:
+            found = {name: figures.estimates[name][group].get(metric.name) for name in names}
+            if any(found.values()):
+                toned = {name: _tone(metric.name, compared.get(name, {}).get(group, {})) for name in names}
+                rows.append(row(titled(metric.name), *(cell(metric.name, found[name], toned[name]) for name in names)))
+        if rows:
+            title = f"{group[0].upper()}{group[1:]} ({size})"
+            tables.append(Table(title, ("", *names), tuple(rows), folded=group != ALL))
+    definitions = tuple(row(metric.title, metric.definition, metric.source) for metric in METRICS)
+    tables.append(Table("What each figure means", ("", "definition", "source"), definitions, folded=True, words=True))
+    first = f"; ▲ better and ▼ worse than {names[0]}, where that is significant" if len(names) > 1 else ""
+    return Section(
+        "All figures",
+        f"Each is a mean over the questions that it applies to (n), with its 95 % interval from {RESAMPLES} bootstrap "
+        f"resamples of the questions, and without one where they are all alike{first}.",
+        tables=tuple(tables),
+    )
+
+
+def _tone(metric: str, differences: Mapping[str, Difference]) -> Tone:
+    return TONES[direction(metric, differences[metric])] if metric in differences else Tone.NONE
+
+
+def _differences(figures: Figures) -> Section | None:
+    if not figures.against_first:
+        return None
+    tables = []
+    if figures.against_former:
+        tables.append(paired_table("What each step adds to the one before it", figures.against_former))
+    if len(figures.against_first) > 1:
+        tables.append(paired_table(f"Each against {figures.against_first[0].first}", figures.against_first))
+    tables += [
+        every_difference(group, figures.against_first)
+        for group in GROUPS
+        if any(paired.differences[group] for paired in figures.against_first)
+    ]
+    return Section(
+        "Paired differences",
+        "The same questions under both: the interval is a bootstrap’s, p a paired permutation test’s, two-sided, for "
+        "each figure by itself; where all is chance, one in twenty is below 0.05 all the same.",
+        tables=tuple(tables),
+    )

@@ -1,0 +1,259 @@
+"""Answers as chat completions, whole and in pieces, with citations and how they came about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from datetime import datetime
+from typing import Literal, NotRequired
+
+import anyio
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from typing_extensions import TypedDict
+
+from localcrag.app.chats import Happened
+from localcrag.interfaces.api.openai_request import body_of
+from localcrag.privacy import process
+from localcrag.records.errors import LocalcragError
+from localcrag.records.events import AnswerPiece, Event, RunFinished, StepStarted
+from localcrag.records.run import Run
+from localcrag.runs.for_programs import Citation, Details, citations, details
+from localcrag.runs.recording import totals
+
+# pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
+
+
+class Served(Details):
+    """How the answer came about; `ignored` is what the request asked for and localcrag does not do."""
+
+    ignored: list[str]
+
+
+class Answer(TypedDict):
+    """A message of the assistant."""
+
+    role: Literal["assistant"]
+    content: str
+
+
+class Choice(TypedDict):
+    """The one answer there is."""
+
+    index: int
+    message: Answer
+    finish_reason: Literal["stop"]
+    logprobs: None
+
+
+class Usage(TypedDict):
+    """Tokens of the language model, in all steps."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class Completion(TypedDict):
+    """An answer. `citations` are what stands behind [1], [2], … in its text."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: Usage
+    citations: list[Citation]
+    localcrag: Served
+
+
+class Delta(TypedDict, total=False):
+    """What a piece adds to the message."""
+
+    role: str
+    content: str
+
+
+class PieceChoice(TypedDict):
+    """The part of a piece that is the one answer's."""
+
+    index: int
+    delta: Delta
+    finish_reason: str | None
+    logprobs: None
+
+
+class Step(TypedDict, total=False):
+    """What happens meanwhile: a step that began, or a piece of the draft, which is not verified yet."""
+
+    step: str
+    detail: str
+    draft: str
+
+
+class Piece(TypedDict):
+    """A piece of a stream."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: list[PieceChoice]
+    usage: NotRequired[Usage | None]
+    citations: NotRequired[list[Citation]]
+    localcrag: NotRequired[Served | Step]
+
+
+def completion(run: Run, ignored: list[str]) -> Completion:
+    """Return a finished run as an answer."""
+    return {
+        "id": _id(run),
+        "object": "chat.completion",
+        "created": _created(run),
+        "model": run.collection,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": run.answer},
+                "finish_reason": "stop",
+                "logprobs": None,
+            }
+        ],
+        "usage": usage(run),
+        "citations": citations(run),
+        "localcrag": served(run, ignored),
+    }
+
+
+def piece(run: Run, delta: Delta, finish_reason: str | None = None) -> Piece:
+    """Return a piece of a stream."""
+    return {
+        "id": _id(run),
+        "object": "chat.completion.chunk",
+        "created": _created(run),
+        "model": run.collection,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}],
+    }
+
+
+def what_happens(event: Event) -> Step | None:
+    """Return an event that a program may want to show while the answer is made."""
+    match event:
+        case StepStarted(name, detail):
+            return {"step": name, "detail": detail}
+        case AnswerPiece(text):
+            return {"draft": text}
+    return None
+
+
+def last_pieces(run: Run, ignored: list[str], *, with_usage: bool) -> list[Piece]:
+    """Return the pieces that a finished run ends a stream with: the answer, what it cites, and its tokens."""
+    last = piece(run, {}, "stop")
+    last["citations"], last["localcrag"] = citations(run), served(run, ignored)
+    pieces = [piece(run, {"content": run.answer}), last]
+    if with_usage:
+        counted = piece(run, {})
+        counted["choices"], counted["usage"] = [], usage(run)
+        pieces.append(counted)
+    return pieces
+
+
+def served(run: Run, ignored: list[str]) -> Served:
+    """Return how the answer came about, and what was ignored."""
+    return {**details(run), "ignored": ignored}
+
+
+def usage(run: Run) -> Usage:
+    """Return the tokens that the language model read and wrote."""
+    sums = totals(run)
+    read, written = sums.prompt_tokens, sums.completion_tokens
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def _id(run: Run) -> str:
+    return f"chatcmpl-{run.run_id}"
+
+
+def _created(run: Run) -> int:
+    return int(datetime.fromisoformat(run.created_at).timestamp())
+
+
+DONE = b"data: [DONE]\n\n"
+HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
+
+
+async def unless_gone(receive: Receive, work: Callable[[], Awaitable[Run]]) -> Run:
+    """Return what `work` comes to. Raises ClientDisconnect, and cancels it, when the connection is closed before."""
+    done: Run | Exception = ClientDisconnect()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_until_closed, receive, group.cancel_scope)
+        try:
+            done = await work()
+        except Exception as error:  # noqa: BLE001 - raised below: here it would come out as one of a group
+            done = error
+        group.cancel_scope.cancel()
+    if isinstance(done, Exception):
+        raise done
+    return done
+
+
+async def _until_closed(receive: Receive, scope: anyio.CancelScope) -> None:
+    """Wait for the other end to close the connection, and cancel what is done for it."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+class EventStream(Response):
+    """The events of a question as pieces of a chat completion; closing the connection stops it."""
+
+    def __init__(
+        self, first: Happened | None, rest: AsyncGenerator[Happened, None], ignored: list[str], *, with_usage: bool
+    ) -> None:
+        """`first` has happened already, so that a question that is none gets a status of its own."""
+        super().__init__()
+        self._first, self._rest, self._ignored, self._with_usage = first, rest, ignored, with_usage
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the pieces as they come."""
+        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        async with anyio.create_task_group() as group, aclosing(self._rest):
+            group.start_soon(_until_closed, receive, group.cancel_scope)
+            async with aclosing(self._sent()) as pieces:
+                async for data in pieces:
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            group.cancel_scope.cancel()
+
+    async def _sent(self) -> AsyncGenerator[bytes, None]:
+        begun = False
+        try:
+            async for one in self._all():
+                if one.run is None:
+                    yield b": waiting for another answer to end\n\n"
+                    continue
+                if not begun:
+                    begun = True
+                    yield _event(piece(one.run, {"role": "assistant", "content": ""}))
+                if step := what_happens(one.event):
+                    yield _event({**piece(one.run, {}), "localcrag": step})
+                if isinstance(one.event, RunFinished):
+                    for last in last_pieces(one.event.run, self._ignored, with_usage=self._with_usage):
+                        yield _event(last)
+        except Exception as error:  # noqa: BLE001 - the status is sent: what went wrong is a piece of the stream
+            if not isinstance(error, LocalcragError):
+                process.tell(error)
+            yield _event(body_of(error))
+        yield DONE
+
+    async def _all(self) -> AsyncGenerator[Happened, None]:
+        if self._first:
+            yield self._first
+        async for one in self._rest:
+            yield one
+
+
+def _event(data: object) -> bytes:
+    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

@@ -1,0 +1,162 @@
+"""The API: collections as models, chat completions, and the document that describes them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPBearer
+from pydantic import TypeAdapter
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp
+from typing_extensions import TypedDict
+
+from localcrag import __version__
+from localcrag.interfaces.api.completions import Completion, EventStream, Piece, completion, unless_gone
+from localcrag.interfaces.api.openai_request import (
+    FAULT,
+    FORBIDDEN,
+    NOT_FOUND,
+    UNAUTHORIZED,
+    UNAVAILABLE,
+    UNPROCESSABLE,
+    ChatRequest,
+    body_of,
+    error_body,
+    status_of,
+)
+from localcrag.interfaces.api.questions import Questions
+from localcrag.privacy import process
+from localcrag.records.errors import LocalcragError
+
+# pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
+
+
+OWNER = "localcrag"
+
+
+class Model(TypedDict):
+    """A collection, as a model that answers from it."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class Models(TypedDict):
+    """All collections that may be asked."""
+
+    object: Literal["list"]
+    data: list[Model]
+
+
+class ErrorText(TypedDict):
+    """What went wrong, in words."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class Failure(TypedDict):
+    """An error."""
+
+    error: ErrorText
+
+
+FAILURES: dict[int | str, dict[str, Any]] = {
+    UNAUTHORIZED: {"model": Failure, "description": "no token, or another one"},
+    FORBIDDEN: {"model": Failure, "description": "another site, host or user"},
+    NOT_FOUND: {"model": Failure, "description": "no collection of that name"},
+    UNPROCESSABLE: {"model": Failure, "description": "the request is not one"},
+    UNAVAILABLE: {"model": Failure, "description": "a model is missing, or there is too much to do"},
+}
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": Completion,
+        "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/Piece"}}},
+        "description": "the answer; with `stream`, pieces of it as server-sent events",
+    }
+}
+
+
+def api(questions: Questions) -> ASGIApp:
+    """Return the API without its doors; whoever gets to it has the token."""
+    app = FastAPI(
+        title="localcrag",
+        version=__version__,
+        summary="Answers from your own documents, with the retrieval checked first.",
+        openapi_url="/openapi.json",
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        responses=FAILURES,
+        dependencies=[Depends(HTTPBearer(auto_error=False, description="`localcrag serve --show-token` prints it"))],
+    )
+    _add_errors(app)
+
+    @app.get("/v1/models")
+    def list_models() -> Models:
+        """List the collections: each is a model."""
+        return {"object": "list", "data": [_model(name) for name in questions.collections()]}
+
+    @app.get("/v1/models/{name:path}")
+    def get_model(name: str) -> Model:
+        """Look one up."""
+        return _model(questions.require(name))
+
+    @app.post("/v1/chat/completions", response_model=None, responses=STREAMED)
+    async def chat(body: ChatRequest, request: Request) -> Response:
+        """Answer the last message of the user from a collection's documents."""
+        asked = body.question()
+        questions.require(asked.collection)
+        if not body.stream:
+            run = await unless_gone(request.receive, lambda: questions.answer(asked))
+            return JSONResponse(completion(run, body.ignored))
+        happened = questions.ask(asked)
+        first = await anext(happened, None)
+        with_usage = body.stream_options is not None and body.stream_options.include_usage
+        return EventStream(first, happened, body.ignored, with_usage=with_usage)
+
+    _add_pieces(app)
+    return app
+
+
+def _model(name: str) -> Model:
+    return {"id": name, "object": "model", "created": 0, "owned_by": OWNER}
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(LocalcragError)
+    async def of_the_app(_request: Request, error: Exception) -> Response:
+        return JSONResponse(body_of(error), status_of(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def of_the_form(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"] if part != "body")
+        said = f"{where}: {first['msg']}" if where else str(first["msg"])
+        return JSONResponse(error_body(said, UNPROCESSABLE, param=where or None), UNPROCESSABLE)
+
+    @app.exception_handler(HTTPException)
+    async def of_the_server(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+        return JSONResponse(error_body(str(error.detail), error.status_code), error.status_code)
+
+    @app.exception_handler(Exception)
+    async def of_nobody(_request: Request, error: Exception) -> Response:
+        process.tell(error)
+        return JSONResponse(body_of(error), FAULT)
+
+
+def _add_pieces(app: FastAPI) -> None:
+    """Put the form of a stream's pieces into the document: FastAPI knows of whole answers only."""
+    made = app.openapi()
+    piece = TypeAdapter(Piece).json_schema(ref_template="#/components/schemas/{model}")
+    made["components"]["schemas"] |= piece.pop("$defs", {}) | {"Piece": piece}

@@ -1,0 +1,99 @@
+"""Questions of other programs: each in a thread of its own, one answer at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+
+from localcrag.app.assembly import Assembly
+from localcrag.app.chats import Happened, ModelTurn, ModelTurns, answered_in_turn
+from localcrag.app.tasks import Job
+from localcrag.records.enums import Preset
+from localcrag.records.errors import GenerationError, UnknownCollection
+from localcrag.records.events import RunFinished
+from localcrag.records.restriction import EVERYWHERE, Restriction
+from localcrag.records.run import Run, Turn
+from localcrag.runs.recording import Recording
+from localcrag.settings import changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a program asks: of which collection, after which turns, and under which settings of its own."""
+
+    question: str
+    collection: str
+    history: tuple[Turn, ...] = ()
+    preset: Preset | None = None
+    restriction: Restriction = EVERYWHERE
+    read_all: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Questions:
+    """What programs may ask: all collections, or `only` one."""
+
+    def __init__(self, assembly: Assembly, only: str | None = None) -> None:
+        """Begin without any. Raises UnknownCollection when there is none of the name `only`."""
+        self.assembly, self._only = assembly, only
+        self._models = ModelTurns()
+        if only:
+            assembly.collections.require(only)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is being answered."""
+        return self._models.busy
+
+    def collections(self) -> list[str]:
+        """Return the names of the collections that may be asked."""
+        return [self._only] if self._only else self.assembly.collections.offered()
+
+    def require(self, collection: str | None) -> str:
+        """Return the collection's name, where none is given the one of the settings. Raises UnknownCollection."""
+        name = collection or self._only or self.assembly.settings.collection
+        there = self.collections()
+        if name not in there:
+            names = ", ".join(f"“{one}”" for one in there)
+            raise UnknownCollection(f"There is no collection “{name}” here. There is: {names}.")
+        return name
+
+    async def ask(self, asked: Question) -> AsyncGenerator[Happened, None]:
+        """Yield what happens to a question. It is stopped when nobody asks for more: close this, or cancel the task.
+
+        Nobody is there to consent to a web query: where that is needed nothing is sent, and the run says so. Raises
+        what Assembly.ask raises.
+        """
+        stopping = threading.Event()
+        models = ModelTurn(self._models, stopping, long=asked.read_all)
+        begun, are_away = partial(self._begun, asked), self.assembly.models.are_away
+        job = Job(lambda: answered_in_turn(begun, models, are_away), name="answer of a program")
+        batches = job.follow()
+        try:
+            while batch := await to_thread.run_sync(next, batches, (), abandon_on_cancel=True):
+                for one in batch:
+                    yield one
+        finally:
+            stopping.set()
+            job.stop()
+
+    async def answer(self, asked: Question) -> Run:
+        """Return the run of a question, once it is answered; see `ask`."""
+        async with aclosing(self.ask(asked)) as happened:
+            async for one in happened:
+                if isinstance(one.event, RunFinished):
+                    return one.event.run
+        raise GenerationError("The question was stopped before there was an answer. Ask it again.")
+
+    def _begun(self, asked: Question) -> Recording:
+        settings = changed(self.assembly.settings, collection=asked.collection, **asked.settings)
+        return self.assembly.ask(
+            asked.question, history=asked.history, settings=settings, preset=asked.preset,
+            restriction=asked.restriction, read_all=asked.read_all,
+        )  # fmt: skip

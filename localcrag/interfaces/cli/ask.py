@@ -1,0 +1,132 @@
+"""Consent on a terminal: the exact query is shown before anything leaves for the web."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from localcrag.interfaces.cli.command import (
+    CONFLICT_RULES,
+    POLICIES,
+    PRESETS,
+    REFINERS,
+    STRICTNESS,
+    STRIP_MODES,
+    WEB_MODES,
+    add_restriction,
+    app_for,
+    print_result,
+    restriction_of,
+    setting,
+)
+from localcrag.interfaces.cli.terminal import console
+
+if TYPE_CHECKING:
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def ask_consent(query: str) -> str | None:
+    """Show the query on stderr and read what to send: it, other words, or nothing (None). For terminals."""
+    screen = console()
+    screen.print("Your documents are not enough. May this be sent to your SearXNG?")
+    screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)
+    prompt = "> "
+    if sys.stdout.isatty():
+        arrow = " (↑ brings it back to be edited)" if _can_be_edited(query) else ""
+    else:
+        # `input` would write its prompt into the result.
+        prompt, arrow = "", ""
+    screen.print(f"Enter sends it, other words go in its place{arrow}, n sends nothing.")
+    if not prompt:
+        screen.print("> ", end="")
+    try:
+        said = input(prompt).strip()
+    except EOFError:
+        return None
+    if said.lower() in {"n", "no"}:
+        return None
+    return query if said.lower() in {"", "y", "yes"} else said
+
+
+def _can_be_edited(query: str) -> bool:
+    """Put the query where the up arrow finds it, where there is a line editor."""
+    try:
+        import readline  # not there on Windows
+    except ImportError:
+        return False
+    readline.add_history(query)
+    return True
+
+
+DONE = 0
+
+
+def add_ask_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    """Add `ask`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    command = subparsers.add_parser("ask", parents=[common, within], help="ask a question")
+    command.add_argument("question", metavar="QUESTION")
+    add_restriction(command)
+    command.add_argument(
+        "--read-all",
+        action="store_true",
+        help="look at every passage, not only those found: for “list all”; takes longer",
+    )
+    command.add_argument("--policy", choices=POLICIES, help="the rule from relevances to an action")
+    command.add_argument(
+        "--preset", choices=PRESETS, help="for this question; `localcrag presets` says whom each is for"
+    )
+    command.add_argument("--web", choices=WEB_MODES, help="whether your SearXNG may be asked; ask: you see the query")
+    command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
+    command.add_argument(
+        "--conflicts",
+        choices=CONFLICT_RULES,
+        dest="conflict_rule",
+        help="which side counts where documents and web differ",
+    )
+    command.add_argument("--k", type=setting("k"), metavar="N", help="passages to retrieve")
+    command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
+    command.add_argument(
+        "--scorer", choices=["cross-encoder", "llm"], help="what grades the passages; llm needs a good model"
+    )
+    command.add_argument("--strip-mode", choices=STRIP_MODES, help="how passages are cut into strips")
+    command.add_argument("--refiner", choices=REFINERS, help="what picks the strips; llm needs a good model")
+    command.add_argument(
+        "--retry",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="look once more, in other words, when the first passages are not enough",
+    )
+    command.add_argument("--strictness", choices=STRICTNESS, help="which sentences are shown; marked if in doubt")
+    command.add_argument(
+        "--time-budget", type=setting("time_budget"), metavar="S", help="seconds; what there is no time for is left out"
+    )
+    command.add_argument(
+        "--temperature", type=setting("temperature"), metavar="T", help="of the answer; 0 gives the same every time"
+    )
+    for name in ("upper", "lower", "strip"):
+        command.add_argument(f"--{name}", type=setting(name), metavar="P", help=f"the threshold {name}, in 0..1")
+    command.set_defaults(run=_ask)
+
+
+def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.interfaces.cli import terminal
+    from localcrag.records.enums import Preset
+    from localcrag.runs import recording as record
+
+    # Only where somebody sits: a script must not wait for an answer that never comes.
+    consent = ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
+    preset = parsed.preset and Preset(parsed.preset)
+    assembly = app_for(settings)
+    if parsed.llm:
+        _ = assembly.models.llm  # A model that was named is meant: without it, no lesser answer but what is wrong.
+    asking = assembly.ask(
+        parsed.question, preset=preset, consent=consent, restriction=restriction_of(parsed), read_all=parsed.read_all
+    )
+    run = terminal.show_run(asking)
+    print_result(record.to_json(run), parsed, terminal.answer_text(run))
+    return DONE

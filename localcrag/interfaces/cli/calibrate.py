@@ -1,0 +1,268 @@
+"""What `localcrag calibrate` says of a calibration: in words, and as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localcrag.interfaces.cli.command import index_warnings, opened, print_json
+from localcrag.records.errors import EvaluationError, SettingsError
+
+if TYPE_CHECKING:
+    from localcrag.app.assembly import Assembly
+    from localcrag.app.evaluations import Labelled, Outcome
+    from localcrag.evaluation.calibration import Criterion
+    from localcrag.records.thresholds import FittedCalibration, StoredCalibration
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+THRESHOLDS = ("upper", "lower", "strip")
+WORSE = (
+    "Not applied: on questions that it was not fitted on, the new calibration has a higher log loss than the one in "
+    "force. Collect more labels, or apply it all the same with --force."
+)
+
+
+def as_json(settings: Settings, labelled: Labelled, outcome: Outcome, criterion: Criterion) -> dict[str, Any]:
+    """Return what was fitted, and whether it was applied."""
+    fitted = outcome.fitted
+    return {
+        "collection": settings.collection,
+        "scorer": settings.relevance,
+        "criterion": str(criterion),
+        "passages": fitted.passages,
+        "relevant": fitted.relevant,
+        "questions": fitted.questions,
+        "answered": fitted.answered,
+        "strips": fitted.strips,
+        "from_use": labelled.from_use,
+        "left_out": labelled.left_out,
+        "before": dataclasses.asdict(outcome.before),
+        "after": dataclasses.asdict(fitted.calibration),
+        "figures": [dataclasses.asdict(change) for change in fitted.changes],
+        "worse": fitted.worse,
+        "applied": outcome.applied is not None,
+        "notes": [*fitted.notes, *overridden(settings)],
+        **({"error": WORSE, "kind": EvaluationError.__name__} if outcome.refused else {}),
+    }
+
+
+def in_words(settings: Settings, outcome: Outcome, criterion: Criterion) -> list[str]:
+    """Return what was fitted, in lines: the coefficients, and figures before and after."""
+    fitted = outcome.fitted
+    lines = [
+        f"Calibration of {settings.relevance} for the collection “{settings.collection}”, criterion {criterion}.",
+        f"{fitted.passages} labelled passages ({fitted.relevant} relevant) and {fitted.strips} strips.",
+        f"{fitted.questions} questions, of which the retrieved passages answer {fitted.answered}.",
+        "",
+        *_coefficients(outcome.before, fitted.calibration),
+        "",
+        f"{'on questions not fitted on':<27}{'before':>9}{'after':>9}{'change':>9}   95 % interval (standard error)",
+    ]
+    lines += [
+        f"{change.name:<27}{change.before:>9.4f}{change.after:>9.4f}{change.after - change.before:>+9.4f}   "
+        f"{change.low:+.4f} to {change.high:+.4f} ({change.error:.4f})"
+        for change in fitted.changes
+    ]
+    lines += ["", *fitted.notes]
+    if fitted.worse:
+        lines.append(
+            "It is worse than what is in force: the log loss is higher on questions that it was not fitted on."
+        )
+    return [*lines, *overridden(settings)]
+
+
+def overridden(settings: Settings) -> list[str]:
+    """Return what keeps the fitted thresholds from having an effect."""
+    given = {name: getattr(settings, name) for name in THRESHOLDS}
+    return [
+        f"The threshold {name} is set by hand to {value:g}, which wins over any calibration."
+        for name, value in given.items()
+        if value is not None
+    ]
+
+
+def whose(settings: Settings, applied: StoredCalibration | None) -> str:
+    """Return whose calibration is in force in a collection."""
+    where = f"In the collection “{settings.collection}”, {settings.relevance} has"
+    if applied is None:
+        return f"{where} its own calibration."
+    return f"{where} a calibration of {applied.made_at}: {fitted_to(applied)}."
+
+
+def fitted_to(stored: StoredCalibration) -> str:
+    """Return what a calibration was fitted to."""
+    how = stored.how
+    sources = [f"the set {how.from_set}"] if how.from_set else []
+    sources += [f"{how.from_use} labels from use"] if how.from_use else []
+    return f"{how.passages} passages of {how.questions} questions, from {' and '.join(sources)}"
+
+
+def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[str]:
+    rows = [(f"threshold {name}", _threshold(before, name), _threshold(after, name)) for name in THRESHOLDS]
+    for kind in ("passage", "strip"):
+        for name in ("logit", "cosine", "overlap", "bias") if kind == "passage" else ("logit", "bias"):
+            values = (getattr(getattr(one, kind), name) for one in (before, after))
+            rows.append((f"{kind}: {name}", *values))
+    return [f"{'':<27}{'in force':>9}{'fitted':>9}"] + [f"{name:<27}{was:>9.4g}{now:>9.4g}" for name, was, now in rows]
+
+
+def _threshold(calibration: FittedCalibration, name: str) -> float:
+    return float(getattr(calibration.thresholds, name))
+
+
+DONE, FAILED = 0, 1
+CRITERIA = ("f1", "web-rate", "cost")
+SHOW, UNDO = "show", "undo"
+
+
+def add_calibrate_parser(
+    subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser
+) -> None:
+    """Add `calibrate`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    command = subparsers.add_parser(
+        "calibrate",
+        parents=[common, within],
+        help="fit relevances and thresholds to labelled questions",
+        description="Fit a collection's calibration and thresholds to an evaluation set, to labels from use, or both. "
+        "Nothing changes without --apply.",
+    )
+    command.add_argument(
+        "what",
+        nargs="*",
+        default=[],
+        metavar="SET | show | undo",
+        help="folders of evaluation sets; show: what is in force; undo: back to the calibration before it",
+    )
+    command.add_argument("--from-use", action="store_true", help="take the labels that passages got in use")
+    command.add_argument("--criterion", choices=CRITERIA, default="f1", help="what the threshold upper is chosen by")
+    command.add_argument("--target", type=float, metavar="SHARE", help="for web-rate: questions that may go to the web")
+    command.add_argument("--cost", type=float, metavar="N", help="for cost: of a wrong CORRECT, in needless fallbacks")
+    command.add_argument("--apply", action="store_true", help="put it in force for the collection")
+    command.add_argument("--force", action="store_true", help="also when it is worse than what is in force")
+    command.set_defaults(run=_calibrate)
+
+
+def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
+    if (named := next(iter(parsed.what), "")) in (SHOW, UNDO):
+        if parsed.from_use or parsed.apply or len(parsed.what) > 1:
+            raise SettingsError(f"`calibrate {named}` fits nothing: leave sets, --from-use and --apply away.")
+        return (_show if named == SHOW else _undo)(parsed, opened(settings))
+    if not parsed.what and not parsed.from_use:
+        raise SettingsError("Name the folder of an evaluation set, or --from-use, or both.")
+    return _fit(parsed, opened(settings), _criterion(parsed))
+
+
+def _criterion(parsed: argparse.Namespace) -> Criterion:
+    """Return the named criterion. Raises SettingsError for numbers that are none of it."""
+    from localcrag.evaluation.calibration import Criterion, CriterionKind
+
+    for name, kind in (("target", "web-rate"), ("cost", "cost")):
+        if getattr(parsed, name) is not None and parsed.criterion != kind:
+            raise SettingsError(f"--{name} is for --criterion {kind}.")
+    given = {name: getattr(parsed, name) for name in ("target", "cost") if getattr(parsed, name) is not None}
+    try:
+        return Criterion(CriterionKind(parsed.criterion), **given)
+    except ValueError as error:
+        raise SettingsError(f"Not a valid criterion: {error}.") from error
+
+
+def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -> int:
+    from localcrag.app.evaluations import Labelled, fit
+
+    labelled = Labelled()
+    if parsed.from_use:
+        labelled.add_use(assembly)
+        if labelled.left_out:
+            scorer = assembly.settings.relevance
+            print(f"{labelled.left_out} labels left out: their scores are not of {scorer}.", file=sys.stderr)
+    for folder in map(Path, parsed.what):
+        _add_set(labelled, assembly, folder)
+    print(f"fitting to {len(labelled.scores)} passages and {len(labelled.strips)} strips", file=sys.stderr)
+    outcome = fit(assembly, labelled, criterion, apply=parsed.apply, force=parsed.force)
+    if parsed.json:
+        print_json(as_json(assembly.settings, labelled, outcome, criterion))
+        if outcome.refused:  # Within the one object, not after it.
+            print(f"localcrag: {WORSE}", file=sys.stderr)
+            return FAILED
+        return DONE
+    print("\n".join(in_words(assembly.settings, outcome, criterion)))
+    if outcome.refused:
+        raise EvaluationError(WORSE)
+    print(
+        f"Applied to the collection “{assembly.settings.collection}”. `localcrag calibrate undo` takes it back."
+        if outcome.applied
+        else "Nothing was changed. --apply puts it in force for the collection."
+    )
+    return DONE
+
+
+def _add_set(labelled: Labelled, assembly: Assembly, folder: Path) -> None:
+    """Add the labelled scores of an evaluation set, whose documents are added to a data folder of their own."""
+    from localcrag.app.evaluations import add_documents, folder_of_set
+    from localcrag.interfaces.cli import terminal
+    from localcrag.records.evaluation_set import read
+
+    evaluation_set = read(folder)
+    with folder_of_set(assembly, evaluation_set) as own:
+        terminal.show_ingest(add_documents(own, folder, own.settings.collection), quiet=True)
+        index_warnings(own)
+        for done, total in labelled.add_set(assembly, own, folder, evaluation_set):
+            if done % 10 == 0 or done == total:
+                print(f"{done} of {total} questions scored", file=sys.stderr, flush=True)
+
+
+def _show(parsed: argparse.Namespace, assembly: Assembly) -> int:
+    applied = assembly.calibrations.applied()
+    calibration = applied.calibration if applied else assembly.calibrations.own
+    history = assembly.calibrations.history()
+    if parsed.json:
+        print_json(
+            {
+                "collection": assembly.settings.collection,
+                "scorer": assembly.settings.relevance,
+                "own": applied is None,
+                "in_force": dataclasses.asdict(calibration),
+                "since": applied and applied.made_at,
+                "how": applied and dataclasses.asdict(applied.how),
+                "history": [dataclasses.asdict(one) for one in history],
+            }
+        )
+        return DONE
+    print(whose(assembly.settings, applied))
+    limits = calibration.thresholds
+    print(f"Thresholds: upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}.")
+    if not calibration.fitted:
+        print("Nobody has fitted it: relevances are a plain sigmoid.")
+    print("\n".join(overridden(assembly.settings)) or "No threshold is set by hand.")
+    for one in history:
+        state = f"undone {one.undone_at}" if one.undone_at else "in force" if one == applied else "replaced"
+        print(f"  {one.made_at}  {state}: {fitted_to(one)}; criterion {one.how.criterion}")
+    return DONE
+
+
+def _undo(parsed: argparse.Namespace, assembly: Assembly) -> int:
+    undone = assembly.calibrations.undo()
+    if undone is None:
+        raise EvaluationError(
+            f"There is nothing to undo: {assembly.settings.relevance} has its own calibration in the collection "
+            f"“{assembly.settings.collection}”."
+        )
+    applied = assembly.calibrations.applied()
+    if parsed.json:
+        print_json(
+            {
+                "collection": assembly.settings.collection,
+                "undone": dataclasses.asdict(undone),
+                "own": applied is None,
+                "in_force": dataclasses.asdict(assembly.calibrations.in_force()),
+            }
+        )
+        return DONE
+    print(f"The calibration of {undone.made_at} is no longer in force. {whose(assembly.settings, applied)}")
+    return DONE

@@ -1,0 +1,269 @@
+"""`localcrag collection`: list, copy, merge, export and import collections, or move one to a server."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcrag.interfaces.cli.command import (
+    PRESETS,
+    WEB_MODES,
+    app_for,
+    counted,
+    opened,
+    overwrite_the_rest,
+    print_result,
+)
+
+if TYPE_CHECKING:
+    from localcrag.app.collections.locator import Moved
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+DONE = 0
+ADDRESS = "postgresql://USER@HOST:PORT/DATABASE; on this computer postgresql://USER@/DATABASE?host=SOCKET-FOLDER"
+
+
+def add_collection_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    """Add `collection`; `common` brings `--json` and `--data-dir`."""
+    words = "list, copy, merge, export or import collections, or move one to a PostgreSQL server"
+    collection = subparsers.add_parser("collection", parents=[common], help=words)
+    collection.set_defaults(run=_list)
+    named = collection.add_subparsers(metavar="list | copy NAME NEW | merge FROM INTO | export NAME FILE | …")
+    named.add_parser("list", parents=[common], help="all collections, and where they live").set_defaults(run=_list)
+    _add_copies(named, common)
+    _add_servers(named, common)
+
+
+def _add_copies(named: Subparsers, common: argparse.ArgumentParser) -> None:
+    command = named.add_parser("copy", parents=[common], help="copy one, with all that was made of its documents")
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.add_argument("new", metavar="NEW", help="what the copy is called")
+    command.set_defaults(run=_copy)
+    words = "put all documents of one into another, and remove it; one of a name that is taken gets another name"
+    command = named.add_parser("merge", parents=[common], help=words)
+    command.add_argument("name", metavar="FROM", help="the collection that is no more afterwards")
+    command.add_argument("into", metavar="INTO", help="the collection that has the documents of both afterwards")
+    command.set_defaults(run=_merge)
+    command = named.add_parser("export", parents=[common], help="write one into a file that `import` reads")
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.add_argument("file", metavar="FILE", type=Path, help="a new file; only you may read it")
+    command.set_defaults(run=_export)
+    command = named.add_parser("import", parents=[common], help="make a new one of such a file")
+    command.add_argument("file", metavar="FILE", type=Path, help="what `export` wrote, here or elsewhere")
+    command.add_argument("name", metavar="NAME", nargs="?", help="what it is called; as in the file, if not given")
+    command.set_defaults(run=_import)
+    words = "choose the embedder of one; it is searched as before until `ingest --re-embed` is through with it"
+    command = named.add_parser("embedder", parents=[common], help=words)
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.add_argument("embedder", metavar="MODEL|default", help="as `models list` shows it; default: the one in use")
+    command.set_defaults(run=_embedder)
+
+
+def _add_servers(named: Subparsers, common: argparse.ArgumentParser) -> None:
+    command = named.add_parser(
+        "move",
+        parents=[common],
+        help="move one to a PostgreSQL server, or back; goes on where it stopped",
+    )
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.add_argument("--to", metavar="ADDRESS|local", required=True, help=f"{ADDRESS}; or local")
+    command.set_defaults(run=_move)
+    command = named.add_parser("connect", parents=[common], help="use a collection that lives in a PostgreSQL server")
+    command.add_argument("name", metavar="NAME", help="what it is called here")
+    command.add_argument("address", metavar="ADDRESS", help=ADDRESS)
+    command.add_argument("--there", metavar="NAME", help="what it is called there, where that is another name")
+    command.set_defaults(run=_connect)
+    command = named.add_parser("disconnect", parents=[common], help="use such a collection no more; it stays there")
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.set_defaults(run=_disconnect)
+    words = "have what was deleted from such a collection be in no table or index of its server any more"
+    command = named.add_parser("vacuum", parents=[common], help=words)
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.set_defaults(run=_vacuum)
+
+
+def _list(parsed: argparse.Namespace, settings: Settings) -> int:
+    found = []
+    collections = app_for(settings).collections
+    for name in collections.names():
+        home = collections.homes.of(name)
+        found.append({"name": name, "home": str(home.server or "local")})
+    width = max((len(one["name"]) for one in found), default=0)
+    lines = "\n".join(f"{one['name']:<{width}}  {one['home']}" for one in found) or "No collections."
+    print_result(found, parsed, lines)
+    return DONE
+
+
+def _copy(parsed: argparse.Namespace, settings: Settings) -> int:
+    number = _shown(app_for(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
+    said = f"{parsed.new}: {counted(number, 'document')} copied from {parsed.name}."
+    print_result({"name": parsed.new, "documents": number}, parsed, said)
+    return DONE
+
+
+def _merge(parsed: argparse.Namespace, settings: Settings) -> int:
+    merged = app_for(settings).collection_copies.merge(parsed.name, parsed.into)
+    lines = [f"{parsed.into}: {counted(merged.documents, 'document')} of {parsed.name} are in it now."]
+    lines += [f"renamed: {old} is called {new}" for old, new in merged.renamed]
+    lines += [f"there already with the same content: {name}" for name in merged.same]
+    print_result(dataclasses.asdict(merged), parsed, "\n".join(lines))
+    return DONE
+
+
+def _export(parsed: argparse.Namespace, settings: Settings) -> int:
+    number = _shown(app_for(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
+    said = f"{parsed.name}: {counted(number, 'document')} in {parsed.file}, with all that they say: keep it safe."
+    print_result({"file": str(parsed.file), "documents": number}, parsed, said)
+    return DONE
+
+
+def _import(parsed: argparse.Namespace, settings: Settings) -> int:
+    assembly = app_for(settings)
+    names: list[str] = []
+
+    def noted(events: Iterator[tuple[str, Moved]]) -> Iterator[Moved]:
+        for name, moved in events:
+            names[:] = [name]
+            yield moved
+
+    try:
+        with closing(assembly.collection_copies.import_file(parsed.file, parsed.name)) as events:
+            number = _shown(noted(events), parsed, "checked and put in")
+    except BaseException:
+        overwrite_the_rest(assembly)  # What was put in until then is removed, and full text has its words still.
+        raise
+    said = f"{names[0]}: {counted(number, 'document')} imported."
+    if names[0] in assembly.collections.embedders.to_embed():
+        said += f" Before it can be asked: localcrag ingest --re-embed --collection {names[0]}"
+    print_result({"name": names[0], "documents": number}, parsed, said)
+    return DONE
+
+
+def _embedder(parsed: argparse.Namespace, settings: Settings) -> int:
+    assembly = app_for(settings)
+    chosen = None if parsed.embedder == "default" else parsed.embedder
+    assembly.collection_settings.set_embedder(chosen, parsed.name)
+    embedders = assembly.collections.embedders
+    wanted, there = embedders.wanted(parsed.name), embedders.name_of(parsed.name)
+    said = f"{parsed.name}: {wanted}"
+    if wanted != there:
+        said += f"; searched with {there} until: localcrag ingest --re-embed --collection {parsed.name}"
+    print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, said)
+    return DONE
+
+
+def _shown(steps: Iterator[Moved], parsed: argparse.Namespace, what: str) -> int:
+    """Show how far it is, and return of how many documents it was."""
+    last = None
+    for last in steps:
+        if sys.stderr.isatty() and not parsed.json:
+            print(f"\r{last.done} of {counted(last.total, 'document')} {what}", end="", file=sys.stderr)
+    if sys.stderr.isatty() and not parsed.json and last:
+        print(file=sys.stderr)
+    return last.total if last else 0
+
+
+def _move(parsed: argparse.Namespace, settings: Settings) -> int:
+    assembly, moved = app_for(settings), False
+    collections = assembly.collections
+
+    def steps() -> Iterator[Moved]:
+        nonlocal moved
+        for one in collections.moving.move(parsed.name, parsed.to):
+            moved = True
+            yield one
+
+    number = _shown(steps(), parsed, "copied and compared")
+    overwrite_the_rest(assembly)
+    home = collections.homes.of(parsed.name).server
+    copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing was to be moved"
+    said = f"{parsed.name}: {copied}; it lives {f'at {home}' if home else 'on this computer'}."
+    print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, said)
+    return DONE
+
+
+def _connect(parsed: argparse.Namespace, settings: Settings) -> int:
+    home = app_for(settings).collections.homes.connect(parsed.name, parsed.address, parsed.there)
+    print_result({"name": home.name, "home": str(home.server)}, parsed, f"{home.name}: connected to {home.server}")
+    return DONE
+
+
+def _disconnect(parsed: argparse.Namespace, settings: Settings) -> int:
+    app_for(settings).collections.homes.disconnect(parsed.name)
+    said = f"{parsed.name}: disconnected; its documents stay in the server."
+    print_result({"disconnected": parsed.name}, parsed, said)
+    return DONE
+
+
+def _vacuum(parsed: argparse.Namespace, settings: Settings) -> int:
+    app_for(settings).collections.homes.vacuum(parsed.name)
+    said = f"{parsed.name}: what was deleted is in no table or index of the server any more."
+    print_result({"vacuumed": parsed.name}, parsed, said)
+    return DONE
+
+
+def add_web_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    """Add `web`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    command = subparsers.add_parser("web", parents=[common, within], help="show or choose a collection's web mode")
+    command.add_argument("mode", nargs="?", choices=WEB_MODES, help="whether your SearXNG may be asked")
+    command.set_defaults(run=_web)
+
+
+def _web(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.records.enums import WebMode
+
+    assembly = opened(settings)
+    if parsed.mode:
+        assembly.collection_settings.set_web_mode(WebMode(parsed.mode))
+    mode = assembly.collection_settings.web_mode()
+    fixed = parsed.mode and mode != parsed.mode
+    note = " It is set for all collections (setting web), which wins." if fixed else ""
+    if mode is not WebMode.NEVER and assembly.settings.searxng_url is None:
+        note += " No SearXNG is set, so nothing is asked: give its address in LOCALCRAG_SEARXNG_URL or on the page."
+    text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"
+    print_result({"collection": settings.collection, "web": mode}, parsed, text)
+    return DONE
+
+
+def add_presets_parser(
+    subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser
+) -> None:
+    """Add `presets`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    presets = subparsers.add_parser("presets", parents=[common, within], help="list presets, or choose a collection's")
+    presets.set_defaults(run=_list_presets)
+    named = presets.add_subparsers(metavar="list | use NAME")
+    named.add_parser("list", parents=[common, within], help="the presets, and whom each is for").set_defaults(
+        run=_list_presets
+    )
+    command = named.add_parser("use", parents=[common, within], help="choose the collection's preset")
+    command.add_argument("name", choices=PRESETS, metavar="NAME", help="one of the list")
+    command.set_defaults(run=_use)
+
+
+def _list_presets(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.records.thresholds import PRESETS as RULES
+
+    used = opened(settings).collection_settings.preset()
+    lines = [f"{'→' if name is used else ' '} {name:<15} {rules.purpose}" for name, rules in RULES.items()]
+    listed = [{"name": name, "used": name is used, **dataclasses.asdict(rules)} for name, rules in RULES.items()]
+    print_result(listed, parsed, "\n".join(lines))
+    return DONE
+
+
+def _use(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.records.enums import Preset
+    from localcrag.records.thresholds import PRESETS as RULES
+
+    preset = Preset(parsed.name)
+    opened(settings).collection_settings.set_preset(preset)
+    text = f"The collection “{settings.collection}” is asked under the preset {preset}. {RULES[preset].purpose}"
+    print_result({"collection": settings.collection, "preset": preset}, parsed, text)
+    return DONE

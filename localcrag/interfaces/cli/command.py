@@ -1,0 +1,168 @@
+"""The app for a command: opened with the collection that it names, and closed when the command ends."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from localcrag.text.translation import counted, whole_number
+
+if TYPE_CHECKING:
+    from localcrag.app.assembly import Assembly
+    from localcrag.records.restriction import Restriction
+    from localcrag.settings import Settings
+
+
+_at_the_end: ContextVar[ExitStack] = ContextVar("at the end of the command")
+
+
+@contextmanager
+def closed_at_the_end() -> Iterator[None]:
+    """Close the apps that a command opens when it ends, however it ends."""
+    with ExitStack() as stack:
+        before = _at_the_end.set(stack)
+        try:
+            yield
+        finally:
+            _at_the_end.reset(before)
+
+
+def app_for(settings: Settings) -> Assembly:
+    """Return the app, which is closed when the command ends. Raises StoreError and ModelError."""
+    from localcrag.app.assembly import Assembly
+
+    assembly = Assembly(settings)
+    # Commands that change something overwrite it themselves. One that only reads must not wait for that.
+    _at_the_end.get().callback(assembly.close, overwrites=False)
+    return assembly
+
+
+def opened(settings: Settings) -> Assembly:
+    """Return the app. Raises UnknownCollection, with those there are, when the settings name none of them."""
+    assembly = app_for(settings)
+    assembly.collections.require()
+    return assembly
+
+
+def opened_for_the_past(parsed: argparse.Namespace, settings: Settings) -> Assembly:
+    """Return the app for what was asked and said before, of all collections where none is named; see `opened`.
+
+    Questions and labels outlive their collection: one that is gone, and has some, may be named too.
+    """
+    assembly = app_for(settings)
+    if parsed.collection is not None:
+        assembly.collections.require_past(parsed.collection)
+    return assembly
+
+
+def overwrite_the_rest(assembly: Assembly) -> None:
+    """Overwrite what was said by what was changed or removed; where that cannot be done, say so."""
+    from localcrag.app.collections.deletion import finish
+
+    if why := finish(assembly.database):
+        print(
+            f"localcrag: what was changed or removed is in the data folder's bytes still: `localcrag ingest`, the page "
+            f"or `localcrag forget` will overwrite it. {why}",
+            file=sys.stderr,
+        )
+
+
+def index_warnings(assembly: Assembly) -> list[str]:
+    """Return why index files could not be written after a change that is done, and say so on stderr."""
+    warnings = list(assembly.collections.opened.unwritten.values())
+    for one in warnings:
+        print(f"localcrag: {one}", file=sys.stderr)
+    return warnings
+
+
+POLICIES = ("max", "fraction", "ratio", "count")
+WEB_MODES = ("never", "ask", "always")
+CONFLICT_RULES = ("documents", "web", "newer", "more-relevant", "show-both")
+PRESETS = ("general", "medical", "legal", "news", "fast", "strict", "balanced", "lenient", "documents-only")
+STRIP_MODES = ("sentence", "multi-sentence", "paragraph", "window", "adaptive")
+STRICTNESS = ("strict", "balanced", "lenient")
+REFINERS = ("strips", "llm")
+ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT")
+ROLES = ("embedder", "relevance", "llm")
+
+
+def port(text: str) -> int:
+    """Return argparse's value for a port."""
+    number = whole_number(text)
+    if number is None or not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
+    return number
+
+
+def setting(name: str) -> Callable[[str], float]:
+    """Return argparse's type for an option that sets a numeric setting: a number within the limits of its field."""
+
+    def value(text: str) -> float:
+        # Here, and not above: it takes a moment to import, and `localcrag --help` must not wait for it.
+        from localcrag.settings import number_of
+
+        try:
+            return number_of(name, text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return value
+
+
+__all__ = ["at_least_one", "counted", "print_json", "print_result"]
+
+
+def print_json(result: Any) -> None:
+    """Print a result as one JSON document."""
+    print(json.dumps(result, ensure_ascii=False, indent=2, default=str))
+
+
+def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> None:
+    """Print a result: as JSON when asked, else as text, where there is any."""
+    if parsed.json:
+        print_json(result)
+    elif text is not None:
+        print(text)
+
+
+def at_least_one(what: str) -> Callable[[str], int]:
+    """Return argparse's type for a whole number from 1 on; `what` it is, for the message: "a number of runs"."""
+
+    def number(text: str) -> int:
+        found = whole_number(text)
+        if not found:
+            raise argparse.ArgumentTypeError(f"{text} is not {what}: 1 or more")
+        return found
+
+    return number
+
+
+_LISTS = {
+    "--document": ("documents", "NAME", "of this name; * stands for anything"),
+    "--folder": ("folders", "NAME", "in this folder or archive"),
+    "--tag": ("tags", "TAG", "with this tag"),
+    "--kind": ("kinds", "KIND", "of this kind: PDF, Word, Excel, E-mail, …"),
+}
+
+
+def add_restriction(command: argparse.ArgumentParser) -> None:
+    """Add the options; each but the days can be given more than once, and one of them is enough."""
+    group = command.add_argument_group("only documents")
+    for option, (name, value, words) in _LISTS.items():
+        group.add_argument(option, dest=name, metavar=value, action="append", default=[], help=words)
+    group.add_argument("--since", metavar="DAY", help="of this day or later: 2024-01-31, 2024-01 or 2024")
+    group.add_argument("--until", metavar="DAY", help="of this day or earlier")
+
+
+def restriction_of(parsed: argparse.Namespace) -> Restriction:
+    """Return what the options ask for. Raises QuestionError for a day that is none."""
+    from localcrag.records.restriction import Restriction
+    from localcrag.text.words import valid
+
+    lists = {name: [valid(value) for value in getattr(parsed, name)] for name, _, _ in _LISTS.values()}
+    return Restriction.of({**lists, "since": parsed.since, "until": parsed.until})

@@ -1,0 +1,208 @@
+"""What `localcrag folder sync` shows on stderr: how far it is, and a line for each change."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from localcrag.interfaces.cli.command import app_for, counted, index_warnings, overwrite_the_rest, print_result
+from localcrag.interfaces.cli.terminal import console, file_progress, how_far, print_with_warnings
+from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, IngestProgress, WhenGone
+
+if TYPE_CHECKING:
+    from localcrag.app.collections.folders import FolderState
+    from localcrag.records.ingest import BoundFolder
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+COLOURS = {
+    FolderStatus.FAILED: "red", FolderStatus.AWAY: "red", FolderStatus.GONE: "yellow", FolderStatus.WAITING: "yellow",
+    FolderStatus.REMOVED: "yellow",
+}  # fmt: skip
+"""Of a status; others are green."""
+
+
+def show_following(events: Iterator[FolderEvent], *, quiet: bool = False) -> list[FolderChange]:
+    """Show progress and a line for each change, and return the changes. With `quiet`, no lines."""
+    changes: list[FolderChange] = []
+    screen = console()
+    with file_progress(screen) as show:
+        for event in events:
+            if isinstance(event, IngestProgress):
+                show(event, _what(event))
+                continue
+            changes.append(event)
+            if not quiet:
+                print_with_warnings(screen, line(event), event.warnings)
+    return changes
+
+
+def line(change: FolderChange) -> str:
+    """Return the line that tells of a change, with rich's marks."""
+    said = {
+        FolderStatus.RENAMED: f"was {change.was}",
+        FolderStatus.SAME: f"same content as {change.was}",
+        FolderStatus.GONE: "its document stays until you say what becomes of it",
+        FolderStatus.WAITING: "is still being written; the next time it is looked at again",
+        FolderStatus.KEPT: "its file is gone, the document stays",
+        FolderStatus.REMOVED: "its file is gone, and so is the document",
+        FolderStatus.BACK: "its file is there again",
+    }.get(change.status, counted(change.chunks, "chunk") if change.chunks else "")
+    said = change.error or said
+    colour = COLOURS.get(change.status, "green")
+    return f"[{colour}]{change.status}[/] {escape(change.document)}{escape(f': {said}') if said else ''}"
+
+
+def _what(event: IngestProgress) -> str:
+    if event.phase == "looking":
+        return f"{counted(event.files, 'file')} found in {escape(event.document)}"
+    if event.phase == "comparing":
+        return f"comparing {event.number}/{event.files} {escape(event.document)}"
+    if event.phase == "waiting":
+        return f"waiting until {escape(event.document)} is written"
+    return how_far(event)
+
+
+DONE, FAILED = 0, 1
+
+
+def add_folder_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    """Add `folder`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    folder = subparsers.add_parser("folder", parents=[common, within], help="have collections follow folders")
+    folder.set_defaults(run=_list)
+    named = folder.add_subparsers(metavar="add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH")
+    command = named.add_parser("add", parents=[common, within], help="have a collection follow a folder from now on")
+    command.add_argument("path", metavar="PATH", help="the folder; added again, it gets these patterns instead")
+    words = "follow these files alone: *.pdf by name, drafts/* by path, drafts for all in folders of that name"
+    command.add_argument("--include", metavar="PATTERN", nargs="+", action="extend", default=[], help=words)
+    command.add_argument(
+        "--exclude", metavar="PATTERN", nargs="+", action="extend", default=[], help="do not follow these"
+    )
+    command.add_argument(
+        "--gone",
+        choices=[*WhenGone],
+        default=WhenGone.ASK,
+        help="what becomes of documents whose file is no more (ask)",
+    )
+    command.set_defaults(run=_add)
+    named.add_parser("list", parents=[common, within], help="the folders, and how they stand").set_defaults(run=_list)
+    command = named.add_parser("sync", parents=[common, within], help="bring collections in step with folders, once")
+    command.add_argument("path", metavar="PATH", nargs="?", help="one of the folders (all, those paused left out)")
+    command.add_argument(
+        "--gone",
+        choices=[WhenGone.REMOVE, WhenGone.KEEP],
+        help="what becomes of documents that were asked about; of a folder that is empty now, all of them",
+    )
+    command.set_defaults(run=_sync)
+    for name, words in (("pause", "do not follow a folder for a while"), ("resume", "follow it again")):
+        command = named.add_parser(name, parents=[common], help=words)
+        command.add_argument("path", metavar="PATH", help="the folder")
+        command.set_defaults(run=_pause, paused=name == "pause")
+    command = named.add_parser("remove", parents=[common], help="do not follow a folder any more; its documents stay")
+    command.add_argument("path", metavar="PATH", help="the folder")
+    command.add_argument("--with-documents", action="store_true", help="remove its documents from the collection, too")
+    command.set_defaults(run=_remove)
+
+
+def _add(parsed: argparse.Namespace, settings: Settings) -> int:
+    folder = app_for(settings).folders.bind(
+        parsed.path, include=parsed.include, exclude=parsed.exclude, gone=WhenGone(parsed.gone)
+    )
+    said = (
+        f"The collection “{folder.collection}” follows {folder.path}. Bring it in step: localcrag folder sync; as long "
+        "as `localcrag ui` or `localcrag serve` runs, that is done in the background."
+    )
+    print_result(_plain(folder), parsed, said)
+    return DONE
+
+
+def _list(parsed: argparse.Namespace, settings: Settings) -> int:
+    states = app_for(settings).folders.states(parsed.collection)
+    found = [
+        _plain(one.folder)
+        | {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
+        | {"failures": [{"document": name, "error": said} for name, said in one.failed], "asked_about": one.gone}
+        for one in states
+    ]
+    print_result(found, parsed, "\n".join(map(_lines, states)) or "No collection follows a folder.")
+    return DONE
+
+
+def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app.uploads import with_warnings
+    from localcrag.interfaces.cli import terminal
+    from localcrag.records.ingest import FolderStatus
+
+    assembly = app_for(settings)
+    folders = assembly.folders
+    chosen = [folders.named(parsed.path)] if parsed.path else [
+        one for one in folders.all(parsed.collection) if not one.paused
+    ]  # fmt: skip
+    changes: list[FolderChange] = []
+    for folder in chosen:
+        events = folders.sync_patiently(folder, emptied=parsed.gone is not None)
+        changes += show_following(events, quiet=parsed.json)
+        if parsed.gone:
+            decided = folders.decide(folder, WhenGone(parsed.gone))
+            changes += show_following(iter(decided), quiet=parsed.json)
+    there = folders.states(parsed.collection)
+    scanned = assembly.collections.scanned()
+    for name in dict.fromkeys(one.collection for one in chosen if one.collection in scanned):
+        terminal.show_ingest(assembly.collections.read_scans(name), quiet=parsed.json)
+    overwrite_the_rest(assembly)
+    changes = with_warnings(changes, index_warnings(assembly))
+    print_result([dataclasses.asdict(one) for one in changes], parsed, None)
+    if not parsed.json:
+        numbers = {one.id for one in chosen}
+        print("\n".join(_lines(one) for one in there if one.folder.id in numbers) or "No collection follows a folder.")
+    bad = (FolderStatus.FAILED, FolderStatus.AWAY, FolderStatus.WAITING)
+    return FAILED if any(one.status in bad for one in changes) else DONE
+
+
+def _pause(parsed: argparse.Namespace, settings: Settings) -> int:
+    folders = app_for(settings).folders
+    folder = folders.named(parsed.path)
+    folders.pause(folder, paused=parsed.paused)
+    said = f"{folder.path}: {'paused' if parsed.paused else 'followed again'}"
+    print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, said)
+    return DONE
+
+
+def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
+    folders = app_for(settings).folders
+    folder = folders.named(parsed.path)
+    number = folders.unbind(folder, documents=parsed.with_documents)
+    what = f"{counted(number, 'document')} removed" if parsed.with_documents else "its documents stay"
+    print_result(
+        {"path": str(folder.path), "collection": folder.collection, "documents_removed": number},
+        parsed,
+        f"The collection “{folder.collection}” does not follow {folder.path} any more; {what}.",
+    )
+    return DONE
+
+
+def _plain(folder: BoundFolder) -> dict[str, object]:
+    return {name: value for name, value in dataclasses.asdict(folder).items() if name != "id"}
+
+
+def _lines(state: FolderState) -> str:
+    folder, counts = state.folder, state.counts
+    if folder.paused:
+        how = "paused"
+    elif folder.away_since:
+        how = f"not there since {folder.away_since}: {folder.away_why}"
+    else:
+        how = f"in step since {folder.in_step_at}" if folder.in_step_at else "not in step yet"
+    said = [counted(counts.files, "file")]
+    said += [f"{counts.failed} not read"] if counts.failed else []
+    said += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
+    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(said)}; {how}"]
+    lines += [f"  {error}" for _, error in state.failed]
+    lines += [f"  gone: {name}" for name in state.gone]
+    return "\n".join(lines)

@@ -1,0 +1,98 @@
+"""`localcrag ingest`: add documents to a collection, or embed it anew."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcrag.interfaces.cli.command import app_for, counted, index_warnings, overwrite_the_rest, print_result, setting
+from localcrag.records.errors import SettingsError
+
+if TYPE_CHECKING:
+    from localcrag.app.assembly import Assembly
+    from localcrag.app.uploads import FoundFiles
+    from localcrag.records.ingest import IngestResult, Upload
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+DONE, FAILED = 0, 1
+
+
+def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    """Add `ingest`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    command = subparsers.add_parser("ingest", parents=[common, within], help="add documents")
+    command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files, or folders of files")
+    command.add_argument("--re-embed", action="store_true", help="embed what is there anew, for another embedder")
+    command.add_argument(
+        "--read-scans", action="store_true", help="go on recognising the text of scans; what failed is tried again"
+    )
+    command.add_argument(
+        "--workers",
+        type=setting("workers"),
+        metavar="N",
+        help="files read at once, and pages of scans; 0: by the number of cores",
+    )
+    command.set_defaults(run=_ingest)
+
+
+def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
+    if sum((bool(parsed.paths), parsed.re_embed, parsed.read_scans)) != 1:
+        raise SettingsError("Name files or folders to add, or --re-embed or --read-scans without any.")
+    assembly = app_for(settings)
+    try:
+        return _done(assembly, parsed)
+    finally:
+        overwrite_the_rest(assembly)
+
+
+def _done(assembly: Assembly, parsed: argparse.Namespace) -> int:
+    from localcrag.app.uploads import FoundFiles, with_warnings
+    from localcrag.interfaces.cli import terminal
+    from localcrag.records.enums import IngestStatus
+
+    if parsed.re_embed:
+        done = terminal.show_re_embedding(assembly.collections.re_embed())
+        told = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
+        print_result(told, parsed, f"{counted(done, 'chunk')} embedded anew.")
+        return DONE
+    if parsed.read_scans:
+        results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)
+    else:
+        results = _add(assembly, FoundFiles(parsed.paths), quiet=parsed.json)
+    results = with_warnings(results, index_warnings(assembly))
+    print_result([dataclasses.asdict(result) for result in results], parsed, None)
+    if not parsed.json and assembly.collections.mostly_foreign(assembly.collections.documents()):
+        from localcrag.app.collections.collections import ADVICE
+
+        print(f"{ADVICE}.", file=sys.stderr)
+    return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE
+
+
+def _add(assembly: Assembly, uploads: FoundFiles, *, quiet: bool) -> list[IngestResult]:
+    """Add files, ask for the passwords of those that need one, and recognise the text of those that are scans."""
+    from localcrag.interfaces.cli import terminal
+
+    results = terminal.show_ingest(assembly.ingest(uploads), quiet=quiet)
+    if not quiet and sys.stdin.isatty() and any(one.locked for one in results):
+        by_name = {upload.name: upload for upload in uploads}
+        results = [_opened(assembly, by_name[one.document]) or one if one.locked else one for one in results]
+    if assembly.settings.collection in assembly.collections.scanned():
+        results += terminal.show_ingest(assembly.collections.read_scans(), quiet=quiet)
+    return results
+
+
+def _opened(assembly: Assembly, upload: Upload) -> IngestResult | None:
+    """Ask for a file's password until it is added, or nothing is typed; return what became of it."""
+    from getpass import getpass
+
+    from localcrag.interfaces.cli import terminal
+
+    result, asked = None, f"Password of {upload.name} (or Enter to leave it out): "
+    while (result is None or result.locked) and (password := getpass(asked)):
+        *_, result = terminal.show_ingest(assembly.ingest([dataclasses.replace(upload, password=password)]))
+    return result

@@ -1,0 +1,156 @@
+"""The command line: reads the arguments, runs one command, and says what went wrong.
+
+Results go to stdout (one JSON document with --json), progress and everything else to stderr. Exit status: 0 done, 1 the
+thing asked for failed, 2 wrong usage. Nothing heavy is imported before it is needed: --help must answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from localcrag import __version__
+from localcrag.interfaces.cli.command import closed_at_the_end
+from localcrag.privacy.guard import guard
+from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
+
+if TYPE_CHECKING:
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+FAILED, WRONG_USAGE = 1, 2
+INTERRUPTED = 130
+_IN_OUR_WORDS = (
+    (re.compile("^the following arguments are required: "), "Missing: "),
+    (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
+)
+"""How messages of argparse begin, and what stands there instead."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    guard()
+    try:
+        parsed = _parser().parse_args(arguments)
+    except SettingsError as error:
+        return _complain(error, WRONG_USAGE, as_json=any(map(_is_json, arguments)))
+    try:
+        with closed_at_the_end():
+            status = int(parsed.run(parsed, _settings(parsed)))
+        sys.stdout.flush()
+        return status
+    except (SettingsError, QuestionError) as error:
+        return _complain(error, WRONG_USAGE, as_json=parsed.json)
+    except LocalcragError as error:
+        status = _complain(error, FAILED, as_json=parsed.json)
+        parsed.on_failure(parsed, error)
+        return status
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing is left to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except KeyboardInterrupt:
+        print("Interrupted. What was reported as done is kept.", file=sys.stderr)
+        return INTERRUPTED
+
+
+class _Parser(argparse.ArgumentParser):
+    """One whose errors are ours, so that they are JSON where that is asked for; commands have parsers of this class."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise SettingsError with what is wrong in one line, which points to the help."""
+        for begins, instead in _IN_OUR_WORDS:
+            message = begins.sub(instead, message)
+        raise SettingsError(f"{message.rstrip('.')}. `{self.prog} --help` shows what there is.")
+
+
+def _is_json(argument: str) -> bool:
+    """Whether it is `--json`, or as much of it as argparse takes for it."""
+    return argument.startswith("--j") and "--json".startswith(argument)
+
+
+def _complain(error: LocalcragError, status: int, *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"error": str(error), "kind": type(error).__name__}, ensure_ascii=False))
+    print(f"localcrag: {error}", file=sys.stderr)
+    return status
+
+
+def _settings(parsed: argparse.Namespace) -> Settings:
+    from localcrag.app.facade import begin
+
+    names = ("data_dir", "collection", "policy", "web", "k", "scorer", "upper", "lower", "strip", "searxng_url", "llm")
+    more = ("strip_mode", "refiner", "conflict_rule", "strictness", "retry", "time_budget", "temperature", "workers")
+    return begin(**{name: getattr(parsed, name, None) for name in (*names, *more)})
+
+
+def _parser() -> argparse.ArgumentParser:
+    # SUPPRESS: `list` must not put its defaults over what `runs --json list` gave before it.
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--data-dir", metavar="DIR", help="where everything is kept (also LOCALCRAG_DATA_DIR)")
+    common.add_argument("--json", action="store_true", help="print the result as JSON")
+    within = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    within.add_argument("--collection", metavar="NAME", help="the set of documents (default: “default”)")
+
+    parser: argparse.ArgumentParser = _Parser(
+        prog="localcrag",
+        description="Answers from your own documents, on your own machine, with the retrieval checked first.",
+    )
+    parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
+    parser.set_defaults(json=False, data_dir=None, collection=None, on_failure=lambda _parsed, _error: None)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_commands(commands, common, within)
+    return parser
+
+
+def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    from localcrag.interfaces.cli import (
+        ask,
+        calibrate,
+        collections,
+        documents,
+        evaluate,
+        feedback,
+        folders,
+        ingest,
+        maintenance,
+        models,
+        runs,
+        start,
+    )
+
+    for add in (
+        ingest.add_ingest_parser,
+        ask.add_ask_parser,
+        start.add_ui_parser,
+        start.add_serve_parser,
+        start.add_mcp_parser,
+        documents.add_documents_parser,
+        documents.add_forget_parser,
+        folders.add_folder_parser,
+    ):
+        add(commands, common, within)
+    collections.add_collection_parser(commands, common)
+    start.add_desktop_parser(commands, common)
+    models.add_models_parser(commands, common)
+    maintenance.add_privacy_parser(commands, common)
+    for add in (
+        collections.add_presets_parser,
+        collections.add_web_parser,
+        runs.add_runs_parser,
+        feedback.add_labels_parser,
+        feedback.add_pins_parser,
+        feedback.add_gaps_parser,
+        evaluate.add_eval_parser,
+        calibrate.add_calibrate_parser,
+    ):
+        add(commands, common, within)
+    maintenance.add_backup_parser(commands, common)
+    maintenance.add_doctor_parser(commands, common)

@@ -1,0 +1,139 @@
+"""`localcrag backup` and `localcrag restore`: all that cannot be made again, in one file, and back."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcrag.interfaces.cli.command import app_for, at_least_one, counted, print_result
+
+if TYPE_CHECKING:
+    from localcrag.records.documents import BackedUp
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+LEFT_OUT = "Models, keys of servers and the API's token are not in it."
+
+
+def add_backup_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    """Add `backup` and `restore`; `common` brings `--json` and `--data-dir`."""
+    command = subparsers.add_parser(
+        "backup", parents=[common], help="copy documents, chats, questions, labels and settings into one file"
+    )
+    command.add_argument("file", type=Path, metavar="FILE", help="the file to write; it must not be there yet")
+    command.set_defaults(run=_backup)
+    command = subparsers.add_parser("restore", parents=[common], help="go back to a backup")
+    command.add_argument("file", type=Path, metavar="FILE", help="what `localcrag backup` or the page wrote")
+    command.set_defaults(run=_restore)
+
+
+def _backup(parsed: argparse.Namespace, settings: Settings) -> int:
+    done = app_for(settings).storage.back_up(parsed.file)
+    print_result(_plain(done), parsed, "\n".join([f"{_held(done)}, written and read back.", *_not_in(done), LEFT_OUT]))
+    return DONE
+
+
+def _restore(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app.health import restore
+
+    done = restore(settings, parsed.file)
+    said = f"Restored: {_held(done)}. Settings that are there stayed as they were."
+    print_result(_plain(done), parsed, "\n".join([said, *_not_in(done)]))
+    return DONE
+
+
+def _held(done: BackedUp) -> str:
+    held = ", ".join([counted(done.documents, "document"), counted(done.chats, "chat"), counted(done.runs, "question")])
+    return f"{done.path}: {done.bytes / 1e6:.1f} MB with {held}"
+
+
+def _not_in(done: BackedUp) -> list[str]:
+    """Say which collections have their documents elsewhere."""
+    if not done.elsewhere:
+        return []
+    named = ", ".join(f"“{name}”" for name in done.elsewhere)
+    return [f"Not in it: the documents of {named}, which live in a PostgreSQL server. Back up that server as well."]
+
+
+def _plain(done: BackedUp) -> dict[str, object]:
+    return {**dataclasses.asdict(done), "path": str(done.path)}
+
+
+SHOWN = 20
+
+
+def add_privacy_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    """Add `privacy`; `common` brings `--json` and `--data-dir`."""
+    command = subparsers.add_parser("privacy", parents=[common], help="what left this computer, and what is kept where")
+    command.add_argument(
+        "--last", type=at_least_one("a number of attempts"), default=SHOWN, metavar="N", help=f"how many ({SHOWN})"
+    )
+    command.set_defaults(run=_show)
+
+
+def _show(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app import egress as egress_report
+    from localcrag.app.egress import describe_outgoing as described
+    from localcrag.app.egress import may_leave, outgoing
+    from localcrag.privacy.private_folder import open_to_others
+
+    assembly = app_for(settings)
+    summary, attempts = assembly.egress.summary(), assembly.egress.newest(parsed.last)
+    folder, opened = settings.data_dir.absolute(), open_to_others(settings.data_dir)
+    kept, servers = assembly.storage.sizes(), outgoing(assembly)
+    text = [egress_report.line(summary), ""]
+    text += [
+        f"{one.at}  {egress_report.described(one)}" + (f"  ({one.asked_by})" if one.asked_by else "")
+        for one in attempts
+    ]
+    text += [""] * bool(attempts)
+    text += [f"{folder}", *(f"  {size / 1e6:10,.1f} MB  {name}" for name, size in kept)]
+    text += [f"Others may look into {path}: localcrag could not change that." for path in opened]
+    text += [""] + (list(dict.fromkeys(map(described, servers))) or [may_leave(servers)])
+    result = {
+        "line": egress_report.line(summary),
+        "connections": summary.connections,
+        "set_up_downloads": summary.set_up,
+        "searches": [{"destination": place, "times": times} for place, times in summary.searches],
+        "model_servers": [{"destination": place, "times": times} for place, times in summary.to_models],
+        "collection_servers": [{"destination": place, "times": times} for place, times in summary.to_collections],
+        "refused": summary.refused,
+        "attempts": [dataclasses.asdict(one) for one in attempts],
+        "may_leave": [dataclasses.asdict(one) for one in servers],
+        "searxng": assembly.web.address if settings.searxng_url else None,
+        "data_dir": folder,
+        "bytes": dict(kept),
+        "open_to_others": opened,
+    }
+    print_result(result, parsed, "\n".join(text))
+    return DONE
+
+
+DONE, FAILED = 0, 1
+
+
+def add_doctor_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    """Add `doctor`; `common` brings `--json` and `--data-dir`."""
+    command = subparsers.add_parser("doctor", parents=[common], help="check the installation")
+    command.add_argument(
+        "--repair", action="store_true",
+        help="make anew what can be: indexes, full text, caches; save what can be read of a damaged database",
+    )  # fmt: skip
+    command.set_defaults(run=_doctor)
+
+
+def _doctor(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app.health import State, examine, repair
+
+    findings = []
+    for finding in repair(settings) if parsed.repair else examine(app_for(settings)):
+        findings.append(finding)
+        if not parsed.json:
+            print(f"{finding.state:<6}  {finding.name}: {finding.detail}", flush=True)
+    if parsed.json:
+        print_result([dataclasses.asdict(finding) for finding in findings], parsed, None)
+    return FAILED if any(finding.state is State.FAILED for finding in findings) else DONE

@@ -1,0 +1,336 @@
+"""Download progress on stderr: a bar on a terminal, a line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+from localcrag.app.models.library import ModelLibrary
+from localcrag.app.models.lifecycle import LoadedModels
+from localcrag.evaluation import model_check
+from localcrag.interfaces.cli.command import ROLES, print_result
+from localcrag.records.errors import LocalcragError, SettingsError
+from localcrag.records.models import ModelRole
+
+if TYPE_CHECKING:
+    from localcrag.records.models import DownloadProgress, Model, Report
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+LINE_SECONDS = 5.0  # between lines where there is no terminal: enough to see it live, few enough for a log
+WORDS = {"transfer": "getting", "check": "checking"}
+
+
+@contextmanager
+def display(stream: TextIO | None = None) -> Iterator[Report]:
+    """Yield the function that shows one record after the other on `stream` (stderr)."""
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield _lines(stream)
+        return
+    from rich.console import Console  # only a terminal needs it
+    from rich.progress import Progress, TextColumn
+
+    bar = Progress.get_default_columns()[1]
+    with Progress(TextColumn("{task.description}"), bar, console=Console(file=stream), transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def show(record: DownloadProgress) -> None:
+            if record.phase == "connect":
+                progress.console.print(
+                    _describe_progress(record), markup=False
+                )  # Not overwritten: it is said for good.
+            else:
+                progress.update(task, description=_describe_progress(record), completed=record.done, total=record.total)
+
+        yield show
+
+
+def _lines(stream: TextIO, clock: Callable[[], float] = time.monotonic) -> Report:
+    last: tuple[str, float] | None = None
+
+    def report(record: DownloadProgress) -> None:
+        nonlocal last
+        now = clock()
+        finished = record.done == record.total
+        if last is None or last[0] != record.phase or finished or now - last[1] >= LINE_SECONDS:
+            last = (record.phase, now)
+            stream.write(_describe_progress(record) + "\n")
+            stream.flush()
+
+    return report
+
+
+def _describe_progress(record: DownloadProgress) -> str:
+    """Return where a connection goes to, or how far the download is."""
+    if record.phase == "connect":
+        return f"connecting to {record.file} for {record.model}"
+    return _getting(record)
+
+
+def _getting(record: DownloadProgress) -> str:
+    """Return for instance `getting qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
+    text = f"{WORDS[record.phase]} {record.model}: {record.done / 1e6:,.0f} of {record.total / 1e6:,.0f} MB"
+    if record.bytes_per_second is not None and record.seconds_left:
+        minutes, seconds = divmod(round(record.seconds_left), 60)
+        left = f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"
+        text += f", {record.bytes_per_second / 1e6:,.1f} MB/s, {left} left"
+    return text
+
+
+def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedModels) -> int:
+    """Check the model, say part by part how it did, and keep it. Raises ModelError and GenerationError."""
+    name = arguments.name
+    if library.role(name) is not ModelRole.LLM:
+        raise SettingsError(f"{name} is no language model, and no other kind is checked.")
+    llm = models.language_model(name)
+    says_window = getattr(llm, "says_window", True)
+    parts: list[model_check.Part] = []
+    sys.stderr.write(f"checking {llm.name}, window of {llm.context_tokens} tokens …\n")
+    for part in model_check.check(llm, says_window=says_window):
+        parts.append(part)
+        wrong = "" if part.passed else f": wrote “{part.wrong}”"
+        sys.stderr.write(f"{'ok  ' if part.passed else 'no  '} {part.name} {part.right}/{part.asked}{wrong}\n")
+    skills = model_check.skills(parts)
+    kept = library.keep_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
+    used = library.skills(llm.name)
+    told = f"{llm.name}: used for {', '.join(sorted(used)) or 'answers alone, with the best sentences beside them'}"
+    if not kept:
+        told += " (as measured for the list of models; the check changes nothing)"
+    result = {
+        "name": llm.name, "window": llm.context_tokens, "says_window": says_window,
+        "parts": [asdict(part) for part in parts], "skills": sorted(used),
+    }  # fmt: skip
+    print_result(result, arguments, told)
+    return DONE
+
+
+DONE, FAILED = 0, 1
+EMBEDDED = "embedded"
+
+
+def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    """Add `models` and its subcommands; `common` is the parent parser that brings `--json` and `--data-dir`."""
+    models = subparsers.add_parser("models", help="list, get and choose models", parents=[common])
+    commands = models.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
+
+    def add(name: str, does: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=does, description=does, parents=[common])
+        command.set_defaults(run=run)
+        return command
+
+    listing = add("list", "show the models that localcrag knows, your own GGUF files, and those of servers here")
+    listing.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server to look at as well")
+    get = add("get", "download models, or mend damaged ones")
+    get.add_argument(
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help=f"a name of `models list`, of a model or a set; {EMBEDDED}: the defaults",
+    )
+    use = add("use", "choose a model from now on (saved in the settings)")
+    use.add_argument(
+        "name",
+        metavar="NAME",
+        help="a name of `models list`, of a model or a set; the path of a model; or http://HOST:PORT/v1#MODEL",
+    )
+    use.add_argument("--role", choices=ROLES, help="what to use it for, when the model itself does not tell")
+    use.add_argument(
+        "--agree", action="store_true", help="agree to questions and documents going to a server on another computer"
+    )
+    key = add("key", "keep the key of a model server, read from the terminal or stdin; an empty one removes it")
+    key.add_argument("address", metavar="ADDRESS", help="the server: http://HOST:PORT")
+    check = add("check", "check a language model in short, and use it for what it can do")
+    check.add_argument("name", metavar="NAME", help="as for use")
+    path = add("path", "print the path of the model in use")
+    path.add_argument("role", metavar="ROLE", choices=ROLES, help=", ".join(ROLES))
+    verify = add("verify", "read models completely and compare their checksums")
+    verify.add_argument("name", nargs="?", metavar="NAME", help="default: every model that is there")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Do what the arguments say; return 0 when done, 1 when it failed. Raises LocalcragError."""
+    from localcrag.app.models.library import ModelLibrary
+    from localcrag.app.shared_state import SettingsInUse
+
+    commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify, "key": _key, "check": _check}
+    return commands[arguments.models_command](arguments, settings, ModelLibrary(SettingsInUse(settings)))
+
+
+def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    library.servers.look()
+    if arguments.address:
+        library.servers.look(arguments.address)
+    models = library.models()
+    in_use = {model.name for model in models if getattr(settings, model.role) in (model.name, str(model.path))}
+    width = max(len(model.name) for model in models)
+    for model in models:
+        _line(arguments, f"{'*' if model.name in in_use else ' '} {_describe(model, width)}")
+    _document(arguments, [_record(model) | {"in_use": model.name in in_use} for model in models])
+    if not arguments.json:
+        for one in library.sets():
+            _say(f"{one.title}: `localcrag models use {one.name}` ({' and '.join(one.models)}). {one.description}")
+        from localcrag.app.models import hardware as graphics
+
+        _say("\n".join(graphics.report().lines()))
+        _say(f"* in use. The models folder is {library.folder}: any GGUF file put there is listed, too.")
+    return DONE
+
+
+def _describe(model: Model, width: int) -> str:
+    if model.path is None:
+        return f"{model.name:<{width}}  {model.role:<9}  {model.place}"
+    size = f"{'' if model.exact else 'about '}{model.size / 1e6:,.0f} MB"
+    about = f"{model.licence or 'yours'}\n    {model.description or model.path}"
+    return f"{model.name:<{width}}  {model.role:<9}  {model.state:<7}  {size:>14}  {about}"
+
+
+def _record(model: Model) -> dict[str, Any]:
+    names = ("name", "role", "state", "source", "size", "exact", "licence", "description", "path", "place")
+    return {name: getattr(model, name) for name in names}
+
+
+def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+
+    wanted = [
+        name
+        for given in arguments.names
+        for name in (library.embedded() if given == EMBEDDED else library.named(given))
+    ]
+    results: list[dict[str, Any]] = []
+    for name in dict.fromkeys(wanted):
+        try:
+            with display() as report:
+                downloaded = library.get(name, report)
+        except LocalcragError as error:
+            # The others are still got: a set-up that lost its connection once should lack as little as possible.
+            results.append({"name": name, "state": "failed", "error": str(error)})
+            _say(f"localcrag: {error}")
+            continue
+        path = next(model.path for model in library.models() if model.name == name)
+        state = "downloaded" if downloaded else "already there"
+        results.append({"name": name, "state": state, "path": path})
+        _line(arguments, f"{name}: {state}, {path}")
+    _document(arguments, results)
+    return FAILED if any(result["state"] == "failed" for result in results) else DONE
+
+
+def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    from localcrag.records.models import ModelRole, behind_server
+
+    names = library.named(arguments.name)
+    if names == (arguments.name,):
+        role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
+        if role is None:
+            raise SettingsError(
+                f"The files of {arguments.name} do not tell what it is for: add --role {'|'.join(ROLES)}."
+            )
+        if behind_server(arguments.name):
+            _agree(arguments, library)
+        chosen = [library.choose(arguments.name, role)]
+    else:
+        chosen = library.choose_all(names)
+    done = [one._asdict() | {"before": getattr(settings, one.role)} for one in chosen]
+    for one in chosen:
+        _line(arguments, f"{one.role}: {one.name}")
+    _document(arguments, done if len(done) > 1 else done[0])
+    for one in chosen:
+        _say_what_follows(one.role, one.name, getattr(settings, one.role))
+    return DONE
+
+
+def _say_what_follows(role: str, name: str, before: str) -> None:
+    from localcrag.records.models import ModelRole
+
+    if role is ModelRole.EMBEDDER and name != before:
+        _say(
+            f"Collections that were indexed with {before} have to be embedded again before they can be searched: "
+            f"`localcrag ingest --re-embed --collection NAME` for each. `localcrag models use {before}` goes back."
+        )
+    variable = f"LOCALCRAG_{role.upper()}"
+    if variable in os.environ:
+        _say(f"The environment variable {variable} is set and wins over this choice. Remove it.")
+
+
+def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:
+    """Have a server on another computer agreed to, once: on the terminal, or by the option."""
+    sentence = library.servers.to_agree(arguments.name)
+    if not sentence:
+        return
+    if not arguments.agree:
+        _say(sentence)
+        if not sys.stdin.isatty():
+            raise SettingsError("Nobody has agreed to that. Say so with --agree.")
+        _say("Agree? It holds until you take it out of agreed_servers in settings.json. [y/N]")
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise SettingsError("Not agreed to: nothing was changed.")
+    library.servers.agree(arguments.name)
+
+
+def _key(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    if sys.stdin.isatty():
+        key = getpass.getpass(f"Key of {arguments.address} (not shown): ", sys.stderr)
+    else:
+        key = sys.stdin.readline()
+    library.servers.keep_key(arguments.address, key)
+    did = "kept" if key.strip() else "removed"
+    _line(arguments, f"key of {arguments.address}: {did}")
+    _document(arguments, {"address": arguments.address, "key": did})
+    return DONE
+
+
+def _check(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    from localcrag.app.models.lifecycle import LoadedModels
+    from localcrag.app.shared_state import LazyCache, SettingsInUse
+
+    return check(arguments, library, LoadedModels(SettingsInUse(settings), library, LazyCache()))
+
+
+def _path(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    from localcrag.records.models import ModelRole
+
+    name = getattr(settings, arguments.role)
+    path = library.path(name, ModelRole(arguments.role))
+    _line(arguments, str(path))
+    _document(arguments, {"role": arguments.role, "name": name, "path": path})
+    return DONE
+
+
+def _verify(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    from localcrag.records.models import FileState
+
+    checks = []
+    for check in library.verify(arguments.name):
+        checks.append(check)
+        _line(arguments, f"{check.state:<7}  {check.path}")
+    _document(arguments, [{"model": check.model, "path": check.path, "state": check.state} for check in checks])
+    bad = {check.model for check in checks if check.state in (FileState.MISSING, FileState.WRONG)}
+    for name, remedy in library.remedies(bad).items():
+        _say(f"{name} is not whole. {remedy}")
+    return FAILED if bad else DONE
+
+
+def _line(arguments: argparse.Namespace, text: str) -> None:
+    if not arguments.json:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+def _document(arguments: argparse.Namespace, result: object) -> None:
+    if arguments.json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")

@@ -1,0 +1,312 @@
+"""How far files are, on a terminal: a bar, words, and what is to be said of each."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from localcrag.crag.answer.quotations import NOT_ASKED
+from localcrag.crag.answer.verify import cited
+from localcrag.crag.compute import computation_in_words
+from localcrag.crag.evaluate import compared
+from localcrag.interfaces.cli.command import counted
+from localcrag.records.enums import Action, Backing, Grade, IngestStatus
+from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
+from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
+from localcrag.records.passages import Passage, Source
+from localcrag.records.run import Run, StepCost, WebUse
+from localcrag.runs.recording import (
+    Recording,
+    graded_by,
+    reading_in_words,
+    scope_in_words,
+    totals,
+    totals_in_words,
+    unread,
+)
+from localcrag.text import places
+from localcrag.text.places import SheetRow
+from localcrag.text.translation import decimals
+from localcrag.text.words import one_line, shorten
+
+if TYPE_CHECKING:
+    from localcrag.app.evaluations import Asked
+
+
+_UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cutting": "characters cut into chunks",
+          "embedding": "chunks embedded"}  # fmt: skip
+
+
+def how_far(event: IngestProgress) -> str:
+    """Return what is being done to which file, with rich's marks."""
+    if event.phase == "loading":
+        return f"loading the models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
+    unit = _UNITS[event.phase]
+    of = f" of {event.total}" if event.total else ""
+    files = f" of at least {event.files}" if event.more else f"/{event.files}"
+    return f"{event.number}{files} {escape(event.document)}: {event.done}{of} {unit}"
+
+
+def time_left(event: IngestProgress) -> str:
+    """Return how long that will take, as far as anybody knows."""
+    each = "" if event.seconds_a_page is None else f"{event.seconds_a_page:.1f} s a page, "
+    return each if event.seconds_left is None else f"{each}about {duration(max(1.0, event.seconds_left))} left"
+
+
+@contextmanager
+def file_progress(screen: Console) -> Iterator[Callable[[IngestProgress, str], None]]:
+    """Show a bar; yield what brings it to how far files are, which is given in words as well."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task("starting", total=None, note="")
+
+        def show(event: IngestProgress, description: str) -> None:
+            bar.update(task, description=description, completed=event.done, total=event.total, note=time_left(event))
+
+        yield show
+
+
+def print_with_warnings(screen: Console, line: str, warnings: Iterable[str]) -> None:
+    """Print a line, and warnings below it."""
+    screen.print(line)
+    for said in warnings:
+        screen.print(f"  [yellow]warning:[/] {escape(said)}")
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in words, from 90 on in minutes."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+COLOURS = {
+    Action.CORRECT: "green", Action.AMBIGUOUS: "yellow", Action.INCORRECT: "red",
+    Grade.CORRECT: "green", Grade.AMBIGUOUS: "yellow", Grade.INCORRECT: "red",
+    IngestStatus.ADDED: "green", IngestStatus.UPDATED: "green", IngestStatus.UNCHANGED: "dim",
+    IngestStatus.UNPACKED: "green", IngestStatus.FAILED: "red",
+}  # fmt: skip
+
+MANY = 1_000
+"""Files from which on a log says how many were found, while none is worked on yet."""
+LINES = 20
+"""That tell of an evaluation's progress in a log, where there is no screen to draw a bar on."""
+
+SHARE = 5
+"""Relevance and source of a passage take a fifth of the terminal's width each at most: the text needs the rest."""
+FOLDS = 3
+"""Lines that a source may fold to."""
+SHORTEST = 12
+"""Characters that are left of a name, however narrow the terminal is."""
+
+BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
+
+
+def console() -> Console:
+    """Return a console on stderr; made when needed, since tests and pipes replace the stream."""
+    return Console(stderr=True, highlight=False)
+
+
+def show_run(recording: Recording) -> Run:
+    """Show the steps while they happen, then what was found, and return the run."""
+    screen = console()
+    with screen.status("starting") as status:
+        for event in recording:
+            match event:
+                case QueryProposed():
+                    status.stop()  # The next thing to happen is `consent.ask_consent`.
+                case StepStarted(detail=detail):
+                    status.start()
+                    status.update(f"{detail} …")
+                case AnswerPiece():
+                    status.update(escape(recording.run.answer[-300:]))
+                case Warned(message):
+                    screen.print(f"[yellow]warning:[/] {escape(message)}")
+    show_details(recording.run)
+    return recording.run
+
+
+def show_details(run: Run) -> None:
+    """Print action, passages, web and time per step."""
+    screen = console()
+    if run.scope and (run.scope.restriction or run.scope.whole):
+        screen.print(f"[dim]{escape(scope_in_words(run))}[/]")
+    if reading := reading_in_words(run):
+        screen.print(f"[dim]{escape(reading)}[/]")
+    for first, second in pairwise(run.attempts):
+        screen.print(f"[dim]first {first.action} ({escape(first.rule)}); then looked for: {escape(second.query)}[/]")
+    if run.action:
+        limits = " / ".join(map(decimals, (run.thresholds.lower, run.thresholds.upper, run.thresholds.strip)))
+        how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {graded_by(run)}"
+        screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
+    if run.passages:
+        screen.print(_passages(run, screen.width // SHARE))
+    if run.strips:
+        screen.print(f"strips: {escape(_fates(run))}")
+    for support in run.support:
+        fate = "" if support.shown else ", taken out"
+        why = f": {support.why}" if support.why else ""
+        colour = BACKING_COLOURS[support.backing]
+        screen.print(f"[{colour}]{support.backing}[/]{fate} {escape(shorten(support.sentence))}[dim]{escape(why)}[/]")
+    if run.computation:
+        screen.print(f"[bold]computed[/] {escape(computation_in_words(run.computation))}")
+    if run.web.query or run.web.not_asked:
+        screen.print(escape(_web(run.web)))
+    for conflict in run.conflicts:
+        screen.print(f"[yellow]contradiction[/] ({escape(conflict.resolution)})")
+        for side, claim in (("documents", conflict.local), ("web", conflict.web)):
+            day = claim.dated or "no date"
+            where = next(source for source in run.sources if source.id == claim.source)
+            screen.print(f"  {side:<9} [{claim.n}] {_place(where, claim.rows)} ({day}): {claim.text}", markup=False)
+    if (left := unread(run)) and left.matters:
+        cost = f", {left.cost_in_words}" if left.cost_in_words else ""
+        screen.print(f"{left.in_words} The question asks for all there is: --read-all looks at all of them{cost}.")
+    screen.print(f"[dim]{'; '.join(totals_in_words(totals(run)))}[/]")
+    screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
+
+
+def _place(source: Source, rows: Sequence[SheetRow]) -> str:
+    return source.url or places.place(str(source.document), source.page, rows, source.also)
+
+
+def _passages(run: Run, share: int) -> Table:
+    """Return the passages as a table, of which two columns are at most `share` characters wide."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("relevance", max_width=share)
+    table.add_column("grade", no_wrap=True)
+    table.add_column("from", max_width=share, overflow="fold")
+    table.add_column("text")
+    for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
+        where = _source(passage, FOLDS * share)
+        text = escape(one_line(passage.text)[:120])
+        if passage.reason:
+            text += f"\n[dim]because: {escape(passage.reason)}[/]"
+        grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
+        scored = compared(passage.relevance, run.thresholds) if passage.scored else "not scored"
+        table.add_row(scored, grade, escape(where), text)
+    return table
+
+
+def _source(passage: Passage, room: int) -> str:
+    """Return where a passage is from in about `room` characters: the name cut in its middle, the rest in full."""
+    name = passage.url or passage.document or ""
+    place = f", p. {passage.page}" if passage.page and not passage.url else ""
+    place += f", {places.row_names(passage.rows)}" if passage.rows else ""
+    place += f" ({passage.dated})" if passage.dated else ""
+    left = max(room - len(place), SHORTEST)
+    if len(name) > left:
+        end = left // 3
+        name = f"{name[: left - end - 1]}…{name[-end:]}"
+    return name + place
+
+
+def _fates(run: Run) -> str:
+    """Return how many strips were kept, and how many met which fate, most frequent first."""
+    fates = Counter(strip.reason for strip in run.strips if strip.reason)
+    counted = ", ".join(f"{number} {fate}" for fate, number in fates.most_common())
+    return f"{sum(strip.kept for strip in run.strips)} of {len(run.strips)} kept ({counted})"
+
+
+def _web(web: WebUse) -> str:
+    if web.not_asked:
+        proposed = f"; proposed was: {web.query}" if web.query else ""
+        return f"web not asked, because {NOT_ASKED[web.not_asked]}{proposed}"
+    if web.discarded:
+        return f"web query: {web.query} (it left before the decision; what came back was not used)"
+    kept = f", kept from {web.cached_at}: nothing left" if web.cached_at else ""
+    return f"web query: {web.query} ({counted(len(web.results), 'result')}{kept})"
+
+
+def _cost(step: StepCost) -> str:
+    if not step.llm_calls:
+        return f"{step.name} {step.seconds:.2f} s"
+    calls = f"{step.llm_calls} model call{'' if step.llm_calls == 1 else 's'}"
+    about = "about " if step.estimated else ""
+    return f"{step.name} {step.seconds:.2f} s ({calls}, {about}{step.prompt_tokens} → {step.completion_tokens} tokens)"
+
+
+def answer_text(run: Run) -> str:
+    """Return the answer with its sources, as it is printed."""
+    lines = [run.answer]
+    named = {source.id: source for source in run.sources}
+    for piece in cited(run.answer, run.evidence):
+        source = named[piece.source]
+        place = _place(source, piece.rows)
+        place += f" ({source.dated})" if source.dated else ""
+        lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
+    return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])
+
+
+def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[IngestResult]:
+    """Show progress per file and page, a line per finished file, and return the results.
+
+    With `quiet`, no line per file; in a log, one now and then.
+    """
+    results: list[IngestResult] = []
+    files = 0
+    screen = console()
+    with file_progress(screen) as show:
+        for event in events:
+            if isinstance(event, IngestProgress):
+                if event.phase == "loading" and not screen.is_terminal and files < MANY <= event.files:
+                    screen.print(f"{counted(event.files, 'file')} found; the models are being loaded")
+                files = event.files
+                show(event, how_far(event))
+                continue
+            results.append(event)
+            if not quiet:
+                print_with_warnings(screen, _line(event), event.warnings)
+            elif not screen.is_terminal and _worth_a_line(len(results), files):
+                screen.print(f"{len(results)} of {files} documents added")
+    return results
+
+
+def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
+    """Show which question is asked, how many runs there are, and the time that is left; in a log, a line now and then.
+
+    `done` of `total` runs were there before.
+    """
+    screen = console()
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"),
+    )  # fmt: skip
+    start, before = time.monotonic(), done
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task("asking", total=total, completed=done, left="")
+        for event in events:
+            each = (time.monotonic() - start) / (event.done - before)
+            left = f"about {duration(each * (total - event.done))} left"
+            question = escape(shorten(event.question.question, 50))
+            bar.update(task, completed=event.done, description=question, left=left)
+            if not screen.is_terminal and _worth_a_line(event.done, total):
+                screen.print(f"{event.done} of {total} runs, {left}")
+
+
+def _worth_a_line(done: int, total: int) -> bool:
+    return done * LINES // total > (done - 1) * LINES // total
+
+
+def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
+    """Show progress and return the number of chunks."""
+    done = 0
+    with Progress(console=console(), transient=True) as bar:
+        task = bar.add_task("embedding", total=None)
+        for done, total in steps:
+            bar.update(task, completed=done, total=total)
+    return done
+
+
+def _line(result: IngestResult) -> str:
+    colour = COLOURS[result.status]
+    chunks = f"{counted(result.chunks, 'chunk')}, " if result.chunks else ""
+    what = f"{chunks}{result.seconds:.1f} s" if result.error is None else escape(result.error)
+    pages = f"{places.pages_in(result.document, result.pages)}, " if result.pages and result.error is None else ""
+    note = f" {escape(result.note)}" if result.note else ""
+    return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"

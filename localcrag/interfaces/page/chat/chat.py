@@ -1,0 +1,399 @@
+"""The card that shows a query before it leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, assert_never
+
+import gradio as gr
+from markupsafe import Markup
+
+from localcrag.app.assembly import Assembly
+from localcrag.app.chats import Answering
+from localcrag.interfaces.page import feedback, run_panel
+from localcrag.interfaces.page.chat.html import empty_chat, turn_html, turns_html
+from localcrag.interfaces.page.handlers import as_text
+from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.records.documents import Document
+from localcrag.records.enums import Preset
+from localcrag.records.errors import LocalcragError, UnknownRun
+from localcrag.records.events import (
+    Answered,
+    AnswerPiece,
+    Computed,
+    Condensed,
+    Decided,
+    Evaluated,
+    Event,
+    Generated,
+    GradePiece,
+    PlainPromptCounted,
+    PointPiece,
+    QueryProposed,
+    Reconciled,
+    Refined,
+    Retried,
+    Retrieved,
+    RunFinished,
+    RunStarted,
+    SearchBegun,
+    Searched,
+    StepStarted,
+    Verified,
+    Warned,
+)
+from localcrag.records.models import ModelState, short_name
+from localcrag.records.restriction import EVERYWHERE, Restriction, folders_of
+from localcrag.records.run import Chat, ChatTurn, Run
+from localcrag.runs.labels import LabelKind
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentCard:
+    """The card's components, for the page to show and to listen to."""
+
+    card: gr.Column
+    asks: gr.HTML
+    query: gr.Textbox
+    send: gr.Button
+    refuse: gr.Button
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `shown`, `hidden` and `unchanged` are the values of."""
+        return [self.card, self.query]
+
+
+def consent_card() -> ConsentCard:
+    """Make the card, hidden."""
+    with gr.Column(visible=False, elem_id="lc-consent") as card:
+        asks = gr.HTML(asked())
+        query = gr.Textbox(
+            label=_("The query, exactly as it is sent"),
+            show_label=False,
+            container=False,
+            lines=1,
+            max_lines=4,
+            elem_id="lc-consent-query",
+        )
+        with gr.Row(elem_id="lc-consent-buttons"):
+            send = gr.Button(
+                _("Search the web"), variant="primary", size="sm", min_width=120, elem_id="lc-consent-send"
+            )
+            refuse = gr.Button(_("Not this time"), size="sm", min_width=120, elem_id="lc-consent-refuse")
+    return ConsentCard(card, asks, query, send, refuse)
+
+
+def asked() -> str:
+    """Return what the card asks."""
+    return Markup("<p role='status'><b>{}</b> {}</p>").format(
+        _("Your documents are not enough."), _("May this be sent to your SearXNG? You can change it first.")
+    )
+
+
+def shown(query: str) -> tuple[Any, Any]:
+    """Return the card's values while `query` waits."""
+    return gr.Column(visible=True), query
+
+
+def hidden() -> tuple[Any, Any]:
+    """Return the card's values when nothing waits."""
+    return gr.Column(visible=False), ""
+
+
+MOST_OFFERED = 200
+"""Folders, tags or kinds that the form shows: with more, the terminal's options are the better way to name one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The line, and what is chosen as JSON: a tab keeps that when the server is started anew."""
+
+    line: gr.HTML
+    chosen: gr.HTML
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Return what `values` are the values of."""
+        return [self.chosen, self.line]
+
+
+def scope_line(script: str) -> Scope:
+    """Make the components."""
+    chosen = gr.HTML("", visible="hidden", elem_id="lc-chosen-documents")
+    return Scope(gr.HTML(everywhere(), elem_id="lc-scope", js_on_load=script), chosen)
+
+
+def html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
+    """Return the line, with the `form` where that is open; `documents` are all of the collection."""
+    offered = {
+        "folders": (
+            _("Folders"),
+            _sorted(folder for one in documents for name in one.names for folder in folders_of(name)),
+        ),
+        "tags": (_("Tags"), _sorted(tag for one in documents for tag in one.tags)),
+        "kinds": (_("Kinds"), _sorted(one.kind for one in documents)),
+    }
+    # What is chosen is offered as well, also when no document has it any more.
+    lists: Mapping[str, tuple[str, list[str]]] = {
+        "documents": (_("Documents"), list(restriction.documents)),
+        **{
+            name: (label, [*dict.fromkeys([*getattr(restriction, name), *there[:MOST_OFFERED]])])
+            for name, (label, there) in offered.items()
+        },
+    }
+    return TEMPLATES.get_template("chat/scope.html").render(
+        restriction=restriction,
+        words=restriction.in_words(),
+        chosen={name: set(getattr(restriction, name)) for name in lists},
+        number=sum(restriction.allows(one) for one in documents),
+        of=len(documents),
+        form=form,
+        lists=lists,
+    )
+
+
+def everywhere() -> str:
+    """Return the line of a question that is put to all documents."""
+    return html(EVERYWHERE, ())
+
+
+def values(assembly: Assembly, collection: str, restriction: Restriction) -> tuple[str, str]:
+    """Return the values of `Scope.outputs`. Raises StoreError."""
+    documents = assembly.collections.documents(collection) if restriction else ()
+    return json.dumps(restriction.plain()) if restriction else "", html(restriction, documents)
+
+
+def read(chosen: str) -> Restriction:
+    """Return the restriction that the hidden component holds."""
+    return Restriction.of(json.loads(chosen)) if chosen else EVERYWHERE
+
+
+def _sorted(names: Iterable[str]) -> list[str]:
+    return sorted(set(names), key=str.casefold)
+
+
+TURNS_SHOWN = 50
+"""Finished turns that a chat shows until somebody asks for the earlier ones: each answer sends them all again."""
+LOADING, WORKING = later("loading the models"), later("working")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatColumn:
+    """The column's components that others listen to or show something in.
+
+    `where` has the number of the chat that is shown, as text: a tab keeps that when the server is started anew.
+    """
+
+    where: gr.HTML
+    log: gr.HTML
+    live: gr.HTML
+    question: gr.Textbox
+    send: gr.Button
+    stop: gr.Button
+    new: gr.Button
+    consent: ConsentCard
+    preset: gr.Dropdown
+    llm: gr.Dropdown
+    scope: Scope
+
+    def outputs(self, panel: gr.HTML) -> list[Any]:
+        """Return what `View` has the values of."""
+        return [self.where, self.log, self.live, panel, self.send, self.stop, *self.consent.outputs]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What the column and the panel show; what is None stays as it is."""
+
+    chat_id: int | None
+    log: str | None = None
+    live: str | None = None
+    panel: str | None = None
+    busy: bool = False
+    proposed: str | None = None
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the values of ChatColumn.outputs."""
+        return (
+            str(self.chat_id or ""),
+            *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
+            gr.update(visible=not self.busy),
+            gr.update(visible=self.busy),
+            *(hidden() if self.proposed is None else shown(self.proposed)),
+        )
+
+
+def chat_column(assembly: Assembly, script: str) -> ChatColumn:
+    """Make the column."""
+    where = gr.HTML("", elem_id="lc-where", js_on_load=script, visible="hidden")
+    with gr.Column(elem_id="lc-chat"):
+        log = gr.HTML(empty_chat(assembly), elem_id="lc-log", js_on_load=script)
+        live = gr.HTML("", elem_id="lc-live")
+    consent = consent_card()
+    with gr.Column(elem_id="lc-ask"):
+        scope = scope_line(script)
+        question = gr.Textbox(
+            elem_id="lc-question",
+            placeholder=_("Ask your documents"),
+            label=_("Your question"),
+            show_label=False,
+            lines=1,
+            max_lines=6,
+            container=False,
+            autofocus=True,
+        )
+        with gr.Row(elem_id="lc-ask-with"):
+            preset = gr.Dropdown(
+                preset_choices(), value="", label=_("Preset"), elem_id="lc-chat-preset", filterable=False,
+                container=False, min_width=0,
+            )  # fmt: skip
+            llm = gr.Dropdown(
+                llm_choices(assembly), value="", label=_("Language model"), elem_id="lc-chat-llm", filterable=False,
+                container=False, min_width=0,
+            )  # fmt: skip
+            new = gr.Button(_("New chat"), size="sm", min_width=0, elem_id="lc-new")
+            send = gr.Button(_("Ask"), variant="primary", size="sm", min_width=0, elem_id="lc-send")
+            stop = gr.Button(_("Stop"), variant="stop", size="sm", min_width=0, visible=False, elem_id="lc-stop")
+    return ChatColumn(where, log, live, question, send, stop, new, consent, preset, llm, scope)
+
+
+def preset_choices() -> list[tuple[str, str]]:
+    """Return what a chat's preset can be; the first one is that of its collection."""
+    return [(_("the collection’s preset"), ""), *((preset_name(preset), preset.value) for preset in Preset)]
+
+
+def preset_name(preset: Preset) -> str:
+    """Return a preset's name as it is read."""
+    return _(preset.value).replace("-", " ")
+
+
+def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
+    """Return what a chat's language model can be, of those that are here; the first one is that of the settings."""
+    there = [model.name for model in assembly.library.language_models(ModelState.PRESENT)]
+    return [
+        (_("%(name)s (settings)", name=short_name(assembly.settings.llm)), ""),
+        *((short_name(name), name) for name in there),
+    ]
+
+
+def offered(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the collections and language models to choose from, with those of a chat that is shown."""
+    collections, llms = {*assembly.collections.offered()}, llm_choices(assembly)
+    if shown:
+        collections.add(shown.collection)
+        if shown.llm and shown.llm not in [name for _, name in llms]:
+            llms.append((shown.llm, shown.llm))
+    return sorted(collections), llms
+
+
+def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> View:
+    """Return what is shown of a chat when it is opened: what is written down, and what is being answered."""
+    turns = _finished(assembly, chat_id, answering)
+    return View(
+        chat_id=chat_id,
+        log=_log(assembly, turns, whole=whole, empty=answering is None),
+        live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
+        panel=panel_of(assembly, turns),
+        busy=answering is not None,
+    )
+
+
+def log(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> str:
+    """Return a chat's finished turns: the newest ones, or the `whole` chat."""
+    return _log(assembly, _finished(assembly, chat_id, answering), whole=whole, empty=answering is None)
+
+
+def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) -> Iterator[View]:
+    """Yield what is shown while a question is answered, from where it is, and in the end the chat's finished turns.
+
+    `whole` says whether all of them are shown by then.
+    """
+    run: Run | None = None
+    busy, waiting, chat_id = _(LOADING), None, answering.chat_id
+    try:
+        for events in answering.job.follow():
+            panel = False
+            for happened in events:
+                run, event = happened.run, happened.event
+                busy = doing(event) or busy
+                panel = panel or changes_panel(event)
+                waiting = event.query if isinstance(event, QueryProposed) else None
+            yield View(
+                chat_id=chat_id,
+                live=turn_html(answering.turn, run, busy=busy),
+                panel=run_panel.panel(run, busy) if panel else None,
+                busy=True,
+                proposed=waiting,
+            )
+    except LocalcragError as error:
+        gr.Warning(as_text(error), duration=None, title=_("This did not work"))
+    turns = assembly.chats.turns(chat_id)
+    # A version that was stopped or failed leaves the finished one in its place: then the panel is about that one.
+    in_place = [turn for turn in turns if turn.parent == answering.turn.parent]
+    own = any(turn.number == answering.turn.number for turn in in_place)
+    shown = feedback.panel(assembly, run) if run and own else panel_of(assembly, in_place)
+    yield View(chat_id=chat_id, log=_log(assembly, turns, whole=whole()), live="", panel=shown)
+
+
+def doing(event: Event) -> str | None:
+    """Return what is being done from this event on, in words; None: the same as before."""
+    match event:
+        case StepStarted(detail=detail):
+            return detail
+        case QueryProposed():
+            return _("waiting for your consent")
+        case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined() | Reconciled():
+            return _(WORKING)
+        case SearchBegun() | Generated() | Verified() | Answered() | Warned() | RunStarted() | RunFinished():
+            return None
+        case AnswerPiece() | GradePiece() | PointPiece() | PlainPromptCounted() | Computed():
+            return None
+        case _:
+            assert_never(event)
+
+
+def changes_panel(event: Event) -> bool:
+    """Whether an event shows in the panel: pieces of text, which come many a second, do not."""
+    return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
+
+
+def panel_of(assembly: Assembly, turns: list[ChatTurn]) -> str:
+    """Return the panel of the last of these turns that has a run; an empty one if none has."""
+    run = next((run for turn in reversed(turns) if (run := _run_of(assembly, turn))), None)
+    return feedback.panel(assembly, run) if run else run_panel.panel(None)
+
+
+def runs_of(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
+    """Return the runs behind turns, by their ids, as far as they are still there."""
+    return {run.run_id: run for turn in turns if (run := _run_of(assembly, turn))}
+
+
+def _finished(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> list[ChatTurn]:
+    """Return the visible turns of a chat, up to the one that is being answered, for the first time or once more."""
+    turns = assembly.chats.turns(chat_id) if chat_id else []
+    return [*takewhile(lambda turn: answering is None or turn.parent != answering.turn.parent, turns)]
+
+
+def _log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
+    """Return turns; without any, and where the chat is `empty`, what can be done first."""
+    if empty and not turns:
+        return empty_chat(assembly)
+    earlier = 0 if whole else max(len(turns) - TURNS_SHOWN, 0)
+    turns = turns[earlier:]
+    runs = runs_of(assembly, turns)
+    labels = assembly.learning.labels.find(kind=LabelKind.ANSWER)
+    said = {label.run_id: label.good for label in labels if label.run_id in runs}
+    return turns_html(turns, runs, said, earlier)
+
+
+def _run_of(assembly: Assembly, turn: ChatTurn) -> Run | None:
+    try:
+        return assembly.runs.get(turn.run_id) if turn.run_id else None
+    except UnknownRun:
+        return None  # Deleted since; the turn keeps its question and answer.

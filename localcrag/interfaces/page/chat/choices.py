@@ -1,0 +1,74 @@
+"""What is chosen for a chat: its preset and language model, and which documents of its collection it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import gradio as gr
+
+from localcrag.app.assembly import Assembly
+from localcrag.interfaces.page.chat import chat
+from localcrag.interfaces.page.chat.chat import ChatColumn
+from localcrag.interfaces.page.handlers import EACH, LATEST, told
+from localcrag.records.enums import Preset
+from localcrag.records.restriction import Restriction
+from localcrag.text.translation import whole_number
+
+
+class ChatChoices:
+    """The handlers; each gets and gives the values of components."""
+
+    def __init__(self, assembly: Assembly, column: ChatColumn, collection: gr.Dropdown) -> None:
+        self._assembly, self._column, self._collection = assembly, column, collection
+
+    def wire(self, listing: gr.HTML) -> None:
+        """Connect the components; documents that are chosen in the `listing` are asked alone."""
+        column, collection = self._column, self._collection
+        line, outputs, shown = column.scope.line, column.scope.outputs, [column.where, collection]
+        chosen = [column.where, column.preset, column.llm]
+        gr.on([column.preset.input, column.llm.input], self.choose, chosen, None, **LATEST)
+        line.expand(self.unfold, [collection, column.scope.chosen], [line], **EACH)
+        line.select(self.restrict, shown, outputs, **EACH)
+        listing.apply(self.only, shown, outputs, **EACH)
+
+    def choose(self, where: str, preset: str, llm: str) -> None:
+        """Let a chat's next questions be answered with another preset or model."""
+        chat_id, store = number(where), self._assembly.chats
+        if chat_id:
+            now = told(lambda: store.chat(chat_id))
+            then = replace(now, preset=preset_of(preset), llm=llm or None)
+            # Gradio says a list's value also when the list loses the focus.
+            if then != now:
+                told(lambda: store.change(then))
+
+    def unfold(self, collection: str, chosen: str) -> str:
+        """Return the line with its form open."""
+        return told(lambda: chat.html(chat.read(chosen), self._assembly.collections.documents(collection), form=True))
+
+    def restrict(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
+        """Have a chat's next questions put to the documents that the form says."""
+        plain = {
+            name: getattr(event, name, None) for name in ("documents", "folders", "tags", "kinds", "since", "until")
+        }
+        return self._put(where, collection, lambda: Restriction.of(plain))
+
+    def only(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
+        """Have a chat's next questions put to these documents."""
+        return self._put(where, collection, lambda: Restriction(documents=tuple(map(str, event.names))))
+
+    def _put(self, where: str, collection: str, make: Callable[[], Restriction]) -> tuple[str, str]:
+        restriction, store, chat_id = told(make), self._assembly.chats, number(where)
+        if chat_id:
+            told(lambda: store.change(replace(store.chat(chat_id), restriction=restriction)))
+        return told(lambda: chat.values(self._assembly, collection, restriction))
+
+
+def number(where: str) -> int | None:
+    """Return the number of the chat that is shown."""
+    return whole_number(where)
+
+
+def preset_of(name: str) -> Preset | None:
+    """Return a chat's own preset, if it has one."""
+    return Preset(name) if name else None

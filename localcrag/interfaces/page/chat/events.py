@@ -1,0 +1,345 @@
+"""Event handlers of the chat and of the list of chats; knows which chat each tab shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app import egress
+from localcrag.app.assembly import Assembly
+from localcrag.app.chats import Answering, Conversations
+from localcrag.interfaces.page import feedback, renderers, run_panel
+from localcrag.interfaces.page.chat import chat
+from localcrag.interfaces.page.chat import chat as scope
+from localcrag.interfaces.page.chat.chat import ChatColumn, hidden
+from localcrag.interfaces.page.chat.choices import ChatChoices, number, preset_of
+from localcrag.interfaces.page.handlers import (
+    EACH,
+    GOOD,
+    IN_ITS_PLACE,
+    LATEST,
+    MANY,
+    PRIVATE,
+    Tabs,
+    releases,
+    session,
+    told,
+)
+from localcrag.records.restriction import EVERYWHERE
+from localcrag.records.run import Chat
+from localcrag.runs.export import TYPES, ExportForm, export
+from localcrag.runs.labels import LabelKind
+
+Values = tuple[Any, ...]
+Said = dict[Any, Any]
+"""The values of components, by component."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPlaces:
+    """The components beside the column that chats are shown in, or asked from."""
+
+    column: ChatColumn
+    panel: gr.HTML
+    chats: gr.HTML
+    left: gr.HTML
+    export: gr.HTML
+    collection: gr.Dropdown
+    listing: gr.HTML
+
+
+@dataclass(slots=True)
+class _Shown:
+    """A chat that a tab shows, and what was being answered in it when it came to be shown; whether all of its turns."""
+
+    chat_id: int | None
+    answering: Answering | None
+    whole: bool = False
+
+
+class ChatEvents:
+    """The handlers; each gets and gives the values of components.
+
+    What shows a chat ends at once, and `follow` goes on from there: Gradio takes no second event of a kind as long as
+    the first one goes on, and somebody may want to ask in another chat.
+    """
+
+    def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
+        self._assembly, self.at = assembly, at
+        self.conversations = Conversations(assembly.chats, assembly.ask_in_chat, assembly.models.are_away)
+        self.choices = ChatChoices(assembly, at.column, at.collection)
+        self._shown: Tabs[_Shown] = Tabs()
+
+    def close(self) -> None:
+        """End every answer, and wait until what there is of them is written down."""
+        self.conversations.stop_all()
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Connect the components."""
+        at = self.at
+        column, outputs = at.column, at.column.outputs(at.panel)
+        begins: set[Any] = {column.where, at.collection, column.preset, column.llm, column.scope.chosen}
+        chosen = [at.collection, column.preset, column.llm]
+        asks = [
+            gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
+                  [*outputs, column.question], **IN_ITS_PLACE),
+            column.log.submit(self.ask_again, begins, outputs, **IN_ITS_PLACE),
+            at.panel.retry(self.ask_selection, [column.where], outputs, **IN_ITS_PLACE),
+        ]  # fmt: skip
+        each = {**EACH, **IN_ITS_PLACE}
+        opens = gr.on(
+            [at.chats.select, column.where.select], self.open, None, [*outputs, *chosen, *column.scope.outputs], **each
+        )
+        for event in (*asks, opens):
+            event.success(self.follow, None, outputs, **MANY).then(self.left, None, [at.left], **PRIVATE)
+        for event in asks:
+            event.success(self.listed, [at.collection], [at.chats], **PRIVATE)
+        column.log.input(self.like, [column.where], [column.log, at.panel], **each)
+        releases(column.log.option_select(self.show_version, [column.where], [column.log, at.panel], **each))
+        releases(column.log.expand(self.earlier, [column.where], [column.log], **IN_ITS_PLACE))
+        column.log.select(feedback.open_run(self._assembly), None, [at.panel], **EACH)
+        column.stop.click(self.stop, [column.where], None, **MANY)
+        column.new.click(self.new_chat, None, outputs, **each)
+        card = column.consent
+        gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **MANY)
+        card.refuse.click(self.refuse, [column.where], card.outputs, **MANY)
+        self.choices.wire(at.listing)
+        self.leaves(at.collection.input)
+        at.chats.submit(self.rename, [at.collection], [at.chats], **EACH)
+        at.chats.delete(self.delete, [column.where, at.collection], [*outputs, at.chats], **each)
+        at.chats.input(self.search, [at.collection], [at.chats], **EACH)
+        at.chats.download(self.export, None, [at.export], **EACH)
+        # Not only when somebody chooses: a chat that is opened brings its collection along.
+        at.collection.change(self.listed, [at.collection], [at.chats], **LATEST)
+        page.load(self.listed, [at.collection], [at.chats], **PRIVATE)
+        page.load(self.left, None, [at.left], **PRIVATE)
+        at.left.focus(self.left, None, [at.left], **LATEST)
+
+    def leaves(self, *events: Any) -> None:
+        """Begin a new chat when one of these events chooses another collection than that of the chat that is shown."""
+        column, at = self.at.column, self.at
+        outputs = [*column.outputs(at.panel), *column.scope.outputs]
+        for event in events:
+            event(self.choose_collection, [column.where, at.collection], outputs, **{**LATEST, **IN_ITS_PLACE})
+
+    def ask(self, said: Said, request: gr.Request) -> Values:
+        """Ask what is in the box, in this chat or in a new one."""
+        text = str(said[self.at.column.question]).strip()
+        if not text:
+            return *self._unchanged(), gr.skip()
+        chat_id = self._chat(said, request, follow_up=True)
+        told(lambda: self.conversations.ask(chat_id, text))
+        # The box is emptied here and never again: what is typed meanwhile stays.
+        return *self._show(chat_id, request), ""
+
+    def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Values:
+        """Ask a turn's question once more, or in other words; of turn 0, which there is not, ask a new one.
+
+        The page says `read_all` where every passage is to be looked at.
+        """
+        number, question = int(event.turn), str(event.question)
+        chat_id = self._chat(said, request, follow_up=not number)
+        if number:
+            read_all = bool(getattr(event, "read_all", False))
+            told(lambda: self.conversations.ask_again(chat_id, number, question or None, read_all=read_all))
+        else:
+            told(lambda: self.conversations.ask(chat_id, question))
+        return self._show(chat_id, request)
+
+    def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+        """Answer a run's question from the sentences that a person put in or took out."""
+        run = told(lambda: self._assembly.runs.get(str(event.run_id)))
+        choice = run_panel.choice_of(event)
+        chat_id = number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
+        told(
+            lambda: self.conversations.ask_selection(
+                chat_id, run.question, lambda: self._assembly.answer_selection(run.run_id, choice)
+            )
+        )
+        return self._show(chat_id, request)
+
+    def open(self, event: gr.EventData, request: gr.Request) -> Values:
+        """Show a chat; none when there is no such chat any more."""
+        wanted = number(str(event.chat))
+        opened = None if wanted is None else self._chats().get(wanted)
+        if opened is None:
+            collections, llms = chat.offered(self._assembly)
+            kept = gr.update(choices=collections), gr.skip(), gr.update(choices=llms), gr.skip(), gr.skip()
+            return *self._show(None, request), *kept
+        # Another tab may have made the collection or got the model, or deleted it: it is among the choices either way.
+        collections, llms = chat.offered(self._assembly, opened)
+        return (
+            *self._show(opened.id, request),
+            gr.update(choices=collections, value=opened.collection),
+            opened.preset or "",
+            gr.update(choices=llms, value=opened.llm or ""),
+            *told(lambda: scope.values(self._assembly, opened.collection, opened.restriction)),
+        )
+
+    def follow(self, request: gr.Request) -> Iterator[Values]:
+        """Show to its end, as long as the tab shows the chat, what was being answered when it came to show it.
+
+        That may have ended since: the finished turn is shown then.
+        """
+        tab = session(request)
+        shown = self._shown.get(tab)
+        yield self._unchanged()
+        if not (shown and shown.answering):
+            return
+        for view in chat.follow(self._assembly, shown.answering, lambda: shown.whole):
+            if self._shown.get(tab) is not shown:
+                # Another chat is shown now; this one goes on by itself. At the end Gradio says the last value again.
+                yield self._unchanged()
+                return
+            yield view.values()
+            if self._shown.get(tab) is not shown:
+                yield from self._show_again(tab)
+                return
+        shown.answering = None  # All that was found on its way would stay in memory, for every tab.
+
+    def choose_collection(self, where: str, collection: str, request: gr.Request) -> Values:
+        """Show no chat once another collection is chosen: a chat keeps the one it was begun in."""
+        shown = self._chats().get(number(where) or 0)
+        # Gradio reports the value of a list also when the list loses the focus.
+        if shown and shown.collection == collection:
+            return *self._unchanged(), gr.skip(), gr.skip()
+        everywhere = told(lambda: scope.values(self._assembly, collection, EVERYWHERE))
+        return *self._show(None, request), *everywhere
+
+    def new_chat(self, request: gr.Request) -> Values:
+        """Show no chat: the next question begins one."""
+        return self._show(None, request)
+
+    def stop(self, where: str) -> None:
+        """End the answer that is being written."""
+        if answering := self._answering(where):
+            answering.stop()
+
+    def say(self, where: str, query: str) -> Values:
+        """Let the query go to the web, as it is now."""
+        if answering := self._answering(where):
+            answering.consent.say(query)
+        return hidden()
+
+    def refuse(self, where: str) -> Values:
+        """Let no query go to the web."""
+        if answering := self._answering(where):
+            answering.consent.say(None)
+        return hidden()
+
+    def earlier(self, where: str, request: gr.Request) -> Any:
+        """Show all turns of a chat from now on."""
+        if shown := self._shown.get(session(request)):
+            shown.whole = True
+        return self.log(where, request)
+
+    def like(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+        """Label an answer, and show what it came from."""
+        run_id = str(event.run_id)
+        told(lambda: self._assembly.learning.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
+        return self.log(where, request), told(lambda: feedback.panel_of(self._assembly, run_id))
+
+    def show_version(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+        """Show another version of a turn, with the turns that follow it, and what its answer came from."""
+        chat_id, turn = number(where), int(event.turn)
+        if chat_id is None:
+            return gr.skip(), gr.skip()
+        told(lambda: self.conversations.show(chat_id, turn))
+        shown = told(lambda: self._assembly.chats.turns(chat_id, turn))
+        return self.log(where, request), told(lambda: chat.panel_of(self._assembly, shown[-1:]))
+
+    def log(self, where: str, request: gr.Request) -> Any:
+        """Return the finished turns of a chat, with what was said of them by now; nothing where another is shown."""
+        shown = self._shown.get(session(request))
+        if shown and shown.chat_id != number(where):
+            return gr.skip()
+        whole = bool(shown and shown.whole)
+        return told(lambda: chat.log(self._assembly, number(where), self._answering(where), whole=whole))
+
+    def listed(self, collection: str) -> str:
+        """Return the list of chats: first those of the collection that is shown."""
+        return told(lambda: renderers.chats(self._assembly.chats.chats(), collection))
+
+    def search(self, collection: str, event: gr.EventData) -> str:
+        """Return the chats that say something."""
+        words = str(event.words)
+        return told(lambda: renderers.chats(self._assembly.chats.chats(words), collection, words))
+
+    def left(self) -> str:
+        """Return what left this computer so far, and whether the models are put away."""
+        away = self._assembly.models.are_away()
+        return told(lambda: renderers.left(egress.line(self._assembly.egress.summary()), away=away))
+
+    def rename(self, collection: str, event: gr.EventData) -> str:
+        """Give a chat another title."""
+        store = self._assembly.chats
+        told(lambda: store.change(replace(store.chat(int(event.chat)), title=str(event.title).strip())))
+        return self.listed(collection)
+
+    def delete(self, where: str, collection: str, event: gr.EventData, request: gr.Request) -> Values:
+        """Remove a chat; what is being answered in it ends."""
+        gone = int(event.chat)
+        self.stop(str(gone))
+        told(lambda: self._assembly.chats.delete(gone))
+        shown = self._show(None, request) if gone == number(where) else self._unchanged()
+        return *shown, self.listed(collection)
+
+    def export(self, event: gr.EventData) -> str:
+        """Return a chat as a file for the page's script to save."""
+        chat_id, form = int(event.chat), ExportForm(str(event.form))
+        store = self._assembly.chats
+        kept, turns = told(lambda: (store.chat(chat_id), store.turns(chat_id)))
+        text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
+        return renderers.download(kept.title, form.value, TYPES[form], text)
+
+    def _chat(self, said: Said, request: gr.Request, *, follow_up: bool) -> int:
+        """Return the number of the chat that is shown or about to be, or that of a new one."""
+        column = self.at.column
+        if there := number(said[column.where]):
+            shown, wanted = self._chats().get(there), said.get(self.at.collection)
+            # Somebody may ask before the page has begun the new chat of the collection that was just chosen.
+            if not (follow_up and shown and shown.collection != wanted and wanted in self._offered()):
+                return there
+        # A page that was just loaded may be asked before it shows the chat that its address names.
+        elif (named := number(str(request.query_params.get("chat", "")))) and named in self._chats():
+            return named
+        preset, llm = preset_of(said[column.preset]), said[column.llm] or None
+        within = scope.read(said[column.scope.chosen])
+        begin = self._assembly.chats.begin
+        return told(lambda: begin(said[self.at.collection], preset=preset, llm=llm, restriction=within)).id
+
+    def _chats(self) -> dict[int, Chat]:
+        return {one.id: one for one in told(self._assembly.chats.chats)}
+
+    def _offered(self) -> list[str]:
+        return told(self._assembly.collections.offered)
+
+    def _answering(self, where: str) -> Answering | None:
+        chat_id = number(where)
+        return self.conversations.answering(chat_id) if chat_id else None
+
+    def _unchanged(self) -> Values:
+        # Gradio empties the components of a generator that ends before it has given anything.
+        return (gr.skip(),) * len(self.at.column.outputs(self.at.panel))
+
+    def _show(self, chat_id: int | None, request: gr.Request) -> Values:
+        tab = session(request)
+        answering = self.conversations.answering(chat_id) if chat_id else None
+        before = self._shown.get(tab)
+        whole = bool(before and before.whole and before.chat_id == chat_id)
+        shown = _Shown(chat_id, answering, whole)
+        self._shown.put(tab, shown)
+        return self._opened(shown)
+
+    def _show_again(self, tab: str) -> Iterator[Values]:
+        """Give the page back what came to be shown while it was being told of another chat."""
+        seen: _Shown | None = None
+        while (shown := self._shown.get(tab)) and shown is not seen:
+            seen = shown
+            yield self._opened(shown)
+
+    def _opened(self, shown: _Shown) -> Values:
+        return told(lambda: chat.opened(self._assembly, shown.chat_id, shown.answering, whole=shown.whole)).values()

@@ -1,0 +1,280 @@
+r"""A LaTeX formula as MathML, made only of the elements and attributes that are listed here.
+
+latex2mathml alone would let an address (href), a style, and in \text any HTML pass.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import latex2mathml.converter
+from lxml import etree
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from localcrag.app import samples
+from localcrag.app.assembly import Assembly
+from localcrag.app.egress import may_leave, outgoing
+from localcrag.crag.answer.verify import MARKS
+from localcrag.interfaces.page.renderers import TEMPLATES, message
+from localcrag.records.enums import Action, Origin, Skill
+from localcrag.records.errors import LocalcragError
+from localcrag.records.models import Model, ModelState
+from localcrag.records.passages import Evidence, Source
+from localcrag.records.run import ChatTurn, Run, TurnState
+from localcrag.runs.export import source_place
+from localcrag.runs.recording import unread
+from localcrag.text.translation import gettext
+from localcrag.text.translation import gettext as _
+
+LONGEST = 1000
+"""Characters; each level of a formula is one of recursion."""
+_ELEMENTS = frozenset(
+    "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts "
+    "mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose merror semantics".split()
+)
+_ATTRIBUTES = frozenset(
+    "display mathvariant stretchy fence separator lspace rspace minsize maxsize largeop movablelimits accent width "
+    "height depth voffset linethickness columnalign rowspacing columnspacing columnlines rowlines displaystyle "
+    "scriptlevel notation mathsize".split()
+)
+
+
+def mathml(formula: str, *, block: bool) -> Markup:
+    """Return a formula as MathML; as it is written where it cannot be read."""
+    source = formula.strip()
+    if len(source) <= LONGEST and (made := _converted(source, "block" if block else "inline")) is not None:
+        return made
+    return Markup("<code>{}</code>").format(escape(source))
+
+
+def _converted(source: str, display: str) -> Markup | None:
+    # Neither may begin a tag or a reference within \text; within a table & parts the columns.
+    safe = source.replace("<", r"\lt ").replace(">", r"\gt ")
+    try:
+        root = etree.fromstring(latex2mathml.converter.convert(safe, display=display))
+    except Exception:  # noqa: BLE001 - a dozen kinds of its own for what is no formula; RecursionError; no XML
+        return None
+    for element in root.iter():
+        if not isinstance(element.tag, str) or etree.QName(element).localname not in _ELEMENTS:
+            return None
+        for name in set(element.attrib) - _ATTRIBUTES:
+            del element.attrib[name]
+    return Markup(etree.tostring(root, encoding="unicode"))  # noqa: S704 - made of the lists above
+
+
+_CITATION = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
+_NOTES = {note: backing for backing, note in MARKS.items() if note}
+_CITATION_OR_NOTE = re.compile("|".join([_CITATION.pattern, *map(re.escape, _NOTES)]))
+_CHIP = Markup(
+    '<a class="lc-cite" href="#evidence-{run}-{n}" data-n="{n}" data-source="{source}" aria-label="{label}">{n}'
+    '<span class="lc-tip" aria-hidden="true"><b>{place}</b> {text}</span></a>'
+)
+_MARK = Markup('<span class="lc-mark lc-backing-{backing}" title="{why}">{note}</span>')
+
+
+def answer_html(answer: str, run: Run | None) -> Markup:
+    """Return an answer as HTML. `run` is what it was made by, for citations and reasons; None: it has none."""
+    known = {piece.n: piece for piece in run.evidence} if run else {}
+    sources = {source.id: source for source in run.sources} if run else {}
+    about: dict[str, Any] = {"run": run, "known": known, "sources": sources}
+    return Markup(_READER.render(answer, about))  # noqa: S704 - html is off, every rule below escapes
+
+
+def _reader() -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    # No address becomes a link, no picture is fetched, and no HTML is taken over.
+    reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
+    reader.use(dollarmath_plugin, allow_digits=False, allow_space=False, renderer=_formula)
+    reader.core.ruler.after("inline", "citations", _find)
+    reader.add_render_rule("citation", _write_citation)
+    reader.add_render_rule("note", _write_note)
+    return reader
+
+
+def _formula(source: str, options: Mapping[str, Any]) -> str:
+    return mathml(source, block=bool(options["display_mode"]))
+
+
+def _find(state: StateCore) -> None:
+    """Cut citations of known evidence, and notes about backing, out of the text around them."""
+    for block in state.tokens:
+        if block.type == "inline":
+            block.children = [part for token in block.children or [] for part in _parts(token, state.env["known"])]
+
+
+def _parts(token: Token, known: Mapping[int, Evidence]) -> list[Token]:
+    if token.type != "text":
+        return [token]
+    parts, end = [], 0
+    for found in _CITATION_OR_NOTE.finditer(token.content):
+        numbers = [int(number) for number in (found[1] or "").split(",") if number]
+        if not all(number in known for number in numbers):
+            continue
+        parts.append(dataclasses.replace(token, content=token.content[end : found.start()]))
+        if numbers:
+            parts += [Token("citation", "", 0, meta={"n": number}) for number in numbers]
+        else:
+            parts.append(Token("note", "", 0, content=found[0]))
+        end = found.end()
+    return [*parts, dataclasses.replace(token, content=token.content[end:])]
+
+
+def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping[str, Any]) -> str:
+    number = tokens[at].meta["n"]
+    piece: Evidence = about["known"][number]
+    source: Source = about["sources"][piece.source]
+    run_id, where = about["run"].run_id, _where(piece, source)
+    return _CHIP.format(
+        run=run_id,
+        n=number,
+        place=where,
+        text=piece.text,
+        source=json.dumps({"run_id": run_id, "n": number}),
+        label=gettext("Source %(number)s: %(place)s", number=number, place=where),
+    )
+
+
+def _where(piece: Evidence, source: Source) -> str:
+    """Return a source's place, the path of headings that a piece of evidence stands under there, and if it was read."""
+    read = gettext("read by OCR, %(confidence)s", confidence=f"{piece.confidence:.2f}") if piece.confidence else None
+    return " · ".join(part for part in (source_place(source, piece), piece.path, read) if part)
+
+
+def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping[str, Any]) -> str:
+    note = tokens[at].content
+    run: Run | None = about["run"]
+    before = _letters("".join(token.content for token in tokens[:at]))
+    # What the text up to the note ends with is the sentence that it is about.
+    why = next(
+        (
+            support.why
+            for support in (run.support if run else ())
+            if support.backing is _NOTES[note] and before.endswith(_letters(_CITATION.sub("", support.sentence)))
+        ),
+        "",
+    )
+    return _MARK.format(backing=_NOTES[note].value, note=gettext(note), why=why)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text)
+
+
+_READER = _reader()
+
+
+def empty_chat(assembly: Assembly) -> str:
+    """Return what stands in the place of a chat without turns: what can be done first."""
+    try:
+        servers = outgoing(assembly)
+        elsewhere = {name for server in servers for name in server.collections}
+        # Servers on other computers are not asked: this screen is shown although one of them does not answer.
+        counts = {
+            name: len(assembly.collections.documents(name))
+            for name in assembly.collections.names()
+            if name not in elsewhere
+        }
+    except LocalcragError as error:
+        return message(str(error))
+    llm = assembly.settings.llm
+    return TEMPLATES.get_template("chat/empty_chat.html").render(
+        documents=bool(elsewhere) or any(counts.values()),
+        samples=counts.get(samples.COLLECTION, 0),
+        sample_documents=len(list(samples.DOCUMENTS.iterdir())),
+        questions=samples.first_questions(web=bool(assembly.settings.searxng_url)),
+        llm=llm,
+        small=Skill.ALONE not in assembly.library.skills(llm),
+        offered=_offered(assembly),
+        private=may_leave(servers),
+    )
+
+
+def _offered(assembly: Assembly) -> Model | None:
+    """Return the smallest language model that can be downloaded and is not there; None where none is left."""
+    return min(assembly.library.language_models(ModelState.MISSING), key=lambda model: model.size, default=None)
+
+
+def meaning(run: Run) -> str:
+    """Return what an action came to, in words: it is about what was found, and says nothing of the answer."""
+    if run.abstained:
+        return _("not answered")
+    if run.uncertain:
+        return _("not certain")
+    web = any(source.origin is Origin.WEB for source in run.sources)
+    if run.action is Action.CORRECT:
+        return _("your documents are enough")
+    if run.action is Action.AMBIGUOUS:
+        return _("your documents and the web") if web else _("your documents may not be enough")
+    return _("from the web, your documents do not say") if web else _("your documents do not say")
+
+
+def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy: str | None = None) -> Markup:
+    """Return a turn; `said` is what a person said of its answer, `busy` what is being done for it right now."""
+    written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
+    return Markup(  # noqa: S704 - the templates escape
+        TEMPLATES.get_template("chat/turn.html").render(
+            turn=turn,
+            state=turn.state.value,
+            live=busy is not None,
+            busy=busy,
+            action=run.action if run else None,
+            meaning=meaning(run) if run and busy is None else "",
+            answer=answer_html(written, run) if written else None,
+            unchecked=bool(run and not run.support),
+            versions=_versions(turn) if busy is None else None,
+            said=said,
+            forced=bool(run and run.forced_from),
+            unread=unread(run) if run and busy is None and turn.state is TurnState.ANSWERED else None,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """Which version of a turn is shown: `at` of `of`; the numbers of the ones before and after it, if there are any.
+
+    `unfinished` is what became of the newest version if that has no answer and another one is shown.
+    """
+
+    at: int
+    of: int
+    before: int | None
+    after: int | None
+    unfinished: str | None
+
+
+def _versions(turn: ChatTurn) -> _Versions | None:
+    """Return which version of a turn is shown; None if there is only one."""
+    if not turn.versions:
+        return None
+    numbers = [version.number for version in turn.versions]
+    at, newest = numbers.index(turn.number), turn.versions[-1]
+    return _Versions(
+        at=at + 1,
+        of=len(numbers),
+        before=numbers[at - 1] if at else None,
+        after=numbers[at + 1] if turn.number != newest.number else None,
+        unfinished=newest.state.value if turn.number != newest.number else None,
+    )
+
+
+def turns_html(
+    turns: Sequence[ChatTurn], runs: Mapping[str, Run], said: Mapping[str, bool], earlier: int = 0
+) -> Markup:
+    """Return finished turns, and how many `earlier` ones there are.
+
+    `runs`, and what was `said` of their answers, by the run's id.
+    """
+    before = TEMPLATES.get_template("chat/earlier_turns.html").render(number=earlier) if earlier else ""
+    return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape
+        turn_html(turn, runs.get(turn.run_id or ""), said=said.get(turn.run_id or "")) for turn in turns
+    )

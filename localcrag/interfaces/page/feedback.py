@@ -1,0 +1,178 @@
+"""Labels, pins and web texts to add, as they are given beside an answer and in the lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app import feedback
+from localcrag.app.assembly import Assembly
+from localcrag.interfaces.page import renderers, run_panel
+from localcrag.interfaces.page.documents import listed
+from localcrag.interfaces.page.handlers import EACH, GOOD, PRIVATE, releases, telling
+from localcrag.records.enums import Origin
+from localcrag.records.errors import GapError, LabelError, LocalcragError
+from localcrag.records.ingest import IngestResult
+from localcrag.records.run import Run
+from localcrag.runs import labels as labelled_question
+from localcrag.runs.labels import LabelKind
+from localcrag.text.translation import gettext as _
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The components that these events speak of and to."""
+
+    panel: gr.HTML
+    uploads: gr.HTML
+    documents: gr.HTML
+    gaps: gr.HTML
+    said: gr.HTML
+    collection: gr.Dropdown
+
+
+def panel(assembly: Assembly, run: Run) -> str:
+    """Return the side panel of a stored run, with what was said of it where that can be read."""
+    if run.action is None:
+        return run_panel.panel(run)
+    try:
+        return run_panel.panel(run, learned=_learned(assembly, run))
+    except LocalcragError:
+        return run_panel.panel(run)  # The question itself was answered; whoever labels it is told what is wrong.
+
+
+def panel_of(assembly: Assembly, run_id: object) -> str:
+    """Return the side panel of the run of that id. Raises UnknownRun and StoreError."""
+    return panel(assembly, assembly.runs.get(str(run_id)))
+
+
+def _learned(assembly: Assembly, run: Run) -> run_panel.Learned:
+    labels = {
+        (label.kind.value, label.target): label.good for label in assembly.learning.labels.find(run_id=run.run_id)
+    }
+    pin = next(iter(assembly.learning.pins.find(run_id=run.run_id)), None)
+    proposed = pin.question if pin else labelled_question.proposed(run)
+    added, addable = _web_texts(assembly, run)
+    return run_panel.Learned(
+        labels=labels,
+        pin=pin,
+        answers="\n".join(proposed.answers if pin else proposed.answers[:1]),
+        unanswerable=not proposed.answers,
+        added=added,
+        addable=addable,
+    )
+
+
+def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the web passages that are documents by now, with their names, and those that can be, with numbers."""
+    names = {document.sha256: document.name for document in assembly.collections.documents(run.collection)}
+    added, addable = {}, {}
+    for passage in run.passages:
+        if passage.origin is not Origin.WEB:
+            continue
+        try:
+            document = feedback.make(passage)
+        except GapError:
+            continue  # Holds no text: nothing to add.
+        if document.sha256 in names:
+            added[passage.id] = names[document.sha256]
+        else:
+            addable[passage.id] = passage.id.removeprefix("web-")
+    return added, addable
+
+
+def gaps(assembly: Assembly) -> str:
+    """Return the list of what the documents lack, or what is wrong with it."""
+    try:
+        found = assembly.gaps.find()
+        texts: dict[str, tuple[str, str | None]] = {}
+        for gap in found[: renderers.GAPS_SHOWN]:
+            if gap.answered_by:
+                document = assembly.gaps.web_text(gap.answered_by)
+                names = {one.sha256: one.name for one in assembly.collections.documents(gap.collection)}
+                texts[gap.answered_by] = document.name, names.get(document.sha256)
+        return renderers.gaps(found, texts)
+    except LocalcragError as error:
+        return renderers.message(str(error))
+
+
+def said(assembly: Assembly) -> str:
+    """Return the lists of labels and pins, or what is wrong with them."""
+    try:
+        return renderers.learned_list(assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1])
+    except LocalcragError as error:
+        return renderers.message(str(error))
+
+
+def wire(assembly: Assembly, shown: Shown) -> Any:
+    """Connect everything that is said beside an answer; return the event of a label, for what else shows it."""
+
+    def label(event: gr.EventData) -> tuple[Any, ...]:
+        with telling():
+            assembly.learning.label(str(event.run_id), LabelKind(event.what), str(event.place), good=GOOD[event.good])
+            return panel_of(assembly, event.run_id), said(assembly)
+
+    def pin(event: gr.EventData) -> tuple[Any, ...]:
+        answers = [] if event.unanswerable else [line for line in str(event.answers).splitlines() if line.strip()]
+        with telling():
+            if not answers and not event.unanswerable:
+                raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
+            assembly.learning.pin(str(event.run_id), answers)
+            return panel_of(assembly, event.run_id), said(assembly)
+
+    def unpin(event: gr.EventData) -> tuple[Any, ...]:
+        with telling():
+            assembly.learning.pins.remove(str(event.run_id))
+            return panel_of(assembly, event.run_id), said(assembly)
+
+    def remove(event: gr.EventData) -> str:
+        with telling():
+            assembly.learning.labels.remove([int(event.label_id)])
+        return said(assembly)
+
+    def add(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
+        yield from _add(assembly, str(event.run_id), int(event.result) if event.result else None)
+
+    def documents(collection: str) -> str:
+        return listed(assembly.collections, collection)
+
+    labelled = shown.panel.input(label, None, [shown.panel, shown.said], **EACH)
+    shown.panel.submit(pin, None, [shown.panel, shown.said], **EACH)
+    gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **EACH)
+    shown.said.clear(remove, None, [shown.said], **EACH)
+    added = gr.on(
+        [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
+    )
+    # Of the collection that is shown by then.
+    releases(added, added.then(documents, [shown.collection], [shown.documents], **PRIVATE))
+    opened = open_run(assembly)
+    gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **EACH)
+    return labelled
+
+
+def open_run(assembly: Assembly) -> Any:
+    """Return what shows a stored run in the panel."""
+
+    def show(event: gr.EventData) -> str:
+        with telling():
+            return panel_of(assembly, event.run_id)
+
+    return show
+
+
+def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[Any, ...]]:
+    """Yield, while a web text is added, report, panel, and gaps."""
+    yield renderers.message(_("Adding the web text …")), gr.skip(), gr.skip()
+    try:
+        with closing(assembly.gaps.add_web_text(run_id, number)) as events:
+            results = [event for event in events if isinstance(event, IngestResult)]
+        failed = next((result.error for result in results if result.error), None)
+        told_ = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
+        shown = panel_of(assembly, run_id)
+    except LocalcragError as error:
+        told_, shown = str(error), gr.skip()
+    yield renderers.message(told_), shown, gaps(assembly)

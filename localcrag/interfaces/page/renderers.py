@@ -1,0 +1,224 @@
+"""Jinja2 templates with autoescape, and the smallest pieces of HTML.
+
+Everything that came from a document, the web or a model passes through templates, and leaves as text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from localcrag.app.tasks import TaskState
+from localcrag.app.uploads import Uploading
+from localcrag.records.documents import Document, Forgotten
+from localcrag.records.enums import IngestStatus
+from localcrag.records.restriction import folders_of
+from localcrag.records.run import Chat
+from localcrag.runs.export import ExportForm
+from localcrag.runs.labels import Label, Pin
+from localcrag.runs.statistics import Aggregates, KnowledgeGap
+from localcrag.settings import DEFAULT_COLLECTION
+from localcrag.text import translation
+from localcrag.text.places import also_named, page_name, pages_in, place, row_names
+from localcrag.text.translation import decimals, ngettext
+from localcrag.text.translation import gettext as _
+
+TEMPLATES = Environment(
+    loader=PackageLoader("localcrag.interfaces.page"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    extensions=["jinja2.ext.i18n"],
+)
+MADE = itertools.count(1)
+"""Of what is made for the page's script, which hears of it only where it differs from what was there."""
+TEMPLATES.filters["decimals"] = decimals
+TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
+TEMPLATES.globals |= {"page_name": page_name, "pages_in": pages_in, "place": place, "row_names": row_names}
+TEMPLATES.globals |= {"also_named": also_named}
+
+
+def title(text: str) -> str:
+    """Return a column's title."""
+    return Markup("<h2 class='lc-title'>{}</h2>").format(text)
+
+
+def message(text: str) -> str:
+    """Return a text, as of an error, in the place of something else."""
+    return Markup('<p class="lc-result" role="status">{}</p>').format(text)
+
+
+def download(title: str, ending: str, media_type: str, text: str) -> str:
+    """Return a file for the page's script to save; its name is made of `title`.
+
+    No two are the same: of what it is given twice running, Gradio says nothing to the script.
+    """
+    name = re.sub(r"[^\w.-]+", "-", title).strip("-.")[:80] or "chat"
+    return Markup('<pre data-name="{}.{}" data-type="{}" data-made="{}">{}</pre>').format(
+        name, ending, media_type, next(MADE), text
+    )
+
+
+KEYS = ("?", "/", "n", "f", "[", "]", ",", "d", "Esc")
+
+
+def top() -> str:
+    """Return the bar on top of the page, with the list of shortcuts."""
+    does = (
+        _("Show this list"),
+        _("Go to the box for the question"),
+        _("Begin a new chat"),
+        _("Search the chats"),
+        _("Show or hide documents and chats"),
+        _("Show or hide how it was answered"),
+        _("Open or close the settings"),
+        _("Change the colours: system, light, dark"),
+        _("Close what is open"),
+    )
+    regions = {"lc-left": _("Documents and chats"), "lc-middle": _("Chat"), "lc-right": _("How this was answered"),
+               "lc-settings": _("Settings")}  # fmt: skip
+    return TEMPLATES.get_template("page_header.html").render(
+        keys=list(zip(KEYS, does, strict=True)), regions=regions, language=translation.language()
+    )
+
+
+def settings_head(*, anew: bool = False) -> str:
+    """Return the head of the settings' screen, with its tabs by the ids of what they show.
+
+    `anew`: the page has to be loaded again, since all of it speaks another language.
+    """
+    tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
+            "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
+    return TEMPLATES.get_template("settings/head.html").render(
+        tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=anew
+    )
+
+
+GAPS_SHOWN = 10
+LABELS_SHOWN = 30
+
+
+def documents(
+    items: Sequence[Document],
+    collection: str,
+    collections: Sequence[str],
+    folder_tags: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    *,
+    foreign: bool = False,
+    place: str = "",
+    writer: str = "",
+    unwritten: str = "",
+    problem: str = "",
+) -> str:
+    """Return the list of a collection's documents, and of their folders with these tags.
+
+    `foreign`: most are in other languages than the models in use were made for. `place` is where the collection lives,
+    "" for this computer; `writer` is who else writes to it right now, `unwritten` why its index file could not be
+    written, and `problem` why nothing can be listed.
+    """
+    inside = Counter(folder for document in items for folder in folders_of(document.name))
+    return TEMPLATES.get_template("documents/documents.html").render(
+        documents=items,
+        foreign=foreign,
+        place=place,
+        writer=writer,
+        unwritten=unwritten,
+        problem=problem,
+        # One that is empty by now keeps its tags for what comes.
+        folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
+        origins={document.name: _origins(document, folder_tags) for document in items},
+        collection=collection,
+        changeable=collection != DEFAULT_COLLECTION,
+        others=[name for name in collections if name != collection],
+    )
+
+
+def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
+    """Return a document's tags, each with the folder that it has it from, None where it is its own."""
+    from_folders = {
+        tag.casefold(): folder for folder in folders_of(document.name) for tag in folder_tags.get(folder, ())
+    }
+    return {tag: from_folders.get(tag.casefold()) for tag in document.tags}
+
+
+def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequence[str] = ()) -> str:
+    """Return what is being added and what became of the files before it.
+
+    What quotes documents that were just `deleted` can be removed, too.
+    """
+    words = {
+        IngestStatus.ADDED: _("added"),
+        IngestStatus.UPDATED: _("updated"),
+        IngestStatus.UNCHANGED: _("was there already"),
+        IngestStatus.UNPACKED: _("unpacked"),
+    }
+    items = [one for one in items if one.follows is None]
+    return TEMPLATES.get_template("documents/uploads.html").render(
+        items=items[::-1],
+        message=said,
+        deleted=deleted,
+        open=sum(one.open for one in items if not one.recognises),
+        recognising=any(one.open for one in items if one.recognises),
+        words=words,
+        done=[one for one in items if one.state is TaskState.DONE and not one.recognises],
+    )
+
+
+def forgotten(done: Forgotten) -> str:
+    """Return what became of forgotten documents, and what is left of them."""
+    removed = done.removed
+    number = removed.runs + removed.redacted
+    said = ngettext("What quoted it was removed: %(num)s question.", "What quoted it was removed: %(num)s questions.",
+                    number) if number else _("What quoted it was removed.")  # fmt: skip
+    if done.left:
+        files = ", ".join(sorted({one.file for one in done.left}))
+        return f"{said} " + _("Something of it is left in the data folder: %(files)s", files=files)
+    said += " " + _("No file of the data folder has anything of it any more; every byte was searched.")
+    if done.backups:
+        said += " " + _("Your copies still have it: %(files)s", files=", ".join(done.backups))
+    return said
+
+
+def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
+    """Return the list of chats: those of a collection, and then the others; `words` is what they were searched for."""
+    forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
+    return TEMPLATES.get_template("chat/chats.html").render(
+        chats=[chat for chat in items if chat.collection == collection],
+        others=[chat for chat in items if chat.collection != collection],
+        words=words,
+        forms=forms,
+    )
+
+
+def left(line: str, *, away: bool = False) -> str:
+    """Return the line about what left this computer, and one about models that are put `away`."""
+    return TEMPLATES.get_template("documents/unloaded.html").render(line=line, away=away)
+
+
+def all_questions(found: Aggregates) -> str:
+    """Return how the questions went so far."""
+    return TEMPLATES.get_template("settings/all_questions.html").render(found=found)
+
+
+def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
+    """Return what the documents lack; `texts`, by run that the web answered: the document its text makes, and its name.
+
+    The name is None as long as the collection has no such document.
+    """
+    shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
+    several = len({gap.collection for gap in found}) > 1
+    return TEMPLATES.get_template("settings/gaps.html").render(
+        gaps=shown, several=several, more=len(found) - len(shown)
+    )
+
+
+def learned_list(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
+    """Return the labels, newest first, and the pinned questions."""
+    return TEMPLATES.get_template("settings/feedback.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)

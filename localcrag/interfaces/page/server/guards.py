@@ -1,0 +1,301 @@
+"""Files that a request may name: those that were uploaded.
+
+The page gives no files out (pictures and exports come as text), so there is no address that serves any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import secrets
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from localcrag.app.web_search import SlidingMinute
+from localcrag.interfaces.api.middleware import (
+    BUSY,
+    LARGE_AT_ONCE,
+    MOST_SAID,
+    MOST_WAITING,
+    SMALL,
+    Doors,
+    IncomingBody,
+    Refusal,
+    ResponseHeaders,
+    addresses,
+    declared,
+    hand_on_whole,
+    in_plain_text,
+    is_neighbour,
+    policy,
+    refuse,
+    too_much,
+)
+from localcrag.interfaces.page.handlers import MadeFiles
+from localcrag.interfaces.page.server.handoff import HandedOver, MadeFilesDoor, Take
+
+
+def all_uploaded(said: Any, uploads: Path) -> bool:
+    """Return whether every file that is named in what a request says lies in the folder of uploads."""
+    if isinstance(said, dict):
+        if isinstance(path := said.get("path"), str) and not _uploaded(path, uploads):
+            return False
+        return all(all_uploaded(value, uploads) for value in said.values())
+    return not isinstance(said, list) or all(all_uploaded(value, uploads) for value in said)
+
+
+def _uploaded(path: str, uploads: Path) -> bool:
+    try:
+        # Where links and dots lead in the end counts.
+        real = Path(path).resolve(strict=True)
+    except (OSError, ValueError):
+        return False
+    return Path(path).is_absolute() and real.is_file() and real.is_relative_to(uploads.resolve())
+
+
+API = "/gradio_api/"
+
+
+def in_gradios_form(refusal: Refusal, scope: Scope) -> tuple[str, str]:
+    """Return a refusal’s media type and text."""
+    if scope["path"].startswith(API):
+        return "application/json", json.dumps({"detail": refusal.sentence})
+    return in_plain_text(refusal, scope)
+
+
+MOST_UPLOADED = 4_000_000_000
+"""Bytes of one upload of several files; what each may have is Gradio's max_file_size."""
+LEFT_FREE = 500_000_000
+"""Bytes that stay free on the disk whatever is uploaded."""
+UPLOADS_AT_ONCE = 16
+"""Uploads that are read at once."""
+UPLOADS_A_MINUTE = 600
+"""Uploads, each of up to 1,000 files, that are taken within any 60 seconds: the page sends one for what is dropped."""
+LONGEST_TYPE = 200
+"""Bytes of a content type: what separates the parts of an upload has at most 70 (RFC 2046, 5.1.1)."""
+UPLOAD = "/gradio_api/upload"
+STRANGE = Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
+
+
+@dataclass(slots=True)
+class RequestBodies:
+    """Lets requests through whose bodies are as the page sends them."""
+
+    app: ASGIApp
+    uploads: Path
+    now: Callable[[], float] = time.monotonic
+    _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
+    _uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
+    _waiting: int = 0
+    _rate: SlidingMinute = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rate = SlidingMinute(now=self.now)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or say in a sentence why not."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        if self._waiting >= MOST_WAITING:
+            await refuse(BUSY, scope, send, in_gradios_form)
+            return
+        self._waiting += 1
+        try:
+            if scope["path"] == UPLOAD:
+                async with self._uploads:
+                    await self._upload(scope, receive, send)
+            elif 0 <= declared(scope) <= SMALL:
+                await self._click(scope, receive, send, SMALL)
+            else:
+                async with self._clicks:
+                    await self._click(scope, receive, send, MOST_SAID)
+        finally:
+            self._waiting -= 1
+
+    async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        body = IncomingBody(receive, self.now, most)
+        await hand_on_whole(body, self.app, scope, send, wording=in_gradios_form, refused=self._refused)
+
+    def _refused(self, said: bytes) -> Refusal | None:
+        try:
+            content = json.loads(said)
+            ours = all_uploaded(content, self.uploads)
+        except (ValueError, RecursionError):
+            return STRANGE
+        return (
+            None if ours else Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
+        )
+
+    async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
+        room = min(MOST_UPLOADED, max(shutil.disk_usage(self.uploads.parent).free - LEFT_FREE, 0))
+        body = IncomingBody(receive, self.now, room)
+        if len(dict(scope["headers"]).get(b"content-type", b"")) > LONGEST_TYPE:
+            await refuse(STRANGE, scope, send, in_gradios_form)
+            return
+        left = self._rate.claim(UPLOADS_A_MINUTE)
+        if left or declared(scope) > room:
+            body.refusal = _too_often(left) if left else too_much(room)
+            await body.drain()
+            await refuse(body.refusal, scope, send, in_gradios_form)
+            return
+        started = False
+
+        async def watched() -> Message:
+            if body.whole:
+                return await receive()
+            piece = await body.piece()
+            if body.refusal or body.gone:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": piece, "more_body": not body.whole}
+
+        async def unless_refused(message: Message) -> None:
+            nonlocal started
+            if not body.refusal:
+                started = True
+                await send(message)
+
+        try:
+            await self.app(scope, watched, unless_refused)
+        except Exception:
+            if not body.refusal:
+                raise
+        if body.refusal and not started:
+            await refuse(body.refusal, scope, send, in_gradios_form)
+
+
+def _too_often(left: float) -> Refusal:
+    seconds = math.ceil(left)
+    return Refusal(
+        429,
+        f"More than {UPLOADS_A_MINUTE} uploads came within a minute. Drop the files again in {seconds} s.",
+        retry_after=seconds,
+    )
+
+
+# What pages are shared with (pictures on other hosts), and an app's manifest, which there is not.
+LEADS_ELSEWHERE = re.compile(
+    rb'<meta\b[^>]*\b(?:property="og:|name="twitter:)[^>]*>\s*|<link\b[^>]*rel="manifest"[^>]*>\s*'
+)
+# Gradio writes its configuration, which holds names that a person chose, with < spelt \u003c: no text begins a script.
+SCRIPT = re.compile(rb"<script\b")
+
+# Gradio 6.31 counts the seconds of its loading sign at every frame, and goes on when the sign is gone: a tenth of a
+# core for as long as the page is open. What counts seconds does so once a second.
+AT_REST = b"""<script>{
+  const drawn = window.requestAnimationFrame.bind(window);
+  const counts = (step) => /performance\\.now\\(\\).*\\/ ?1e3/.test(String(step));
+  window.requestAnimationFrame = (step) => counts(step) ? setTimeout(step, 1000) : drawn(step);
+}</script>"""
+
+
+def cleaned(page: bytes, nonce: str) -> bytes:
+    """Return the page that is served."""
+    page = LEADS_ELSEWHERE.sub(b"", page).replace(b"<head>", b"<head>" + AT_REST, 1)
+    return SCRIPT.sub(b'<script nonce="%s"' % nonce.encode(), page)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPage:
+    """Changes the page at `/`, and nothing else."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and the page back when it is whole."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        # Over loopback compression costs time alone; and the page has to be readable here.
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
+        page = _Page(send) if scope["path"] == "/" and scope["method"] == "GET" else None
+        await self.app({**scope, "headers": headers}, receive, page.take if page else send)
+
+
+@dataclass(slots=True)
+class _Page:
+    send: Send
+    start: Message = field(default_factory=dict)
+    parts: list[bytes] = field(default_factory=list)
+
+    async def take(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.start = message
+            return
+        self.parts.append(message.get("body", b""))
+        if message.get("more_body"):
+            return
+        nonce = secrets.token_urlsafe(24)
+        body = cleaned(b"".join(self.parts), nonce)
+        headers = MutableHeaders(scope=self.start)
+        headers["content-length"] = str(len(body))
+        headers["content-security-policy"] = policy(nonce)
+        await self.send(self.start)
+        await self.send({"type": "http.response.body", "body": body})
+
+
+OPEN = addresses(
+    ("GET", "/"),
+    ("HEAD", "/"),
+    # Gradio's own script, style and pictures.
+    ("GET", r"/(assets|static)(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+"),
+    ("GET", "/favicon.ico"),
+    ("GET", "/theme.css"),
+    ("GET", "/gradio_api/startup-events"),
+    # A tab hands in what was clicked, and hears what comes of it.
+    ("GET", "/gradio_api/app_id"),
+    ("POST", "/gradio_api/queue/join"),
+    ("GET", "/gradio_api/queue/data"),
+    ("POST", "/gradio_api/cancel"),
+    ("POST", "/gradio_api/upload"),
+    ("GET", "/gradio_api/upload_progress"),
+    # A file that the page has made, by an address that nobody can guess, once (made_files_door.py).
+    ("GET", r"/localcrag/made/[A-Za-z0-9_-]{32}"),
+    # A second start hands in files: whoever knows the token (handed_over.py).
+    ("POST", "/localcrag/open"),
+)
+"""What is open. Gradio has some seventy addresses (proxies, files, recordings, sharing, editing with an assistant, …);
+each that nobody has to open is one that nobody can break."""
+
+Inner = Callable[[ASGIApp], ASGIApp]
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+def guarded(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
+    """Return the app behind its doors; `inner` stands right before it."""
+    inside = RequestBodies(inner(app), uploads)
+    return ResponseHeaders(Doors(app=inside, port=port, is_neighbour=is_neighbour, open=OPEN, wording=in_gradios_form))
+
+
+def lifespan(port: int, uploads: Path, token: str, take: Take, made: MadeFiles) -> Lifespan:
+    """Return what puts the doors up when Gradio's server starts; `take` gets what is handed in with the token.
+
+    What the page has `made` can be fetched.
+
+    Gradio makes its app within `launch`, and adds middleware of its own outside of any that it is given: what its
+    stack is by then is put behind the doors as a whole.
+    """
+
+    @asynccontextmanager
+    async def put_up(app: FastAPI) -> AsyncIterator[None]:
+        if app.middleware_stack is None:
+            raise RuntimeError("The server of the page started without its stack: its doors cannot be put up.")
+
+        def inner(inside: ASGIApp) -> ASGIApp:
+            return MadeFilesDoor(HandedOver(IndexPage(inside), token, take), made)
+
+        app.middleware_stack = guarded(app.middleware_stack, port, uploads, inner)
+        yield
+
+    return put_up

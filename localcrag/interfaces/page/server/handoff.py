@@ -1,0 +1,147 @@
+"""The door for later starts: files that they hand over, from whoever knows the token."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from localcrag.app.desktop.one_instance import OPEN, HandedIn
+from localcrag.app.desktop.window import PageWindow
+from localcrag.interfaces.api.middleware import Refusal, bears, refuse
+from localcrag.interfaces.page.handlers import ADDRESS, MadeFiles
+from localcrag.interfaces.page.page import App
+from localcrag.records.errors import LocalcragError
+
+UNKNOWN = Refusal(403, "Only a later start of this localcrag may hand files over: the token is another one.")
+STRANGE = Refusal(400, "This is not what a later start of localcrag hands over.")
+Take = Callable[[HandedIn], None]
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """Has `take` take what is handed in with the token, and passes everything else on."""
+
+    app: ASGIApp
+    token: str
+    take: Take
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a later start with 204, or with a sentence that says what is wrong."""
+        if scope["type"] != "http" or scope["path"] != OPEN:
+            await self.app(scope, receive, send)
+        elif refusal := await self._refusal(Request(scope, receive)):
+            await refuse(refusal, scope, send)
+        else:
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _refusal(self, request: Request) -> Refusal | None:
+        if not bears(request.scope, self.token):
+            return UNKNOWN
+        handed = _read(await request.body())
+        if handed is None:
+            return STRANGE
+        try:
+            await run_in_threadpool(self.take, handed)
+        except LocalcragError as error:
+            return Refusal(422, str(error))
+        return None
+
+
+def _read(body: bytes) -> HandedIn | None:
+    try:
+        said = json.loads(body)
+        files, ends = said["files"], said["quit"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    if not isinstance(ends, bool) or not isinstance(files, list) or not all(isinstance(one, str) for one in files):
+        return None
+    return HandedIn(tuple(files), ends)
+
+
+GONE = Refusal(404, "This file was fetched already, or localcrag has been started anew. Export it once more.")
+
+
+class MadeFilesDoor:
+    """Gives out files that were made, and passes everything else on."""
+
+    def __init__(self, app: ASGIApp, files: MadeFiles) -> None:
+        self._app, self._files = app, files
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send a file as a download, and remove it."""
+        if scope["type"] != "http" or not scope["path"].startswith(ADDRESS):
+            await self._app(scope, receive, send)
+            return
+        path = self._files.claim(scope["path"].removeprefix(ADDRESS))
+        if path is None:
+            await refuse(GONE, scope, send)
+            return
+        headers = {"content-disposition": f"attachment; filename*=utf-8''{quote(path.name, safe='')}"}
+        try:
+            await FileResponse(path, media_type="application/octet-stream", headers=headers)(scope, receive, send)
+        finally:
+            self._files.discard(path)
+
+
+BETWEEN = 0.2
+"""Seconds between two looks whether the window is still open."""
+
+
+class Presence:
+    """Of one app, from when it is served to its end."""
+
+    def __init__(self, app: App, window: PageWindow, collection: str) -> None:
+        """Begin; `collection` gets what is handed in before anybody has looked at one."""
+        self._app, self._window, self._collection = app, window, collection
+        self._ends = threading.Event()
+
+    def begin(self, handed: HandedIn, *, shows: bool) -> None:
+        """Add what this start was given, and show the page."""
+        try:
+            self.add(handed)
+        except LocalcragError as error:
+            print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        if shows:
+            self.show()
+
+    def take(self, handed: HandedIn) -> None:
+        """Do as a later start says. Raises UnreadableDocument."""
+        if handed.quit:
+            self._ends.set()
+            return
+        try:
+            self.add(handed)
+        finally:
+            self.show()
+
+    def add(self, handed: HandedIn) -> None:
+        """Add the files to the collection that is shown. Raises UnreadableDocument."""
+        self._app.documents.add_originals([Path(name) for name in handed.files], self._collection)
+
+    def show(self) -> None:
+        """Open the page's window, or bring it to the front."""
+        self._window.show()
+
+    def wait(self) -> None:
+        """Return at the end: interrupted, told to end, or the window closed and nothing left to do for a person."""
+        try:
+            while not self._ends.wait(BETWEEN):
+                if self._window.closed and not self._app.busy:
+                    return
+        except KeyboardInterrupt:
+            return
+
+    def close(self) -> None:
+        """Close the window."""
+        self._window.close()

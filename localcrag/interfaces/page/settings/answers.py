@@ -1,0 +1,248 @@
+"""What is in force, shown by the fields of the settings whenever page or settings are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.collections.settings import CollectionSettings
+from localcrag.app.feedback import PastQuestions
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.interfaces.page import renderers
+from localcrag.interfaces.page.chat.chat import preset_name
+from localcrag.interfaces.page.handlers import EACH, LATEST, PRIVATE, telling
+from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode
+from localcrag.records.errors import LocalcragError
+from localcrag.records.thresholds import PRESETS
+from localcrag.settings import Settings
+from localcrag.text.translation import decimals, later, ngettext
+from localcrag.text.translation import gettext as _
+
+
+class InForce:
+    """The fields, each with what returns its value in force for a collection.
+
+    The page is built once: without this, a reload would show what was set when the server was started. Another tab, or
+    a command, may have changed it as well.
+    """
+
+    def __init__(self) -> None:
+        self._fields: dict[Any, Callable[[str], Any]] = {}
+        self._further: list[tuple[Callable[..., Any], list[Any], list[Any]]] = []
+
+    def add(self, field: Any, value: Callable[[str], Any]) -> None:
+        """Have a field show this."""
+        self._fields[field] = value
+
+    def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> None:
+        """Show it: on load, for another collection, and when `top` says that the settings are opened."""
+        fields = list(self._fields)
+        # A number that is out of bounds is replaced, too, and no error.
+        event: dict[str, Any] = {"inputs": [collection, *fields], "outputs": fields, "preprocess": False} | PRIVATE
+        # On load, a chat may choose another collection meanwhile.
+        gr.on([page.load, collection.change], self.read, trigger_mode="always_last", **event)
+        # Asked at once, not after another handler: it would be asked with what is typed meanwhile, and undo it.
+        opened = top.select(self.read, **event | EACH)
+        for handler, inputs, outputs in self._further:
+            opened = opened.then(handler, inputs, outputs, **PRIVATE)
+
+    def then(self, handler: Callable[..., Any], inputs: list[Any], outputs: list[Any]) -> None:
+        """Have a handler called as well when the settings are opened.
+
+        Gradio calls the handlers of an event one after another, each with what the page shows by then.
+        """
+        self._further.append((handler, inputs, outputs))
+
+    def read(self, collection: str, *shown: Any) -> list[Any]:
+        """Return the values in force; what is `shown` already stays, and with it what is being typed meanwhile."""
+        values = [value(collection) for value in self._fields.values()]
+        return [gr.skip() if was == now else now for was, now in zip(shown, values, strict=True)]
+
+
+LABELS = {
+    ConflictRule.SHOW_BOTH: later("both"),
+    ConflictRule.DOCUMENTS: later("the documents"),
+    ConflictRule.WEB: later("the web"),
+    ConflictRule.NEWER: later("the newer"),
+    ConflictRule.MORE_RELEVANT: later("more relevant"),
+}
+
+
+def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
+    """Make the list of rules; the choice holds from the next question on."""
+    choice = gr.Dropdown(
+        [(_(label), rule.value) for rule, label in LABELS.items()],
+        value=in_use.now.conflict_rule.value,
+        label=_("Where documents and web disagree, use"),
+        interactive=True,
+        filterable=False,
+        elem_id="lc-conflict-rule",
+    )
+
+    def use(name: str) -> None:
+        # Gradio says a list's value also when the list loses the focus.
+        if name != in_use.now.conflict_rule.value:
+            with telling():
+                in_use.change(conflict_rule=name)
+
+    in_force.add(choice, lambda _: in_use.now.conflict_rule.value)
+    choice.input(use, [choice], None, **LATEST)
+
+
+def preset_choice(
+    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: InForce, collection: gr.Dropdown
+) -> None:
+    """Make the list of presets; the choice holds for the collection that is shown, from the next question on."""
+    choice = gr.Dropdown(
+        [(preset_name(preset), preset.value) for preset in Preset],
+        value=settings.preset().value,
+        label=_("Preset of this collection"),
+        info=_(PRESETS[settings.preset()].purpose),
+        interactive=True,
+        filterable=False,
+        elem_id="lc-preset",
+    )
+    effect = gr.HTML("", elem_id="lc-preset-effect")
+
+    def use(name: str, of: str) -> tuple[Any, Any]:
+        with telling():
+            before = settings.preset(of)
+            if before is Preset(name):
+                # Said twice, as Gradio may: what the first one showed stays.
+                return gr.skip(), gr.skip()
+            settings.set_preset(Preset(name), of)
+        said = " ".join(part for part in (limits(past, of), changed(past, before, Preset(name), of)) if part)
+        return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), renderers.message(said)
+
+    def chosen(of: str) -> tuple[Any, Any]:
+        preset = settings.preset(of)
+        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), renderers.message(limits(past, of))
+
+    def chosen_since(of: str, shown: str) -> tuple[Any, Any]:
+        return (gr.skip(), gr.skip()) if settings.preset(of).value == shown else chosen(of)
+
+    choice.input(use, [choice, collection], [choice, effect], **PRIVATE)
+    # Another page, or `localcrag presets use`, may have chosen meanwhile.
+    at = [page.load, collection.change]
+    gr.on(at, chosen, [collection], [choice, effect], **LATEST)
+    in_force.then(chosen_since, [collection, choice], [choice, effect])
+
+
+def limits(past: PastQuestions, collection: str) -> str:
+    """Return what a collection's thresholds come to, in words, or what is wrong with them."""
+    try:
+        rules = past.rules(collection)
+    except LocalcragError as error:
+        return str(error)
+    return _(
+        "A passage counts as correct from a relevance of %(upper)s on, and as incorrect below %(lower)s.",
+        upper=decimals(rules.upper),
+        lower=decimals(rules.lower),
+    )
+
+
+def changed(past: PastQuestions, before: Preset, after: Preset, collection: str) -> str:
+    """Return what another preset makes of the questions so far; nothing where there are none to tell by."""
+    try:
+        found = past.explore_preset(before, after, collection)
+    except LocalcragError as error:
+        return str(error)
+    if found.web_rate_now is None or found.web_rate_then is None:
+        return ""
+    return ngettext(
+        "Of %(num)s question so far %(changed)s would get another action than under “%(before)s”; "
+        "the documents would not be enough for %(then)s instead of %(now)s.",
+        "Of %(num)s questions so far %(changed)s would get another action than under “%(before)s”; "
+        "the documents would not be enough for %(then)s instead of %(now)s.",
+        found.questions,
+        changed=len(found.changes),
+        before=preset_name(before),
+        then=f"{found.web_rate_then:.0%}",
+        now=f"{found.web_rate_now:.0%}",
+    )
+
+
+STRICTNESS = {
+    Strictness.STRICT: later("only sentences that the evidence backs in full"),
+    Strictness.BALANCED: later("also partly backed ones, marked"),
+    Strictness.LENIENT: later("all, marked where they are not backed"),
+}
+POLICIES = {
+    Policy.MAX: later("the best passage decides"),
+    Policy.FRACTION: later("the share of correct passages decides"),
+    Policy.RATIO: later("the share of relevant passages decides"),
+    Policy.COUNT: later("two correct passages are needed"),
+}
+REFINERS = {
+    RefinerKind.STRIPS: later("the relevance model"),
+    RefinerKind.LLM: later("the language model (take a good one)"),
+}
+
+
+def answer_settings(in_use: SettingsInUse, in_force: InForce) -> gr.Dropdown:
+    """Make the part where the steps of the flow are set; return where the policy is chosen."""
+    settings = in_use.now
+    with gr.Column(elem_id="lc-how"):
+        policy = gr.Dropdown(
+            [(_("as the preset says"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
+            value=_in_force(settings, "policy"),
+            label=_("When the documents are enough"),
+            filterable=False,
+        )
+        controls: dict[str, Any] = {
+            "policy": policy,
+            "strictness": gr.Radio(
+                [(_(label), kind.value) for kind, label in STRICTNESS.items()],
+                value=settings.strictness.value,
+                label=_("Which sentences are shown"),
+            ),
+            "retry": gr.Checkbox(
+                settings.retry, label=_("Look once more, in other words, when the first passages are not enough")
+            ),
+            "refiner": gr.Radio(
+                [(_(label), kind.value) for kind, label in REFINERS.items()],
+                value=settings.refiner.value,
+                label=_("What picks the sentences"),
+            ),
+            "strip_mode": gr.Dropdown(
+                [(_(mode.value), mode.value) for mode in StripMode],
+                value=settings.strip_mode.value,
+                label=_("How passages are cut"),
+                filterable=False,
+            ),
+            "time_budget": gr.Number(
+                settings.time_budget,
+                minimum=0,
+                label=_("Seconds for a question (0: no limit)"),
+                info=_("For slow machines: what there is no time for is left out, and said."),
+            ),
+        }
+    for name, control in controls.items():
+        in_force.add(control, _now(in_use, name))
+        # What was said last counts, also while an earlier digit of it is being saved.
+        control.input(_saves(in_use, name), [control], None, **LATEST)
+    return policy
+
+
+def _now(in_use: SettingsInUse, name: str) -> Callable[[str], Any]:
+    return lambda _: _in_force(in_use.now, name)
+
+
+def _in_force(settings: Settings, name: str) -> Any:
+    """Return a setting as its field shows it; a policy that the preset chooses is none."""
+    if name == "policy" and name not in settings.model_fields_set:
+        return ""
+    return settings.model_dump(mode="json", include={name})[name]
+
+
+def _saves(in_use: SettingsInUse, name: str) -> Any:
+    def save(value: Any) -> None:
+        # Gradio says a list's value also when the list loses the focus.
+        if value == _in_force(in_use.now, name):
+            return
+        with telling():
+            in_use.change(**{name: None if value == "" else value})
+
+    return save

@@ -1,0 +1,199 @@
+"""Settings of the models: which are in use, getting others, and what the machine has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.open_collections import ReEmbeddings
+from localcrag.app.models import hardware
+from localcrag.app.models.hardware import memory
+from localcrag.app.models.library import WantedModels
+from localcrag.interfaces.page import renderers
+from localcrag.interfaces.page.handlers import LATEST, MANY, releases, told
+from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.settings.answers import InForce
+from localcrag.records.errors import LocalcragError
+from localcrag.records.models import ModelRole
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+
+
+class ModelSettings:
+    """The list of models and what can be done with each."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._wanted = WantedModels(assembly.library, self._use)
+        self.embeddings = ReEmbeddings(assembly.collections.re_embed)
+
+    def show(self, script: str, in_force: InForce) -> None:
+        """Make the list."""
+        self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
+        address, key, look, report = _server_fields()
+        with gr.Row():
+            threads = gr.Number(
+                self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
+                info=_("0: one per core. Applies at once; the models are loaded anew."), elem_id="lc-threads",
+            )  # fmt: skip
+            window = gr.Number(
+                self._assembly.settings.context_tokens, minimum=512, precision=0, elem_id="lc-window",
+                label=_("Window of the language model, in tokens"),
+                info=_("Prompt and answer together; memory grows with it."),
+            )  # fmt: skip
+        gr.on([look.click, address.submit], self.look, [address, key], [self.listing, key, report], **LATEST)
+        done = self.listing.input(self.do, None, [self.listing], **MANY)
+        self.wire(done)
+        releases(done)
+        for number, name in ((threads, "threads"), (window, "context_tokens")):
+            in_force.add(number, self._now(name))
+            entered = [number.submit, number.blur]
+            gr.on(entered, self._saver(name), [number], [self.listing], **LATEST)
+
+    def wire(self, event: Any) -> None:
+        """Show how far everything is, after an event."""
+        downloaded = event.success(self.follow, None, [self.listing], **MANY)
+        # With what a download was for, documents may be embedded anew.
+        for before in (event, downloaded):
+            before.success(self.follow_embeddings, None, [self.listing], **MANY)
+
+    def listed(self) -> str:
+        """Return the list as it is now."""
+        assembly = self._assembly
+        settings = assembly.settings
+        try:
+            models = assembly.library.models()
+            speeds = assembly.runs.speeds()
+            to_embed = assembly.collections.embedders.to_embed()
+            own = assembly.collection_settings.embedders()
+        except LocalcragError as error:
+            return renderers.message(str(error))
+        return TEMPLATES.get_template("settings/models.html").render(
+            models=models,
+            sets=assembly.library.sets(),
+            in_use={settings.llm, settings.relevance, settings.embedder},
+            to_agree={one.name: assembly.library.servers.to_agree(one.name) for one in models if one.path is None},
+            agreed=settings.agreed_servers,
+            roles={
+                ModelRole.LLM: _("Language model: writes the answers"),
+                ModelRole.RELEVANCE: _("Relevance model: judges passages and sentences"),
+                ModelRole.EMBEDDER: _("Embedder: finds passages"),
+            },
+            downloads={one.name: one for one in self._wanted.items()},
+            speeds=speeds,
+            memory=memory(),
+            machine=assembly.models.computes_on(),
+            graphics=hardware.report(),
+            to_embed=to_embed,
+            own_embedders=own,
+            collections=assembly.collections.names(),
+            embedder_in_use=settings.embedder,
+            embeddings={one.name: one for one in self.embeddings.items()},
+        )
+
+    def follow(self) -> Iterator[str]:
+        """Show how far downloads are."""
+        for _items in self._wanted.follow():
+            yield self.listed()
+
+    def follow_embeddings(self) -> Iterator[str]:
+        """Show how far collections are that are embedded anew."""
+        for items in self.embeddings.follow():
+            # `follow` has made the list; without any of these it would be the same.
+            yield self.listed() if items else gr.skip()
+
+    def get(self, event: gr.EventData) -> str:
+        """Get a model, and use it as soon as it is there."""
+        told(lambda: self._wanted.use(str(event.name)))
+        return self.listed()
+
+    def _now(self, name: str) -> Callable[[str], int]:
+        return lambda _: int(getattr(self._assembly.settings, name))
+
+    def _saver(self, name: str) -> Callable[[float | None], str]:
+        """Return what saves a number, if it is one and another than before."""
+
+        def save(value: float | None) -> str:
+            if value is not None and int(value) != getattr(self._assembly.settings, name):
+                told(lambda: self._assembly.change(**{name: int(value)}))
+            return self.listed()
+
+        return save
+
+    def do(self, event: gr.EventData) -> str:
+        """Use, get or no longer get a model."""
+        name = str(event.name)
+        match str(event.what):
+            case "agree":
+                told(lambda: self._agree_and_use(name))
+            case "disagree":
+                told(lambda: self._assembly.library.servers.disagree(name))
+            case "use":
+                told(lambda: self._assembly.models.use(name))
+            case "use-set":
+                told(lambda: self._wanted.use(name))
+            case "get":
+                self._wanted.download(name)
+            case "own":
+                told(lambda: self._give_own(name, str(event.embedder)))
+            case "embed":
+                self.embeddings.start(name)
+            case "cancel":
+                self._wanted.cancel(name)
+        return self.listed()
+
+    def _give_own(self, collection: str, embedder: str) -> None:
+        """Have a collection be embedded with an embedder of its own, "" for the one in use, and begin with that."""
+        self._assembly.collection_settings.set_embedder(embedder or None, collection)
+        if collection in self._assembly.collections.embedders.to_embed():
+            self.embeddings.start(collection)
+
+    def look(self, address: str, key: str) -> tuple[str, str, str]:
+        """Look for models at an address, or on this computer, and list them; a key is kept for the address."""
+        servers = self._assembly.library.servers
+        try:
+            if key.strip() and address.strip():
+                servers.keep_key(address, key)
+            found = servers.look(address)
+        except LocalcragError as error:
+            return self.listed(), "", renderers.message(str(error))
+        if not found:
+            said = _("No model server answers on this computer. Start yours, or give its address.")
+        else:
+            said = ngettext(
+                "%(num)s model found; it is listed above.", "%(num)s models found; they are listed above.", len(found)
+            )
+        return self.listed(), "", renderers.message(said)
+
+    def _agree_and_use(self, name: str) -> None:
+        self._assembly.library.servers.agree(name)
+        self._assembly.models.use(name)
+
+    def _use(self, name: str) -> None:
+        """Use a model; or those of a set, and embed documents anew."""
+        if name not in {one.name for one in self._assembly.library.sets()}:
+            self._assembly.models.use(name)
+            return
+        self._assembly.models.use_set(name)
+        for collection in self._assembly.collections.embedders.to_embed():
+            self.embeddings.start(collection)
+
+
+def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
+    """Make the fields to look for model servers with, the button and the report."""
+    with gr.Accordion(_("Models behind a server of yours"), open=False, elem_id="lc-servers"):
+        with gr.Row():
+            address = gr.Textbox(
+                label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
+                info=_("Ollama, LM Studio, llama-server, vLLM and others. Empty: looks on this computer."),
+            )  # fmt: skip
+            key = gr.Textbox(
+                label=_("Its key, if it wants one"), type="password", elem_id="lc-server-key",
+                info=_("Kept in a file that only you can read, and sent to this server alone."),
+            )  # fmt: skip
+        look = gr.Button(_("Look"), size="sm", elem_id="lc-server-look")
+        report = gr.HTML("", elem_id="lc-server-report")
+    return address, key, look, report

@@ -1,0 +1,134 @@
+"""The language of the page: its components’ own texts, put in place when another one is chosen.
+
+The page is built in English, whose texts are the keys of the catalogues; the others are put in their place. Whoever has
+the page open sees them when it is loaded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.assembly import Assembly
+from localcrag.interfaces.page import feedback, renderers
+from localcrag.interfaces.page.handlers import MANY, PRIVATE, told
+from localcrag.interfaces.page.settings.answers import InForce, answer_settings, conflict_choice, preset_choice
+from localcrag.interfaces.page.settings.models import ModelSettings
+from localcrag.interfaces.page.settings.storage import StorageSettings, web_settings
+from localcrag.interfaces.page.settings.thresholds import threshold_explorer
+from localcrag.records.errors import LocalcragError
+from localcrag.text import translation
+
+Written = Mapping[gr.HTML, Callable[[], str]]
+"""What stands on the page from the start, and what writes it."""
+_NAMES = ("label", "placeholder", "info")
+
+
+class PageLanguage:
+    """The texts of a page that is built in English."""
+
+    def __init__(self, page: gr.Blocks, written: Written) -> None:
+        self._page, self._written = page, written
+
+    @cached_property
+    def _english(self) -> list[tuple[Any, str, Any]]:
+        # First asked for when the page is whole.
+        return [(block, name, text) for block in self._page.blocks.values() for name, text in _texts_of(block)]
+
+    def speak(self, language: str) -> None:
+        """Have the app speak a language from now on, and the page when it is loaded next."""
+        english = self._english
+        translation.choose(language)
+        for block, name, text in english:
+            setattr(block, name, _in_that(text))
+        for component, write in self._written.items():
+            component.value = write()
+        self._page.config = self._page.get_config_file()
+
+
+def _texts_of(block: Any) -> list[tuple[str, Any]]:
+    names = [*_NAMES, "value"] if isinstance(block, gr.Button | gr.UploadButton) else _NAMES
+    found = [(name, getattr(block, name, None)) for name in (*names, "choices")]
+    return [(name, text) for name, text in found if isinstance(text, str | list) and text]
+
+
+def _in_that(text: Any) -> Any:
+    if isinstance(text, str):
+        return translation.gettext(text)
+    return [(translation.gettext(label) if isinstance(label, str) else label, value) for label, value in text]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsScreen:
+    """The lists that others fill or listen to."""
+
+    head: gr.HTML
+    figures: gr.HTML
+    gaps: gr.HTML
+    said: gr.HTML
+    models: ModelSettings
+    storage: StorageSettings
+
+
+def settings_screen(
+    assembly: Assembly, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown, script: str
+) -> SettingsScreen:
+    """Make the screen; it is hidden until it is asked for, by `top`."""
+    in_force = InForce()
+    with gr.Column(elem_id="lc-settings"):
+        head = gr.HTML(renderers.settings_head(), elem_id="lc-settings-head", js_on_load=script)
+        with _tab("answers"):
+            preset_choice(assembly.collection_settings, assembly.past_questions, page, in_force, collection)
+            policy = answer_settings(assembly.settings_in_use, in_force)
+            conflict_choice(assembly.settings_in_use, in_force)
+            threshold_explorer(
+                assembly.settings_in_use, assembly.past_questions, assembly.calibrations, policy, collection
+            )
+        with _tab("web"):
+            web_settings(assembly.settings_in_use, assembly.collection_settings, assembly.web, in_force, collection)
+        with _tab("models"):
+            models = ModelSettings(assembly)
+            models.show(script, in_force)
+        with _tab("data"):
+            storage = StorageSettings(assembly)
+            storage.show(script)
+        with _tab("questions"):
+            figures = gr.HTML("", elem_id="lc-all")
+            gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
+        with _tab("labels"):
+            said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+    in_force.wire(page, top, collection)
+    return SettingsScreen(head, figures, gaps, said, models, storage)
+
+
+def _tab(name: str) -> gr.Column:
+    # Not Gradio's tabs: on a narrow screen they hide those that do not fit behind a button without a name.
+    return gr.Column(elem_id=f"lc-tab-{name}", elem_classes="lc-tab")
+
+
+def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callable[[str], None]) -> None:
+    """Read what is listed when the screen is opened; `speak` has the page speak another language."""
+
+    def read() -> tuple[Any, ...]:
+        try:
+            figures = renderers.all_questions(assembly.past_questions.aggregates())
+            return figures, feedback.gaps(assembly), feedback.said(assembly), screen.storage.listed()
+        except LocalcragError as error:
+            return renderers.message(str(error)), "", "", screen.storage.listed()
+
+    shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
+
+    def change_language(event: gr.EventData) -> str:
+        chosen = str(event.language)
+        told(lambda: assembly.change(language=chosen))
+        speak(chosen)
+        return renderers.settings_head(anew=True)
+
+    screen.head.input(change_language, None, [screen.head], **PRIVATE)
+    top.select(read, None, shown, **PRIVATE)
+    top.select(screen.models.follow, None, [screen.models.listing], **MANY)
+    top.select(screen.models.follow_embeddings, None, [screen.models.listing], **MANY)

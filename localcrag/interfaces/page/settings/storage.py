@@ -1,0 +1,188 @@
+"""Settings of what is stored: where it is, backups, restoring one, and deleting everything."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import gradio as gr
+
+from localcrag.app import egress
+from localcrag.app.assembly import Assembly
+from localcrag.app.collections.settings import CollectionSettings
+from localcrag.app.egress import describe_outgoing, may_leave, outgoing
+from localcrag.app.health import State, search_server
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.web_search import Web
+from localcrag.interfaces.page import renderers
+from localcrag.interfaces.page.handlers import PRIVATE, releases, told
+from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.settings.answers import InForce
+from localcrag.interfaces.page.steady_blocks import leaving_no_files
+from localcrag.records.enums import WebMode
+from localcrag.records.errors import LocalcragError
+from localcrag.settings import Settings
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later, ngettext
+
+ATTEMPTS = 20
+"""Shown of what left or was refused; `localcrag privacy --last N` shows more."""
+
+
+class StorageSettings:
+    """The list of what is stored, and what can be done with it."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+
+    def show(self, script: str) -> None:
+        """Make the list."""
+        given = gr.UploadButton(_("Take in a copy"), elem_id="lc-copy-given")
+        leaving_no_files(given)
+        self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
+        given.upload(self.take_in, [given], [given, self.listing], **PRIVATE)
+        releases(self.listing.input(self.do, None, [self.listing], **PRIVATE))
+
+    def take_in(self, given: str) -> tuple[None, str]:
+        """Put a copy that was made elsewhere among the others, to go back to."""
+        file = Path(given)
+        try:
+            told = self._assembly.storage.take_in(file, file.name)
+        except LocalcragError as error:
+            return None, self.listed(wrong=str(error))
+        finally:
+            file.unlink(missing_ok=True)
+        held = ", ".join((
+            ngettext("%(num)s document", "%(num)s documents", told.documents),
+            ngettext("%(num)s chat", "%(num)s chats", told.chats),
+            ngettext("%(num)s question", "%(num)s questions", told.runs),
+        ))  # fmt: skip
+        said = _("%(name)s is whole, and stands among the copies below: %(held)s.", name=told.path.name, held=held)
+        return None, self.listed(said)
+
+    def listed(self, said: str = "", *, wrong: str = "", anew: bool = False) -> str:
+        """Return what is stored now, after what was `said` or `wrong`.
+
+        `anew`: the page has to be loaded again, since all of it shows something else.
+        """
+        assembly = self._assembly
+        folder = assembly.settings.data_dir.absolute()
+        try:
+            counts = [
+                (_("collections"), len(assembly.collections.names())),
+                (
+                    _("documents"),
+                    sum(len(assembly.collections.documents(name)) for name in assembly.collections.names()),
+                ),
+                (_("chats"), len(assembly.chats.chats())),
+                (_("questions"), assembly.runs.count()),
+            ]
+            left = egress.line(assembly.egress.summary())
+            attempts = [(one, egress.described(one)) for one in assembly.egress.newest(ATTEMPTS)]
+            servers = outgoing(assembly)
+        except LocalcragError as error:
+            return renderers.message(str(error))
+        backups = sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True)
+        return TEMPLATES.get_template("settings/storage.html").render(
+            folder=folder,
+            models=assembly.library.folder,
+            counts=counts,
+            sizes=assembly.storage.sizes(),
+            backups=backups,
+            left=left,
+            attempts=attempts,
+            servers=list(dict.fromkeys(map(describe_outgoing, servers))),
+            private=may_leave(servers),
+            said=said,
+            wrong=wrong,
+            anew=anew,
+            command=f"localcrag restore FILE --data-dir {shlex.quote(str(folder))}",
+        )
+
+    def do(self, event: gr.EventData) -> str:
+        """Make a copy, go back to one, or delete everything."""
+        match str(event.what):
+            case "copy":
+                path = told(self._assembly.storage.back_up).path
+                return self.listed(_("Everything was copied to %(name)s, in the data folder.", name=path.name))
+            case "restore":
+                # By its name alone: only copies in the folder of copies are read.
+                copies = {path.name: path for path in self._assembly.storage.backups.glob("*.sqlite3")}
+                if copy := copies.get(str(event.name)):
+                    told(lambda: self._assembly.storage.restore(copy))
+                return self.listed(anew=True)
+            case "erase":
+                told(self._assembly.storage.erase)
+                return self.listed(anew=True)
+        return self.listed()
+
+
+MODES = [
+    (later("Ask me: every query is shown to me before it leaves."), WebMode.ASK.value),
+    (later("Always: queries leave without being shown first."), WebMode.ALWAYS.value),
+    (later("Never: nothing leaves, whatever the documents lack."), WebMode.NEVER.value),
+]
+FIXED = later("Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here.")
+
+
+def web_settings(
+    in_use: SettingsInUse, of_collection: CollectionSettings, web: Web, in_force: InForce, collection: gr.Dropdown
+) -> None:
+    """Make the part where the SearXNG is set and tested."""
+    fixed = "web" in in_use.now.model_fields_set
+    url, mode, terms, test, report = _components(in_use.now, of_collection.web_mode(), fixed=fixed)
+
+    def save(address: str, chosen: str, never: str, of: str) -> str:
+        said = {
+            "searxng_url": address.strip() or None,
+            "web_never_terms": tuple(line.strip() for line in never.splitlines() if line.strip()),
+        }
+        changes = {name: value for name, value in said.items() if value != getattr(in_use.now, name)}
+        try:
+            if changes:
+                in_use.change(**changes)
+            if not fixed:
+                # Also the one in force: said for this collection, it holds under a preset that would choose another.
+                of_collection.set_web_mode(WebMode(chosen), of)
+        except LocalcragError as error:
+            return renderers.message(str(error))
+        finding = search_server(in_use.now, web)
+        sign = {State.OK: _("Works:"), State.OFF: _("Off:"), State.FAILED: _("Does not work.")}[finding.state]
+        return renderers.message(f"{sign} {finding.detail}")
+
+    test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
+    in_force.add(url, lambda _: in_use.now.searxng_url or "")
+    in_force.add(mode, lambda of: of_collection.web_mode(of).value)
+    in_force.add(terms, lambda _: "\n".join(in_use.now.web_never_terms))
+
+
+def _components(
+    settings: Settings, web_mode: WebMode, *, fixed: bool
+) -> tuple[gr.Textbox, gr.Radio, gr.Textbox, gr.Button, gr.HTML]:
+    """Make address, mode, terms, the button and the report; `fixed`: the mode is set elsewhere."""
+    with gr.Column(elem_id="lc-web"):
+        url = gr.Textbox(
+            settings.searxng_url or "",
+            label=_("Address of your SearXNG"),
+            placeholder="http://127.0.0.1:8080",
+            info=_("Asked only when the documents are not enough. Empty: the web is never asked."),
+        )
+        mode = gr.Radio(
+            [(_(label), value) for label, value in MODES],
+            value=web_mode.value,
+            label=_("May it be asked about this collection?"),
+            info=_(FIXED) if fixed else None,
+            interactive=not fixed,
+            elem_id="lc-web-mode",
+        )
+        terms = gr.Textbox(
+            "\n".join(settings.web_never_terms),
+            label=_("Never send"),
+            info=_("One name or term a line: words that hold one are taken out of every query."),
+            lines=2,
+            max_lines=8,
+            elem_id="lc-web-terms",
+        )
+        test = gr.Button(_("Save and test"), size="sm")
+        report = gr.HTML("", elem_id="lc-web-report")
+    return url, mode, terms, test, report

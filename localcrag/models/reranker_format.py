@@ -1,0 +1,326 @@
+"""Probe pairs: questions and passages that the number formats of a relevance model are compared on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from filelock import FileLock
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+
+from localcrag import __version__
+from localcrag.models.encoders import pick_device, refusal
+from localcrag.models.files import write_json
+from localcrag.models.reranker import CrossEncoder
+from localcrag.records.enums import NumberFormat
+from localcrag.records.errors import ModelDamaged, ModelError
+from localcrag.records.protocols import Vectors
+
+_JOURNEYS = (
+    "Journeys within one country are approved by the traveller's team lead, journeys abroad by the head of the "
+    "department as well, at least ten working days before they begin. Trains are preferred to aeroplanes when they "
+    "take less than six hours. The hotel limit is 195 euros a night in London, 165 euros in Bergen and 120 euros "
+    "everywhere else, breakfast included; a dearer room needs a reason in writing. Receipts are handed in within four "
+    "weeks of the return, as photographs or on paper, and the money is paid with the next salary. Whoever cancels a "
+    "journey tells the travel office on the same day, so that rooms and tickets can still be given back without a fee."
+)
+_BICYCLES = (
+    "Bicycles are lent at the reception between eight in the morning and six in the evening, for five euros a day and "
+    "a signature. There are twelve of them, two with a box for children and one for loads of up to eighty kilograms. A "
+    "helmet comes with each and has to be worn on the company's grounds. Damage is to be reported when the bicycle is "
+    "returned; nobody pays for a flat tyre. A bicycle that is kept over night must stand in a locked room, and a lost "
+    "key costs thirty euros. In winter, from December until the end of February, the bicycles are serviced one after "
+    "the other, so that only half of them can be had at any time. Guests may borrow one as well."
+)
+_LEAVES = (
+    "In the leaves of green plants, light is turned into sugar. Water rises from the roots through fine vessels, "
+    "carbon dioxide comes in through pores on the lower side of the leaf, and in the green bodies of the cells the "
+    "energy of the light splits the water. Oxygen is set free and leaves through the same pores. The sugar is stored "
+    "as starch or carried to wherever the plant grows. At night the pores close and the plant breathes as animals do. "
+    "When the days grow shorter, many trees take the green out of their leaves before they shed them; yellow and red, "
+    "which were there all summer, can then be seen. A large beech turns about twelve kilograms of sugar on a sunny "
+    "day."
+)
+_HARBOUR = (
+    "The old harbour of the town was dug in 1684, when the river had silted up so far that only flat boats could reach "
+    "the market. Two hundred men worked on it for three summers. Its walls are of granite from the quarries in the "
+    "north, its gates were of oak and had to be renewed every thirty years. For a century, herring and timber were "
+    "traded here, and merchants from London kept four houses at the quay, one of which is a hotel today. The railway "
+    "took the trade away in 1871. Since 1990 the harbour has been a place for sailing boats, with berths for 140 of "
+    "them, a crane, and a small museum in the weigh house, which is open on Sundays."
+)
+PASSAGES = (_JOURNEYS, _BICYCLES, _LEAVES, _HARBOUR)
+PROBES = (
+    ("What is the hotel limit in London?", PASSAGES),
+    ("how do plants make sugar from light", PASSAGES),
+)
+"""Each question with passages of about 140 tokens: eight pairs, of which two answer."""
+PAIRS = sum(len(passages) for _, passages in PROBES)
+
+
+FILE_NAME = "relevance-formats.json"
+MOST_DEVIATION = 0.05
+"""How far a format's logits may be from fp32's on the probe pairs: root mean square, as a share of their spread. Where
+both are normally distributed, arctan(share) / pi of all pairs of passages change places (Sheppard 1899): here 1.6 %,
+those that were nearly equal. bfloat16 needs a tenth of it, int8 half."""
+ROUNDS = 3
+LONGEST = 0.6
+"""Seconds after which no further round is begun: three formats and their loading take about three seconds."""
+HOPELESS = f"a pair takes as long as {PAIRS} do in the fastest"
+"""Why a format is given up before it is measured: int8 without the instructions for it, ten times slower than fp32."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A format that was tried: its speed in pairs a second, or why it cannot be used."""
+
+    number_format: NumberFormat
+    speed: float | None
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The formats tried with one model; `circumstances` is a digest of all that the outcome depends on."""
+
+    chosen: NumberFormat
+    tried: tuple[Tried, ...]
+    circumstances: str
+
+
+Choices = TypeAdapter(dict[str, Choice])
+"""By the model's folder."""
+
+
+def load_fastest(name: str, folder: Path, *, wanted: NumberFormat, threads: int, cache: Path) -> CrossEncoder:
+    """Return the model in `folder`, loaded in the format wanted; for AUTO in the one that is fastest here.
+
+    `threads` 0 is one per core; `cache` is a folder to remember the choice in. Raises ModelError.
+    """
+    if threads:
+        torch.set_num_threads(threads)  # There is one number for the whole process; the embedder follows it too.
+    if wanted is not NumberFormat.AUTO or pick_device() != "cpu":
+        return CrossEncoder(name, folder, number_format=wanted)
+    if known := remembered(folder, cache):
+        return CrossEncoder(name, folder, number_format=known.chosen)
+    scorer, choice = measure(name, folder)
+    _remember(folder, cache, choice)
+    return scorer
+
+
+def measure(name: str, folder: Path) -> tuple[CrossEncoder, Choice]:
+    """Return the model loaded in the fastest format that keeps fp32's ranking, and what was found out.
+
+    Raises ModelError when the model cannot be used in fp32.
+    """
+    best = CrossEncoder(name, folder, number_format=NumberFormat.FP32)
+    exact, fastest = _probe(best)
+    tried = [Tried(NumberFormat.FP32, fastest)]
+    for number_format in (NumberFormat.BF16, NumberFormat.INT8):
+        refused, speed = refusal(number_format), None
+        if not refused:
+            try:
+                scorer = CrossEncoder(name, folder, number_format=number_format)
+                if _seconds_for_one(scorer) > PAIRS / fastest:
+                    refused = HOPELESS
+                else:
+                    logits, speed = _probe(scorer)
+                    refused = deviation(logits, exact)
+            except ModelError as error:
+                refused = str(error)
+        tried.append(Tried(number_format, speed, refused))
+        if speed is not None and not refused and speed > fastest:
+            best, fastest = scorer, speed
+    return best, Choice(best.number_format, tuple(tried), circumstances(folder))
+
+
+def deviation(logits: Vectors, exact: Vectors) -> str:
+    """Return in words how `logits` deviate from fp32's `exact` ones, "" when by so little that the ranking is kept."""
+    error, spread = float(np.sqrt(np.mean((logits - exact) ** 2))), float(exact.std())
+    if error <= MOST_DEVIATION * spread:
+        return ""
+    return f"its logits are {error:.2g} away from fp32's (root mean square), which spread by {spread:.2g}"
+
+
+def describe(folder: Path, *, wanted: NumberFormat, cache: Path) -> str:
+    """Return for `localcrag doctor` what the model in `folder` computes in, and why."""
+    if wanted is not NumberFormat.AUTO:
+        return f"{wanted}, as the setting relevance_format says"
+    if reason := refusal(NumberFormat.INT8):
+        return f"fp32: {reason}"
+    choice = remembered(folder, cache)
+    if choice is None:
+        return f"the fastest format, measured anew at every start: {cache / FILE_NAME} cannot be written"
+    speeds = ", ".join(f"{one.number_format} {one.speed:.0f}" for one in choice.tried if one.speed is not None)
+    refused = "".join(f"; {one.number_format} not used: {one.refused}" for one in choice.tried if one.refused)
+    return f"{choice.chosen} (pairs a second: {speeds}){refused}"
+
+
+def remembered(folder: Path, cache: Path) -> Choice | None:
+    """Return the choice made for the model in `folder`; None when there is none, or one that something has outdated."""
+    choice = _known(cache).get(str(folder.absolute()))
+    return choice if choice and choice.circumstances == circumstances(folder) else None
+
+
+def circumstances(folder: Path) -> str:
+    """Return a digest of the model's files (by size and time of change), the libraries, the processor and the threads.
+
+    The files' content is compared with checksums before a model is loaded (model_files.py).
+    """
+    files = [folder / "config.json", *folder.rglob("*.safetensors"), *folder.rglob("*.bin")]
+    stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(files) if path.is_file()]
+    versions = (__version__, torch.__version__, transformers.__version__)
+    machine = (platform.machine(), sorted(torch.cpu.get_capabilities().items()), torch.get_num_threads())
+    return hashlib.sha256(repr((stamps, versions, machine)).encode()).hexdigest()
+
+
+def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
+    """Return the logits of the probe pairs, and how many of them are scored in a second: the best of a few rounds.
+
+    Time is this thread's own on the processor: what another program takes just then is not counted, so that it has
+    little say in what is chosen for good. The first round is a warm-up, unless a slow model has no other.
+    """
+    seconds: list[float] = []
+    while len(seconds) <= ROUNDS and sum(seconds) < LONGEST:
+        started = time.thread_time()
+        logits = [scorer.logits(question, passages) for question, passages in PROBES]
+        seconds.append(time.thread_time() - started)
+    shortest = max(min(seconds), time.get_clock_info("thread_time").resolution)
+    return np.concatenate(logits), PAIRS / shortest
+
+
+def _seconds_for_one(scorer: CrossEncoder) -> float:
+    """Return the seconds that one of the probe pairs takes; of two, since the first is a warm-up."""
+    seconds: list[float] = []
+    for question, passages in PROBES:
+        started = time.thread_time()
+        scorer.logits(question, passages[:1])
+        seconds.append(time.thread_time() - started)
+    return min(seconds)
+
+
+def _known(cache: Path) -> dict[str, Choice]:
+    """Return what is remembered, by folder; nothing when there is no file, or one that is not as it was written."""
+    try:
+        return Choices.validate_json((cache / FILE_NAME).read_bytes())
+    except (OSError, ValidationError):
+        return {}
+
+
+def _remember(folder: Path, cache: Path, choice: Choice) -> None:
+    """Write the choice down, and drop those of models that are gone. Two processes at once may lose one of theirs."""
+    known = {path: other for path, other in _known(cache).items() if Path(path).is_dir()}
+    known[str(folder.absolute())] = choice
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        write_json(cache / FILE_NAME, json.loads(Choices.dump_json(known)))
+    except OSError as error:
+        log.warning("%s cannot be written (%s): the formats are measured at every start.", cache / FILE_NAME, error)
+
+
+LAYERS = "layers.safetensors"
+FACTOR = ".factor"
+"""Behind the name of a matrix: that of its rows' factors, shape (rows, 1)."""
+WORDS_OF_EMBEDDER = "embeddings.word_embeddings.weight"
+WORDS = f"bert.{WORDS_OF_EMBEDDER}"
+SMALL = ("config.json", "tokenizer_config.json", "place_head.safetensors", "calibration.json")
+LONGEST_WAIT = 60.0
+"""Seconds to wait for another process that makes the same."""
+
+
+def whole_model(folder: Path, words: Path, cache: Path) -> Path:
+    """Return a folder in `cache` with the whole model: that in `folder`, with the words of the embedder in `words`.
+
+    Raises ModelDamaged where the two do not fit, and OSError where `cache` cannot be written.
+    """
+    made = cache / f"{folder.name}-{_stamp(folder, words)}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with FileLock(cache / f"{folder.name}.lock", timeout=LONGEST_WAIT):
+        if not made.exists():
+            for earlier in cache.glob(f"{folder.name}-*"):
+                shutil.rmtree(earlier)
+            temporary = cache / f"{folder.name}.tmp"
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+            try:
+                _make(folder, words, temporary)
+            except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+                raise ModelDamaged(
+                    f"The relevance model in {folder} does not fit the words of {words}: {error}. Check both with "
+                    "`localcrag models verify`."
+                ) from error
+            temporary.replace(made)
+    for name in SMALL:  # A calibration may be another by now.
+        if (folder / name).exists() and (folder / name).read_bytes() != _read(made / name):
+            shutil.copyfile(folder / name, made / name)
+    return made
+
+
+def _make(folder: Path, words: Path, made: Path) -> None:
+    """Write weights and tokenizer of the whole model."""
+    layers = unpacked(load_file(folder / LAYERS))
+    with safe_open(words / "model.safetensors", "pt") as file:
+        layers[WORDS] = file.get_tensor(WORDS_OF_EMBEDDER)
+    save_file(layers, made / "model.safetensors", metadata={"format": "pt"})
+    with (made / "model.safetensors").open("rb+") as written:
+        os.fsync(written.fileno())
+    tokenizer = json.loads((words / "tokenizer.json").read_bytes())
+    (made / "tokenizer.json").write_text(json.dumps(with_pairs(tokenizer), ensure_ascii=False), "utf-8")
+
+
+def packed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the weights as they ship: matrices in 8 bits with a factor for each row, others in float16."""
+    shipped: dict[str, torch.Tensor] = {}
+    for name, weight in weights.items():
+        if weight.ndim < 2:
+            shipped[name] = weight.half()
+            continue
+        factor = weight.float().abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127
+        shipped[name] = torch.round(weight.float() / factor).to(torch.int8)
+        shipped[name + FACTOR] = factor
+    return shipped
+
+
+def unpacked(shipped: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the weights that `packed` was given, in float16."""
+    return {
+        name: (weight.float() * shipped[name + FACTOR]).half() if name + FACTOR in shipped else weight
+        for name, weight in shipped.items()
+        if not name.endswith(FACTOR)
+    }
+
+
+def with_pairs(tokenizer: dict[str, Any]) -> dict[str, Any]:
+    """Return an embedder's tokenizer.json for pairs: one mark between question and text, which are told apart."""
+    begin, end, ends = (
+        {"SpecialToken": {"id": mark, "type_id": which}} for mark, which in (("<s>", 0), ("</s>", 0), ("</s>", 1))
+    )
+    first, second = ({"Sequence": {"id": name, "type_id": which}} for name, which in (("A", 0), ("B", 1)))
+    process = tokenizer["post_processor"] | {"single": [begin, first, end], "pair": [begin, first, end, second, ends]}
+    return tokenizer | {"post_processor": process}
+
+
+def _stamp(folder: Path, words: Path) -> str:
+    """Return a digest of what the whole model is made from, by size and time of change."""
+    files = (folder / LAYERS, words / "model.safetensors", words / "tokenizer.json")
+    stats = [(path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return hashlib.sha256(repr(stats).encode()).hexdigest()[:12]
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None

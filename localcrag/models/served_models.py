@@ -1,0 +1,386 @@
+"""A language model behind an OpenAI-compatible server: /v1/chat/completions, streamed."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from cachetools import LRUCache
+
+from localcrag.models import server_exchange
+from localcrag.models.server_address import ServerAddress
+from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange, Lines
+from localcrag.records.errors import GenerationError, ServerError, ServerNotRunning
+from localcrag.records.protocols import Calibration, Decoding, Vectors
+from localcrag.records.run import Message
+from localcrag.records.thresholds import UNCALIBRATED
+from localcrag.text.sentences import Span
+
+BYTES_PER_TOKEN = 3.0
+"""Of an estimate, on the safe side: English text has about four and a half in most vocabularies, German three and a
+half; letters of other scripts are two or three bytes, and seldom less than half a token each."""
+TOKENS_PER_MESSAGE = 8
+"""What a chat template puts around each: five to seven in ChatML and Llama 3's."""
+COUNTS_KEPT = 64
+_THINKING = ("<think>", "</think>")
+
+
+class ServerLanguageModel:
+    """A model that a server runs. One stream at a time; a second waits."""
+
+    def __init__(self, exchange: Exchange, context_tokens: int) -> None:
+        """Ask the server for the model. `context_tokens` is taken where it does not say its window. Raises ServerError.
+
+        An address without a model's name stands for the only one that the server has.
+        """
+        there = server_exchange.listed(exchange)
+        address = exchange.address
+        wanted = address.model
+        found = [one for one in there if one.id in (wanted, f"{wanted}:latest")] if wanted else list(there)
+        if len(found) != 1:
+            raise server_exchange.no_model(address, tuple(one.id for one in there))
+        self._model = found[0]
+        self._exchange = exchange
+        self.name = address.of(wanted or self._model.id).name
+        window = server_exchange.window(exchange, self._model)
+        self.context_tokens = window or context_tokens
+        self.says_window = window is not None
+        # What is only counted need not leave this computer.
+        self.counts = address.here
+        self._counted: LRUCache[tuple[Message, ...], int] = LRUCache(COUNTS_KEPT)
+        self._turn = threading.Lock()
+
+    @property
+    def program(self) -> str:
+        """What serves it."""
+        return self._model.program.value
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the length of the prompt in tokens: as the server counts it, else an estimate.
+
+        `counts` says which: where the server has no way to say it, or is on another computer, it is estimated.
+        """
+        key = tuple(messages)
+        if (known := self._counted.get(key)) is not None:
+            return known
+        counted = self._ask_count(messages) if self.counts else None
+        if counted is None:
+            self.counts = False
+            counted = estimate(messages)
+        self._counted[key] = counted
+        return counted
+
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> ServerStream:
+        """Start an answer. Raises GenerationError when the prompt is too long for the window."""
+        tokens = self.count_tokens(messages)
+        if tokens + 1 >= self.context_tokens:
+            about = "" if self.counts else "about "
+            raise GenerationError(
+                f"The prompt has {about}{tokens} tokens, the window of the language model at {self._exchange.address} "
+                f"{self.context_tokens}. Ask a shorter question, or start the server with a larger window"
+                + ("." if self.says_window else " and raise context_tokens in the settings.")
+            )
+        body: dict[str, Any] = {
+            "model": self._model.id,
+            "messages": server_exchange.as_json(messages),
+            "max_tokens": decoding.max_tokens,
+            "temperature": decoding.temperature,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if decoding.stop:
+            body["stop"] = list(decoding.stop)
+        body |= server_exchange.additions(self._model.program, decoding.schema)
+        return ServerStream(self._exchange, body, self._turn, Usage(tokens, estimated=not self.counts))
+
+    def _ask_count(self, messages: Sequence[Message]) -> int | None:
+        try:
+            return server_exchange.count_tokens(self._exchange, self._model, messages)
+        except (ServerError, KeyError, TypeError, ValueError):
+            return None
+
+
+@dataclass(slots=True)
+class Usage:
+    """Tokens of an answer and its prompt; `estimated` until the server has said them."""
+
+    prompt: int
+    completion: int = 0
+    estimated: bool = True
+
+
+class ServerStream:
+    """An answer being written. Closing it ends the connection, and with that the model; so does letting go of it."""
+
+    def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage) -> None:
+        """Prepare; the server is asked with the first piece asked for."""
+        self._usage = usage
+        self._take_note()
+        self._stopped = _Stop()
+        # Must not know this object: in a circle with it, an abandoned stream would keep its turn.
+        self._written = _write(exchange, body, turn, usage, self._stopped)
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for piece in self._written:
+                self._take_note()
+                yield piece
+        finally:
+            self._take_note()
+
+    def _take_note(self) -> None:
+        usage = self._usage
+        self.prompt_tokens, self.completion_tokens, self.estimated = usage.prompt, usage.completion, usage.estimated
+
+    def close(self) -> None:
+        """Stop the server's model, if it still writes."""
+        self._stopped.set()
+        with suppress(ValueError):  # A generator that another thread is in cannot be closed: it sees the stop.
+            self._written.close()
+
+
+class _Stop:
+    """Set once; ends the lines that are read by then, or later."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._lines: Lines | None = None
+
+    def set(self) -> None:
+        self.is_set = True
+        if self._lines is not None:
+            self._lines.end()
+
+    def ends(self, lines: Lines) -> None:
+        self._lines = lines
+        if self.is_set:
+            lines.end()
+
+
+def _write(
+    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage, stopped: _Stop
+) -> Generator[str, None, None]:
+    """Yield pieces of text as they come, and an empty one now and then while none does."""
+    with turn:
+        if body["max_tokens"] < 1 or stopped.is_set:
+            return
+        lines = exchange.lines(exchange.address.below("/chat/completions"), body)
+        stopped.ends(lines)
+        said = _Said(exchange, usage)
+        try:
+            for line in lines:
+                if stopped.is_set:
+                    return
+                text = said.by(line) if line else ""
+                if text or line is None or said.thinks:
+                    yield text
+                if said.ended:
+                    return
+            if not stopped.is_set:
+                said.end()
+        except ServerError as error:
+            raise GenerationError(str(error)) from error
+        finally:
+            lines.end()
+
+
+class _Said:
+    """What the events of one stream come to."""
+
+    def __init__(self, exchange: Exchange, usage: Usage) -> None:
+        self._address, self._usage = exchange.address, usage
+        self._finished = self._told = self._begun = False
+        self._held = ""
+        self.ended = self.thinks = False
+
+    def by(self, line: str) -> str:
+        """Return the text that a line of the stream brings. Raises ServerError for a fault that it tells of."""
+        field, _, data = line.partition(":")
+        if field != "data":
+            return ""
+        if data.strip() == "[DONE]":
+            self.ended = True
+            self._check()
+            return self._held if not self.thinks else ""
+        try:
+            event: Any = json.loads(data)
+        except ValueError as error:
+            raise server_exchange.unreadable(self._address) from error
+        if not isinstance(event, dict):
+            raise server_exchange.unreadable(self._address)
+        if event.get("error"):
+            raise server_exchange.by_status(500, server_exchange.said_in(data), self._address)
+        self._count(event.get("usage"))
+        choices = event.get("choices") or [{}]
+        self._finished |= bool(choices[0].get("finish_reason"))
+        text = (choices[0].get("delta") or {}).get("content") or ""
+        if text and not self._told:
+            self._usage.completion += 1
+        return self._without_thoughts(text)
+
+    def end(self) -> None:
+        """Take note that the connection has ended. Raises ServerError unless the answer has."""
+        self._check()
+        if not self._finished:
+            raise server_exchange.cut_off(self._address)
+
+    def _count(self, usage: Any) -> None:
+        if isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
+            self._usage.prompt = int(usage.get("prompt_tokens") or self._usage.prompt)
+            self._usage.completion = usage["completion_tokens"]
+            self._usage.estimated, self._told = False, True
+
+    def _without_thoughts(self, text: str) -> str:
+        """Return a piece without what a model writes between <think> and </think> before it answers."""
+        if self._begun:
+            return text
+        self._held += text
+        opening, closing = _THINKING
+        start = self._held.lstrip()
+        self.thinks = start.startswith(opening)
+        if self.thinks:
+            _, closed, after = start.partition(closing)
+            if not closed:
+                return ""
+            self._held, self.thinks = after.lstrip(), False
+            return ""
+        if opening.startswith(start):
+            return ""  # Its beginning, or nothing yet.
+        self._begun = True
+        held, self._held = self._held, ""
+        return held
+
+    def _check(self) -> None:
+        if self.thinks:
+            raise ServerError(
+                f"The model at {self._address} used up its tokens with thinking, before its answer. Switch its "
+                "thinking off in the server, choose a model without, or raise answer_tokens in the settings."
+            )
+
+
+def estimate(messages: Sequence[Message]) -> int:
+    """Return about how many tokens a prompt has, where nobody counts them; rather too many than too few."""
+    size = sum(len(message.content.encode("utf-8", "replace")) for message in messages)
+    return int(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * (len(messages) + 1)
+
+
+MOST_AT_ONCE = 32
+"""Texts of one request; TEI takes no more unless told so (max_client_batch_size)."""
+CLIP = 1e-6
+"""Probabilities beyond are all as sure: a finished 1.0 has no logit."""
+QUESTION = "How many days may a borrowed boat be kept?"
+TEXTS = (
+    "The bakery on the corner opens at six and sells rye bread until noon.",
+    "Borrowed boats lie at the northern jetty and are painted blue.",
+    "Photosynthesis turns light into sugar in the leaves of plants.",
+    "A borrowed boat may be kept for nine days; then it has to be returned to the jetty.",
+)
+"""What a server is asked first. The last one answers, and nobody's documents are in it."""
+
+
+class Form(StrEnum):
+    """How a server wants to be asked. DOCUMENTS: Cohere's and Jina's form; TEXTS: TEI's."""
+
+    DOCUMENTS = "documents"
+    TEXTS = "texts"
+
+
+class Scale(StrEnum):
+    """What a server's numbers are. ASKED_RAW: raw logits, because it is asked for them (`raw_scores`)."""
+
+    ASKED_RAW = "raw, as asked for"
+    RAW = "raw"
+    FINISHED = "probabilities"
+
+
+class ServerScorer:
+    """A relevance model that a server runs. May be used by several threads."""
+
+    calibration: Calibration = UNCALIBRATED
+
+    def __init__(self, exchange: Exchange) -> None:
+        """Find out how the server wants to be asked and what its numbers are. Raises ServerError."""
+        self._exchange = exchange
+        self.name = exchange.address.name
+        self.form, first = self._find_form()
+        self.scale = self._find_scale(first)
+
+    def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Return one logit per text, shape (len(texts),). Raises ServerError."""
+        found: list[float] = []
+        for start in range(0, len(texts), MOST_AT_ONCE):
+            found += self._scores(question, texts[start : start + MOST_AT_ONCE])
+        scores = np.array(found, dtype=np.float64)
+        if self.scale is Scale.FINISHED:
+            clipped = np.clip(scores, CLIP, 1.0 - CLIP)
+            scores = np.log(clipped / (1.0 - clipped))
+        return scores.astype(np.float32)
+
+    def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
+        """Return for each text one logit per strip of it, each scored by itself. Raises ServerError."""
+        logits = self.logits(question, [strip.text for spans in strips for strip in spans])
+        ends = np.cumsum([len(spans) for spans in strips])
+        return [logits[end - len(spans) : end] for end, spans in zip(ends, strips, strict=True)]
+
+    def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        return self._ask(self.form, question, texts, raw=True if self.scale is Scale.ASKED_RAW else None)
+
+    def _find_form(self) -> tuple[Form, list[float]]:
+        refused: ServerError | None = None
+        for form in Form:
+            try:
+                return form, self._ask(form, QUESTION, TEXTS)
+            except ServerNotRunning:
+                raise
+            except ServerError as error:
+                refused = refused or error
+        raise refused or server_exchange.unreadable(self._exchange.address)
+
+    def _find_scale(self, first: Sequence[float]) -> Scale:
+        try:
+            raw, finished = (self._ask(self.form, QUESTION, TEXTS, raw=asked) for asked in (True, False))
+        except ServerNotRunning:
+            raise
+        except ServerError:
+            raw = finished = list(first)  # It does not know that it may be asked.
+        scores = raw if raw != finished else first
+        if max(scores) != scores[-1] or min(scores) == max(scores):
+            raise ServerError(
+                f"The server {self._exchange.address} does not tell texts that answer a question from others: it put "
+                "another one before the one that does. Check that it runs a reranker."
+            )
+        if raw != finished:
+            return Scale.ASKED_RAW
+        return Scale.FINISHED if all(0.0 <= score <= 1.0 for score in first) else Scale.RAW
+
+    def _ask(self, form: Form, question: str, texts: Sequence[str], *, raw: bool | None = None) -> list[float]:
+        body: dict[str, Any] = {"query": question, form.value: list(texts)}
+        if self._exchange.address.model:
+            body["model"] = self._exchange.address.model
+        body |= {"truncate": True} if form is Form.TEXTS else {"top_n": len(texts), "return_documents": False}
+        if raw is not None:
+            body["raw_scores"] = raw
+        answer = self._exchange.post(str(self._exchange.address), body, seconds=SILENCE_SECONDS)
+        return _by_index(answer, len(texts), self._exchange.address)
+
+
+def _by_index(answer: Any, count: int, address: ServerAddress) -> list[float]:
+    """Return the scores in the order in which the texts were given. Raises ServerError unless each has one."""
+    results: Any = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
+    scores: dict[int, float] = {}
+    try:
+        for result in results:
+            score = result["relevance_score"] if "relevance_score" in result else result["score"]
+            scores[int(result["index"])] = float(score)
+    except (TypeError, KeyError, ValueError) as error:
+        raise server_exchange.unreadable(address) from error
+    if sorted(scores) != list(range(count)) or not all(map(math.isfinite, scores.values())):
+        raise server_exchange.unreadable(address)
+    return [scores[place] for place in range(count)]

@@ -1,0 +1,169 @@
+"""The address of a model's server: what may stand in it, and whether it is on this computer.
+
+A model behind a server is named http://HOST:PORT/PATH#MODEL. Knows names and numbers; asks nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from localcrag.privacy import guard
+from localcrag.privacy.addresses import is_here, is_number, is_private, shown
+from localcrag.privacy.private_folder import write_private
+from localcrag.records.errors import ServerError, SettingsError
+
+MAX_PORT = 65_535
+EXAMPLE = "http://127.0.0.1:8080"
+API = "/v1"
+RERANK = re.compile(r"/rerank(?:ing)?$")
+"""What the path of a server for relevance models ends in."""
+ELSEWHERE = re.compile(r"[:-]cloud$")
+"""What Ollama ends the names of models in that it asks its maker's computers for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """A server's address, its path without a trailing slash, and a model of it; `model` is "" where none is named."""
+
+    url: httpx.URL
+    model: str = ""
+
+    def __str__(self) -> str:
+        return str(self.url).rstrip("/")
+
+    @property
+    def name(self) -> str:
+        """What the settings call the model by."""
+        return f"{self}#{self.model}" if self.model else str(self)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Host, in the form that goes to the network (internationalised names in their ASCII form), and port."""
+        return self.url.raw_host.decode("ascii"), self.url.port or guard.PORTS[self.url.scheme]
+
+    @property
+    def at(self) -> str:
+        """Host and port as they are written: what a person agrees to, and what a key is kept for."""
+        return shown(*self.place)
+
+    @property
+    def here(self) -> bool:
+        """Whether the server is on this computer, without asking anybody."""
+        return is_here(self.url.host)
+
+    def of(self, model: str) -> ServerAddress:
+        """Return the address of one of the server's models. Raises ServerError for one that runs elsewhere."""
+        if ELSEWHERE.search(model):
+            raise ServerError(
+                f"{model} at {self} was not used: the server passes what it is asked on to the computers of its maker, "
+                "and localcrag sends your documents to no such place. Choose a model that the server runs itself."
+            )
+        return ServerAddress(self.url, model)
+
+    def below(self, path: str) -> str:
+        """Return a web address below the one of the server: its API."""
+        return f"{self}{path}"
+
+    def beside(self, path: str) -> str:
+        """Return a web address of the server that does not belong to the API."""
+        root = RERANK.sub("", self.url.path.rstrip("/")).removesuffix(API)
+        return str(self.url.copy_with(path=f"{root}{path}"))
+
+
+def parse_server(text: str) -> ServerAddress:
+    """Return the address in `text`; where it has no path, that of the API. Asks nobody.
+
+    Raises ServerError when it is no http(s) address of a server, holds a password, or is a number beyond private
+    networks. Where a name leads is judged when it is connected to.
+    """
+    before, _, model = text.strip().partition("#")
+    try:
+        url = httpx.URL(before)
+        url.host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError):
+        # Not chained: httpx quotes the part it stumbled over, which may be a password.
+        raise _refused(before, "is not a valid address") from None
+    if url.scheme not in {"http", "https"}:
+        raise _refused(before, "does not begin with http:// or https://")
+    if not url.host:
+        raise _refused(before, "does not name a computer")
+    if url.port is not None and not 0 < url.port <= MAX_PORT:
+        raise _refused(before, f"has a port that is not between 1 and {MAX_PORT}")
+    if url.query:
+        raise _refused(before, "has something after a “?”, and only the beginning of the address is wanted")
+    if url.userinfo:
+        raise _refused(before, "holds a password, which would be shown with it; a key is given by itself")
+    path = url.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
+    address = ServerAddress(url.copy_with(path=path or API))
+    if is_number(url.host) and not address.here and not _is_private_number(url.host):
+        raise ServerError(too_far(address))
+    return address.of(model) if model else address
+
+
+def too_far(address: ServerAddress) -> str:
+    """Return what is said of a server that is neither here nor in a private network."""
+    return (
+        f"The model server {address} was not used: it is neither this computer nor in a private network, and localcrag "
+        f"sends questions and documents to no other. Use a server of your own, such as {EXAMPLE}."
+    )
+
+
+def _is_private_number(host: str) -> bool:
+    try:
+        return is_private(host)
+    except ValueError:
+        # Numbers in another notation, such as 134744072: whoever means their own network writes it plainly.
+        return False
+
+
+def _refused(text: str, what: str) -> ServerError:
+    scheme, separator, rest = text.partition("?")[0].rpartition("://")
+    written = scheme + separator + rest.rpartition("@")[2]
+    return ServerError(f"The model server's address “{written}” {what}. Give one such as {EXAMPLE}.")
+
+
+VARIABLE = "LOCALCRAG_SERVER_KEYS"
+"""HOST:PORT=KEY, several with spaces between."""
+FILE_NAME = "server_keys.json"
+"""In the data folder."""
+
+
+def key_of(address: ServerAddress, data_dir: Path, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the key of a server, None where there is none. Raises SettingsError."""
+    for pair in environment.get(VARIABLE, "").split():
+        place, equals, key = pair.partition("=")
+        if equals and key and place == address.at:
+            return key
+    return _read(data_dir / FILE_NAME).get(address.at)
+
+
+def keep(address: ServerAddress, key: str, data_dir: Path) -> None:
+    """Keep a server's key, or with "" no longer. Raises SettingsError."""
+    key = key.strip()
+    if any(not "!" <= character <= "~" for character in key):
+        raise SettingsError("That is no key: it holds a space, or a character that no key has. Copy it once more.")
+    path = data_dir / FILE_NAME
+    keys = {place: kept for place, kept in _read(path).items() if place != address.at} | (
+        {address.at: key} if key else {}
+    )
+    try:
+        write_private(path, json.dumps(keys, indent=1))
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written: {error.strerror}. The key was not kept.") from error
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read as a list of keys. Remove it, and give the keys again.") from error
+    return {str(place): str(key) for place, key in content.items()} if isinstance(content, dict) else {}

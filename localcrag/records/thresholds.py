@@ -1,0 +1,225 @@
+"""Presets of thresholds, and the calibration that maps a scorer's logits to probabilities (Platt 1999).
+
+The thresholds are written on the scale of CRAG's 0.7 / 0.3 / 0.5, as such systems name them. A threshold belongs to one
+scorer and its calibration, so a preset is applied as what it asks for beyond those: the same distance, in log-odds,
+from the scorer's own thresholds. For a scorer whose own are 0.7 / 0.3 / 0.5 they are the numbers themselves.
+
+They are the bi-encoder's cosine, and the overlap: the share of the question's content words that the passage holds. On
+880 questions, half of them without their document, the three together tell passages that answer from others with an AUC
+of 0.952, logit and cosine 0.940, the logit alone 0.913 (docs/evaluation.md).
+
+The coefficients belong to one scorer model and lie beside it as data (`calibration.json`); this module knows the
+formula, not the file. Both kinds of text have their own: whole passages, and single-sentence strips of passages that
+help.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from localcrag.records.enums import Policy, Preset, WebMode
+from localcrag.records.passages import Thresholds
+from localcrag.records.protocols import Vectors
+
+REFERENCE = Thresholds(upper=0.7, lower=0.3, strip=0.5)
+"""Of the scale that the presets are written on."""
+LOWEST_STRIP = 0.1
+"""On that scale: what is less relevant is not kept to fill a share."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRules:
+    """What a preset chooses; None leaves a setting as it is. `purpose` says in one sentence whom it is for."""
+
+    purpose: str
+    thresholds: Thresholds = REFERENCE
+    policy: Policy = Policy.MAX
+    k: int | None = None
+    retry: bool | None = None
+    web_results: int | None = None
+    web: WebMode | None = None
+
+
+PRESETS = {
+    Preset.GENERAL: PresetRules("For everyday questions about documents of any kind."),
+    Preset.MEDICAL: PresetRules(
+        "For questions where a wrong answer harms: more certainty before the documents alone are believed.",
+        Thresholds(upper=0.8, lower=0.4, strip=0.6),
+        k=8,
+    ),
+    Preset.LEGAL: PresetRules(
+        "For contracts, rules and policies, where the exact clause matters.",
+        Thresholds(upper=0.75, lower=0.35, strip=0.55),
+        k=8,
+    ),
+    Preset.NEWS: PresetRules(
+        "For matters that change: weaker matches count, and more of the web is read.",
+        Thresholds(upper=0.5, lower=0.2, strip=0.4),
+        web_results=8,
+    ),
+    Preset.FAST: PresetRules(
+        "For slow machines and quick looks: fewer passages, no second look, fewer web results.",
+        Thresholds(upper=0.5, lower=0.2, strip=0.3),
+        k=4,
+        retry=False,
+        web_results=3,
+    ),
+    Preset.STRICT: PresetRules(
+        "For those who would rather read “not found” than a doubtful answer: two passages must carry it.",
+        Thresholds(upper=0.8, lower=0.4, strip=0.6),
+        policy=Policy.COUNT,
+        k=8,
+    ),
+    Preset.BALANCED: PresetRules(
+        "For broad questions that several passages answer together: the web joins in when too few are relevant.",
+        policy=Policy.RATIO,
+        k=8,
+    ),
+    Preset.LENIENT: PresetRules(
+        "For exploring: weak matches are shown rather than left out.",
+        Thresholds(upper=0.5, lower=0.15, strip=0.3),
+        k=8,
+    ),
+    Preset.DOCUMENTS_ONLY: PresetRules(
+        "For confidential collections: the web is never asked, whatever the documents lack.", web=WebMode.NEVER
+    ),
+}
+
+
+def fit(thresholds: Thresholds, own: Thresholds) -> Thresholds:
+    """Return a preset's thresholds on the scale of a scorer whose own ones are `own`."""
+    upper = _moved(own.upper, thresholds.upper, REFERENCE.upper)
+    lower = _moved(own.lower, thresholds.lower, REFERENCE.lower)
+    return Thresholds(upper, min(lower, upper), _moved(own.strip, thresholds.strip, REFERENCE.strip))
+
+
+def of_uncalibrated_grades(strips_by: Thresholds) -> Thresholds:
+    """Return the thresholds of a language model that grades passages: CRAG's, for want of a calibration.
+
+    A grade counts when the model is sure of it to 0.4, else it is ambiguous. Strips are the cross-encoder's, whose
+    thresholds are `strips_by`.
+    """
+    return dataclasses.replace(REFERENCE, strip=strips_by.strip)
+
+
+def lowest_strip(own: Thresholds) -> float:
+    """Return the lowest that minimum retention may bring the threshold strip to, on a scorer's scale."""
+    return _moved(own.strip, LOWEST_STRIP, REFERENCE.strip)
+
+
+def _moved(own: float, wanted: float, reference: float) -> float:
+    if own in (0.0, 1.0):
+        return own  # No log-odds: such a threshold lets everything through, or nothing, and goes on doing so.
+    odds = own / (1 - own) * (wanted / (1 - wanted)) / (reference / (1 - reference))
+    return round(odds / (1 + odds), 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """p = sigmoid(logit * a + cosine * b + overlap * c + bias).
+
+    Raises ValueError unless all four are finite and a higher logit means a higher probability.
+    """
+
+    logit: float
+    bias: float
+    cosine: float = 0.0
+    overlap: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(value) for value in (self.logit, self.bias, self.cosine, self.overlap)):
+            raise ValueError("logit, bias, cosine and overlap must be finite numbers")
+        if self.logit <= 0:
+            raise ValueError(f"logit ({self.logit:g}) must be above 0: a better passage has a higher logit")
+
+    def probabilities(
+        self, logits: Vectors, cosines: Vectors | float = 0.0, overlaps: Vectors | float = 0.0
+    ) -> Vectors:
+        """Return probabilities of the shape of `logits`."""
+        z = self.logit * logits.astype(np.float64) + self.cosine * np.asarray(cosines, dtype=np.float64)
+        z += self.overlap * np.asarray(overlaps, dtype=np.float64) + self.bias
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(z, -60, 60))), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedCalibration:
+    """A scorer's calibration. `fitted` is False for the fallback of a scorer that nobody has calibrated.
+
+    `cosines_of` names the embedder whose cosines it was fitted to, None where it holds beside any.
+
+    Raises ValueError for thresholds that are not in 0..1 or out of order.
+    """
+
+    passage: Logistic
+    strip: Logistic
+    thresholds: Thresholds
+    fitted: bool = True
+    cosines_of: str | None = None
+
+    def __post_init__(self) -> None:
+        chosen = self.thresholds
+        if not all(0.0 <= value <= 1.0 for value in (chosen.upper, chosen.lower, chosen.strip)):
+            raise ValueError("the thresholds upper, lower and strip must be within 0..1")
+        if chosen.lower > chosen.upper:
+            raise ValueError(f"the threshold lower ({chosen.lower:g}) must not be above upper ({chosen.upper:g})")
+
+    def passages(self, logits: Vectors, cosines: Vectors, overlaps: Vectors) -> Vectors:
+        """Return the relevance of passages from logits, cosines and overlaps, each of shape (passages,)."""
+        return self.passage.probabilities(logits, cosines, overlaps)
+
+    def strips(self, logits: Vectors, passage_relevances: Vectors) -> Vectors:
+        """Return the relevance of strips from their logits and their passages' relevances, both of shape (strips,).
+
+        That the passage helps, times that, if it does, this strip of it does: never more than the passage's.
+        """
+        return self.strip.probabilities(logits) * passage_relevances
+
+
+UNCALIBRATED = FittedCalibration(
+    passage=Logistic(logit=1.0, bias=0.0),
+    strip=Logistic(logit=1.0, bias=0.0),
+    # The paper's, meant for probabilities: with a bare sigmoid they are a guess, and the run says so.
+    thresholds=Thresholds(upper=0.7, lower=0.3, strip=0.5),
+    fitted=False,
+)
+"""For a scorer without a calibration: the sigmoid of its logit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerIdentity:
+    """What a calibration belongs to: the scorer's name, the SHA-256 of its weights, the embedder's name."""
+
+    scorer: str
+    weights: str
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HowFitted:
+    """Where a calibration comes from: labels by kind, the criterion of its thresholds, and figures before and after."""
+
+    criterion: str
+    passages: int
+    relevant: int
+    questions: int
+    strips: int
+    from_set: str | None = None
+    from_use: int = 0
+    figures: dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCalibration:
+    """A calibration that was applied; times in ISO 8601. `undone_at` is None while it is in force, or was replaced."""
+
+    id: int
+    collection: str
+    identity: ScorerIdentity
+    made_at: str
+    undone_at: str | None
+    calibration: FittedCalibration
+    how: HowFitted

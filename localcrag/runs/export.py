@@ -1,0 +1,450 @@
+"""Export of a conversation as Markdown, JSON or one HTML file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from types import MappingProxyType
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from localcrag.crag.answer.verify import citations, cited
+from localcrag.crag.compute import (
+    computation_in_words,
+    groups_header,
+    left_out_in_words,
+    operation_in_words,
+    result_in_words,
+    rows_in_words,
+)
+from localcrag.crag.evaluate import compared
+from localcrag.records.enums import StripReason
+from localcrag.records.errors import LabelError
+from localcrag.records.evaluation_set import HeldBy, Question, dump
+from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
+from localcrag.records.run import Chat, ChatTurn, Computation, Run, StepCost, TurnState
+from localcrag.runs.labels import Label, LabelKind
+from localcrag.runs.recording import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
+from localcrag.text import places
+from localcrag.text.places import place
+from localcrag.text.sanitize import literal, literal_line
+from localcrag.text.translation import decimals
+from localcrag.text.translation import gettext as _
+from localcrag.text.words import one_line
+
+TEMPLATES = Environment(
+    loader=PackageLoader("localcrag.runs"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+UNANSWERED = {TurnState.ASKED: "Not answered yet.", TurnState.STOPPED: "Stopped.", TurnState.FAILED: "Failed."}
+
+
+class ExportForm(StrEnum):
+    """What a conversation can be written as; the value is the file's ending."""
+
+    MARKDOWN = "md"
+    JSON = "json"
+    HTML = "html"
+
+
+TYPES = {ExportForm.MARKDOWN: "text/markdown", ExportForm.JSON: "application/json", ExportForm.HTML: "text/html"}
+"""Media types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A piece of evidence that an answer cites, and where it is from."""
+
+    n: int
+    text: str
+    place: str
+
+
+def export(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run], form: ExportForm) -> str:
+    """Return the conversation: the visible branch, as its `turns`; `runs` by id, as far as they are still there."""
+    match form:
+        case ExportForm.MARKDOWN:
+            return _markdown(chat, turns, runs)
+        case ExportForm.JSON:
+            return _json(chat, turns, runs)
+        case ExportForm.HTML:
+            return _html(chat, turns, runs)
+
+
+def cited_sources(turn: ChatTurn, runs: Mapping[str, Run]) -> list[Cited]:
+    """Return what a turn's answer cites, in the order of its numbers."""
+    run = runs.get(turn.run_id or "")
+    if run is None:
+        return []
+    sources = {source.id: source for source in run.sources}
+    numbers = set(citations(turn.answer))
+    return [Cited(p.n, one_line(p.text), source_place(sources[p.source], p)) for p in run.evidence if p.n in numbers]
+
+
+def source_place(source: Source, piece: Evidence) -> str:
+    """Return where a piece of evidence is, in words: document with page or rows, or title and address."""
+    if source.url:
+        return f"{source.title}, {source.url}" if source.title else source.url
+    return places.place(str(source.document), source.page, piece.rows, source.also)
+
+
+def about(run: Run) -> list[str]:
+    """Return how an answer came about, in words: action, which documents were searched, what was computed."""
+    lines = [f"{run.action}: {run.rule}"] if run.action else []
+    if run.scope and run.scope.restriction:
+        lines.append(scope_in_words(run))
+    if run.computation:
+        lines.append(_("computed by the app: %(what)s", what=computation_in_words(run.computation)))
+    return [line for line in lines if line]
+
+
+def _answer(turn: ChatTurn) -> str:
+    return turn.answer or UNANSWERED.get(turn.state, "")
+
+
+def _markdown(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
+    parts = [f"# {literal_line(chat.title)}", f"{chat.created_at[:10]}, collection {literal_line(chat.collection)}"]
+    for turn in turns:
+        parts += [f"## {literal_line(one_line(turn.question))}", literal(_answer(turn))]
+        run = runs.get(turn.run_id or "")
+        if run:
+            parts += [f"*{literal_line(one_line(line))}*" for line in about(run)]
+        if sources := cited_sources(turn, runs):
+            lines = (f"- \\[{one.n}\\] {literal_line(one.place)}: “{literal_line(one.text)}”" for one in sources)
+            parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _json(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
+    written = [
+        {
+            "number": number,
+            "question": turn.question,
+            "answer": turn.answer,
+            "run_id": turn.run_id,
+            "state": turn.state,
+            "action": run.action if (run := runs.get(turn.run_id or "")) else None,
+            "searched": scope_in_words(run) if run else "",
+            "computation": dataclasses.asdict(run.computation) if run and run.computation else None,
+            "sources": [dataclasses.asdict(one) for one in cited_sources(turn, runs)],
+        }
+        for number, turn in enumerate(turns, start=1)
+    ]
+    return json.dumps({**dataclasses.asdict(chat), "turns": written}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _html(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
+    return TEMPLATES.get_template("chat.html").render(
+        chat=chat,
+        turns=[
+            (turn, _answer(turn), about(run) if (run := runs.get(turn.run_id or "")) else [], cited_sources(turn, runs))
+            for turn in turns
+        ],
+    )
+
+
+_UNSAFE = re.compile(r"[^\w.()+&-]+")
+_TEXT = (".md", ".markdown", ".txt", ".text", ".log", ".rst")
+"""Kinds of file whose stored text is what the file held."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSet:
+    """An evaluation set to be written: the lines of its questions, its documents by file name, and what was left out.
+
+    `left_out`: a labelled answer's question, and why no question was made of it.
+    """
+
+    lines: tuple[str, ...]
+    documents: dict[str, str]
+    left_out: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPair:
+    """A question and a text that helps to answer it (label 1) or does not (0); `kind`: a passage or a sentence."""
+
+    question: str
+    text: str
+    label: int
+    kind: str
+
+
+def as_set(
+    labels: Sequence[Label], texts: Mapping[str, str], pinned: Mapping[str, Question] = MappingProxyType({})
+) -> ExportedSet:
+    """Return the evaluation set that a collection's labels make; `texts` are its documents' texts, by name.
+
+    Of a run that is `pinned` (by its id), what the pin says counts. Else an answer labelled good is a question with its
+    accepted answers: the sentences labelled right, and what was proposed of the run (case.proposed) without what was
+    labelled wrong; a good abstention has no answer. An answer labelled bad all of whose passages were labelled not
+    relevant has none either. Raises LabelError when nothing is left.
+    """
+    answers = [label for label in labels if label.kind is LabelKind.ANSWER and label.circumstances]
+    if not answers:
+        raise LabelError("There is nothing to export: no answer of this collection is labelled good or bad yet.")
+    questions: list[Question] = []
+    left_out: list[tuple[str, str]] = []
+    wanted: set[str] = set()
+    for answer in answers:
+        own = [label for label in labels if label.run_id == answer.run_id]
+        question, why = _question(answer, own, texts, pinned.get(answer.run_id))
+        if question is None:
+            left_out.append((answer.question, why))
+            continue
+        questions.append(question)
+        kept = answer.circumstances
+        wanted.update((*question.documents, *(kept.documents if kept else ())))
+    names = _file_names(sorted(name for name in wanted if name in texts))
+    if not questions or not names:
+        reasons = "; ".join(dict.fromkeys(why for _, why in left_out)) or "none of their documents is there any more"
+        raise LabelError(
+            f"There is nothing to export: of {len(answers)} labelled answers none made a question: {reasons}."
+        )
+    named = [
+        dataclasses.replace(question, documents=tuple(names[name] for name in question.documents))
+        for question in questions
+    ]
+    return ExportedSet(tuple(dump(named)), {names[name]: texts[name] for name in names}, tuple(left_out))
+
+
+def as_training(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
+    """Return the pairs that labels make: labelled passages, and the evidence behind sentences labelled right.
+
+    Of the same question and text the newest label counts; labels come oldest first. A sentence labelled wrong makes no
+    pair: it says that the answer misread its evidence, not that the evidence was beside the question. Raises
+    LabelError when there is none.
+    """
+    found: dict[tuple[str, str], TrainingPair] = {}
+    for label in labels:
+        if label.kind is LabelKind.PASSAGE:
+            pair = TrainingPair(label.question, label.text, int(label.good), "passage")
+        elif label.kind is LabelKind.SENTENCE and label.good and label.evidence:
+            pair = TrainingPair(label.question, label.evidence, 1, "sentence")
+        else:
+            continue
+        key = (pair.question.casefold(), one_line(pair.text))
+        found.pop(key, None)
+        found[key] = pair
+    if not found:
+        raise LabelError(
+            "There is nothing to export: no passage is labelled relevant or not relevant yet, and no sentence right."
+        )
+    return tuple(found.values())
+
+
+def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
+    """Return the pairs as the JSON lines that `scripts/lab/training/train_relevance.py --labels` reads."""
+    return tuple(json.dumps(dataclasses.asdict(pair), ensure_ascii=False) + "\n" for pair in pairs)
+
+
+def _question(
+    answer: Label, own: Sequence[Label], texts: Mapping[str, str], pin: Question | None
+) -> tuple[Question | None, str]:
+    """Return the question that a labelled answer makes, or None and why it makes none."""
+    kept = answer.circumstances
+    assert kept is not None, "as_set takes only those"  # noqa: S101
+    # The question as it was understood: a set's question has to make sense without the chat it came from.
+    case = dataclasses.replace(pin or kept.case, question=answer.question, history=())
+    if pin is None and not answer.good:
+        refused = {label.target for label in own if label.kind is LabelKind.PASSAGE and not label.good}
+        if not kept.passages or not refused >= set(kept.passages):
+            return None, "a bad answer is a question only when it is pinned, or each passage labelled not relevant"
+        case = dataclasses.replace(case, held_by=HeldBy.NOWHERE)
+    if case.held_by is HeldBy.NOWHERE:
+        return dataclasses.replace(case, answers=(), documents=(), web=()), ""
+    accepted = case.answers if pin else _accepted(case, own)
+    if not accepted:
+        return None, "nothing of the answer is backed and not labelled wrong"
+    if missing := [name for name in case.documents if name not in texts]:
+        return None, f"a document that held the answer is not in the collection any more: {', '.join(missing)}"
+    return dataclasses.replace(case, answers=accepted), ""
+
+
+def _accepted(case: Question, own: Sequence[Label]) -> tuple[str, ...]:
+    sentences = [label for label in own if label.kind is LabelKind.SENTENCE]
+    right = [label.text for label in sentences if label.good]
+    wrong = {text for label in sentences if not label.good for text in (label.text, label.evidence) if text}
+    return tuple(dict.fromkeys([*right, *(text for text in case.answers if text not in wrong)]))
+
+
+def _file_names(names: Sequence[str]) -> dict[str, str]:
+    """Return a file name for each document: its own, with .txt behind it when it was no text file; no two alike."""
+    taken: set[str] = set()
+    given = {}
+    for name in names:
+        plain = _UNSAFE.sub("_", name).strip("._") or "document"
+        ending = "" if plain.lower().endswith(_TEXT) else ".txt"
+        file, number = f"{plain}{ending}", 1
+        while file.lower() in taken:
+            number += 1
+            file = f"{number}-{plain}{ending}"
+        taken.add(file.lower())
+        given[name] = file
+    return given
+
+
+PASSAGE_CHARACTERS = 200
+"""Of each passage in the table; its sentences follow whole."""
+
+
+def markdown(run: Run) -> str:
+    """Return the report of a run: question, action, answer, computation, passages, sentences, web, warnings, steps."""
+    parts = [
+        f"# {_text(run.question)}",
+        _head(run),
+        f"## Answer\n\n{literal(run.answer) or 'None.'}",
+        _computation(run.computation) if run.computation else "",
+        _sources(run),
+        _support(run),
+        "## Totals\n\n" + _items(totals_in_words(totals(run))),
+        _passages(run),
+        _strips(run),
+        _web(run),
+        "## Warnings\n\n" + _items([_text(warning) for warning in run.warnings]) if run.warnings else "",
+        _steps(run.steps),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(run: Run) -> str:
+    limits = run.thresholds
+    lines = [
+        f"run {run.run_id}, {run.created_at}, collection {_text(run.collection)}",
+        f"action **{run.action or 'none'}**: {_text(run.rule)}",
+        f"preset {run.preset}, policy {run.policy}, graded by {_text(graded_by(run))}",
+        "incorrect below {}, correct from {} on, sentences from {} on".format(
+            *map(decimals, (limits.lower, limits.upper, limits.strip))
+        ),
+        "models: " + ", ".join(f"{role} {_text(name)}" for role, name in run.models.items()),
+    ]
+    if run.standalone_question != run.question:
+        lines.insert(0, f"understood as: {_text(run.standalone_question)}")
+    if reading := reading_in_words(run):
+        lines.append(_text(reading))
+    if scope := scope_in_words(run):
+        lines.append(_text(scope))
+    for first, second in pairwise(run.attempts):
+        lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
+    if run.replays:
+        lines.append(f"a replay of {run.replays}")
+    if run.without_answer:
+        lines.append("no answer was made up")
+    if run.stopped:
+        lines.append("stopped before its end")
+    return _items(lines)
+
+
+def _computation(done: Computation) -> str:
+    lines = [f"table: {_text(done.table or done.title or done.document)}, {_text(done.document)}"]
+    if done.pages:
+        lines.append("pages: " + ", ".join(map(str, done.pages)))
+    lines.append(f"operation: {_text(operation_in_words(done))}")
+    lines += [f"where: {_text(condition)}" for condition in done.filters]
+    lines.append(f"result: {_text(result_in_words(done))}")
+    lines.append(f"over {done.row_count} of {rows_in_words(done.of_rows)}")
+    lines += map(_text, [*left_out_in_words(done), *done.notes])
+    groups = [[_text(group.name), _text(group.result), str(group.rows)] for group in done.groups]
+    rows = [[_text(cell) for cell in row.cells] for row in done.rows]
+    more = done.row_count - len(done.rows)
+    parts = [
+        "## Computed on a table\n\n" + _items(lines),
+        _table("Results of the table", [_text(name) for name in groups_header(done)], groups),
+        _table("Rows that count", [_text(name) for name in done.header], rows),
+        f"And {more} more, which the run does not keep." if more > 0 else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _sources(run: Run) -> str:
+    named = {source.id: source for source in run.sources}
+    lines = [
+        f"- \\[{piece.n}\\] {_place(named[piece.source], piece)}: “{_text(piece.text)}”"
+        for piece in cited(run.answer, run.evidence)
+    ]
+    return "### Sources\n\n" + "\n".join(lines) if lines else ""
+
+
+def _support(run: Run) -> str:
+    rows = [
+        [_text(support.sentence), support.backing, "yes" if support.shown else "taken out", _text(support.why)]
+        for support in run.support
+    ]
+    return _table("Sentences of the answer", ["sentence", "backed by the evidence", "shown", "why not"], rows)
+
+
+def _passages(run: Run) -> str:
+    rows = [
+        [_where(passage), f"{passage.relevance:.2f}", passage.grade, _reason(passage, run),
+         _text(passage.text[:PASSAGE_CHARACTERS])]
+        for passage in sorted(run.passages, key=lambda passage: -passage.relevance)
+    ]  # fmt: skip
+    return _table("Passages", ["from", "relevance", "grade", "because", "text"], rows)
+
+
+def _reason(passage: GradedPassage, run: Run) -> str:
+    reason = compared(passage.relevance, run.thresholds) if passage.scored else "not scored"
+    return f"{reason}; {_text(passage.reason)}" if passage.reason else reason
+
+
+def _strips(run: Run) -> str:
+    def listed(kept: bool) -> str:
+        chosen: list[Strip] = [strip for strip in run.strips if strip.kept is kept]
+        why = {None: ""} | {reason: f" ({reason})" for reason in StripReason}
+        lines = [f"{strip.relevance:.2f} {_text(strip.text)}{why[strip.reason]}" for strip in chosen]
+        return _items(lines) or "None."
+
+    return f"## Sentences kept\n\n{listed(True)}\n\n## Sentences dropped\n\n{listed(False)}" if run.strips else ""
+
+
+def _web(run: Run) -> str:
+    if not run.web.used:
+        return ""
+    lines = [f"asked: {_text(run.web.query or '')}"]
+    lines += [f"{_text(result.title)}, {_text(result.url)}" for result in run.web.results]
+    if run.web.error:
+        lines.append(f"failed: {_text(run.web.error)}")
+    return "## Web\n\n" + _items(lines)
+
+
+def _steps(steps: Sequence[StepCost]) -> str:
+    rows = [
+        [step.name, f"{step.seconds:.2f}", str(step.llm_calls), str(step.prompt_tokens), str(step.completion_tokens)]
+        for step in steps
+    ]
+    return _table("Steps", ["step", "seconds", "model calls", "prompt tokens", "written tokens"], rows)
+
+
+def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return f"## {title}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _items(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _text(text: str) -> str:
+    return literal(one_line(text))
+
+
+def _where(passage: GradedPassage) -> str:
+    if passage.document is None:
+        return _text(passage.url or "web")
+    return _text(place(passage.document, passage.page, passage.rows))
+
+
+def _place(source: Source, piece: Evidence) -> str:
+    if source.document is None:
+        return _text(source.url or "web")
+    return _text(place(source.document, source.page, piece.rows, source.also))

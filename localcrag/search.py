@@ -1,0 +1,572 @@
+"""The web search: queries to the SearXNG that the user configured, and to nothing else.
+
+Knows HTTP statuses and httpx's exceptions; does no I/O. No message shows credentials: an Endpoint has none in its text.
+
+Knows addresses and name resolution; knows nothing of searching. Credentials in an address (http://user:password@host)
+are taken out of it at once, so that no message, log line or traceback made from the rest can show them.
+
+Knows the shape of SearXNG's JSON and nothing of HTTP. What search engines say is not trusted: a result of the wrong
+shape is dropped, markup becomes text, and only http(s) addresses remain.
+
+Knows how to ask over HTTP. Which addresses are allowed is searxng_endpoint's business, what an answer means
+searxng_answer's, what a failed exchange is called searxng_failures'. No proxies, no redirect to another host, no
+answer without an end.
+"""
+
+from __future__ import annotations
+
+import copy
+import socket
+import ssl
+import time
+import unicodedata
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import inscriptis
+from pydantic import BaseModel, Field, ValidationError
+
+from localcrag.privacy import addresses, egress_log, guard
+from localcrag.privacy.addresses import causes, is_private, trusted_certificates
+from localcrag.privacy.egress_log import Purpose
+from localcrag.records import errors
+from localcrag.records.errors import (
+    AllEnginesFailed,
+    BadSearchAnswer,
+    EgressRefused,
+    EndpointRefused,
+    JsonDisabled,
+    NoResults,
+    RateLimited,
+    SearchError,
+    SearchNotRunning,
+    SearchTimeout,
+)
+from localcrag.records.run import WebAnswer, WebResult
+from localcrag.text import sanitize
+
+MAX_PORT = 65_535
+EXAMPLE = "http://127.0.0.1:8080"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A SearXNG's address, its path without a trailing slash; the credentials are kept apart and never printed."""
+
+    url: httpx.URL
+    credentials: tuple[str, str] | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return str(self.url).rstrip("/")
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Host, in the form that goes to the network (internationalised names in their ASCII form), and port."""
+        return self.url.raw_host.decode("ascii"), self.url.port or guard.PORTS[self.url.scheme]
+
+    def search_url(self, query: str, parameters: Mapping[str, str] | None = None) -> httpx.URL:
+        path = self.url.raw_path.rstrip(b"/") + b"/search"
+        asked = {"q": query, "format": "json", **(parameters or {})}
+        return self.url.copy_with(raw_path=path).copy_merge_params(asked)
+
+
+def parse_endpoint(text: str) -> Endpoint:
+    """Return the address in `text`. Raises EndpointRefused when it is no http(s) address of a server."""
+    try:
+        url = httpx.URL(text.strip())
+        # What the connection will do with the name: labels that are empty, too long or mis-encoded end here.
+        url.host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError):
+        # Not chained: httpx quotes the part it stumbled over, which may be a password.
+        raise _refused(text, "is not a valid address") from None
+    if url.scheme not in {"http", "https"}:
+        raise _refused(text, "does not begin with http:// or https://")
+    if not url.host:
+        raise _refused(text, "does not name a computer")
+    if url.port is not None and not 0 < url.port <= MAX_PORT:
+        # The system takes port 65616 for 80 without a word.
+        raise _refused(text, f"has a port that is not between 1 and {MAX_PORT}")
+    if url.query or url.fragment:
+        raise _refused(text, "has something after a “?” or “#”, and only the beginning of the address is wanted")
+    credentials = (url.username, url.password) if url.userinfo else None
+    return Endpoint(url.copy_with(userinfo=b""), credentials)
+
+
+def refuse_public(endpoint: Endpoint) -> None:
+    """Return when every address behind the endpoint's host is on this computer or in a private network.
+
+    Raises EndpointRefused, or SearchNotRunning when the host's name is not known. Numbers in any notation
+    (127.1, 134744072) are read the way the connection will read them, by the system's resolver.
+    """
+    host = endpoint.url.host
+    if host == "localhost":
+        return
+    for address in _addresses(endpoint):
+        if not is_private(address):
+            leads = "" if host == address else f"leads to {address}, which "
+            raise EndpointRefused(
+                f"The web search address {endpoint} was not used: {host} {leads}is neither this computer nor in a "
+                "private network, and localcrag sends questions only to a SearXNG of your own. Use one such as "
+                f"{EXAMPLE}, or switch on searxng_allow_public if you trust that server with your questions."
+            )
+
+
+def name_unknown(endpoint: Endpoint) -> SearchNotRunning:
+    """Return the error for a host that the network's name service does not know."""
+    return SearchNotRunning(
+        f"No SearXNG answers at {endpoint}: the name “{endpoint.url.host}” is not known on your network. Check the "
+        "spelling of searxng_url in the settings, and that this computer is connected."
+    )
+
+
+def _addresses(endpoint: Endpoint) -> list[str]:
+    try:
+        with guard.passage(Purpose.WEB_SEARCH, endpoint.place):
+            found = socket.getaddrinfo(endpoint.place[0], None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise name_unknown(endpoint) from error
+    return [str(entry[4][0]) for entry in found]
+
+
+def _refused(text: str, what: str) -> EndpointRefused:
+    scheme, separator, rest = text.strip().rpartition("://")
+    shown = scheme + separator + rest.rpartition("@")[2]
+    return EndpointRefused(
+        f"The web search address “{shown}” {what}. Set searxng_url to the address that shows SearXNG's start page "
+        f"in your browser, such as {EXAMPLE}."
+    )
+
+
+def refused_by_status(status: int, endpoint: Endpoint) -> SearchError:
+    """Return the error for an HTTP status that is neither success nor a redirect."""
+    match status:
+        case 401 | 407:
+            return BadSearchAnswer(
+                f"{endpoint} asks for a user name and a password (status {status}), and those it got, if any, were "
+                "not right. Put them into searxng_url, before the host: http://name:password@host."
+            )
+        case 403:
+            return JsonDisabled(
+                f"SearXNG at {endpoint} is running but does not give its results as JSON, which localcrag needs "
+                "(status 403). Add json to search.formats in SearXNG's settings.yml and restart SearXNG."
+            )
+        case 404:
+            return BadSearchAnswer(
+                f"There is a web server at {endpoint}, but no search (status 404). Open SearXNG in your browser and "
+                "set searxng_url to the address of its start page, with the path if there is one (such as /searxng)."
+            )
+        case 429:
+            return RateLimited(
+                f"SearXNG at {endpoint} refused the search (status 429): its limiter counted too many, or takes "
+                "localcrag for a robot. Wait a few minutes and ask again. If that does not help and the server is "
+                "yours, set server.limiter: false in its settings.yml and restart it."
+            )
+    fault = "failed inside" if status >= 500 else "could not be used"
+    return BadSearchAnswer(
+        f"The search at {endpoint} {fault} (status {status}). Look into SearXNG's log for the reason, restart "
+        "SearXNG, and check that searxng_url leads to it."
+    )
+
+
+def broken_exchange(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> SearchError:
+    """Return the error for an exchange over HTTP that did not come to its end; `timeout` is in seconds."""
+    match error:
+        case httpx.ConnectTimeout():
+            return SearchTimeout(
+                f"{endpoint} could not be reached within {timeout:g} seconds. Check that the computer SearXNG runs on "
+                "is switched on and that no firewall is between."
+            )
+        case httpx.TimeoutException():
+            return SearchTimeout(
+                f"SearXNG at {endpoint} did not finish its answer within {timeout:g} seconds. Ask again; if it happens "
+                "often, raise search_timeout in the settings or switch off slow engines in SearXNG's preferences."
+            )
+        case httpx.ConnectError():
+            return _no_connection(error, endpoint)
+        case httpx.NetworkError() | httpx.RemoteProtocolError():
+            return SearchNotRunning(
+                f"Something at {endpoint} took the connection and ended it without a proper answer, twice ({error}). "
+                "SearXNG may still be starting: wait a moment and ask again. Otherwise look into its log, and check "
+                "that searxng_url leads to SearXNG."
+            )
+    return BadSearchAnswer(
+        f"The answer of {endpoint} could not be read ({error}). Check that searxng_url leads to SearXNG and not to "
+        "another program, and restart SearXNG."
+    )
+
+
+def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError:
+    below = causes(error)
+    if any(isinstance(cause, socket.gaierror) for cause in below):
+        return name_unknown(endpoint)
+    if refused := next((cause for cause in below if isinstance(cause, EgressRefused)), None):
+        return EndpointRefused(
+            f"The web search address {endpoint} leads somewhere else by now, and was not asked: {refused} Check "
+            "searxng_url, and the name service of your network."
+        )
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in below):
+        return SearchNotRunning(
+            f"The certificate of {endpoint} is not trusted on this computer ({error}). Install the certificate of your "
+            "network's authority on this computer, or use the http:// address of SearXNG."
+        )
+    if any(isinstance(cause, ssl.SSLError) for cause in below):
+        return SearchNotRunning(
+            f"No secure connection to {endpoint} could be made ({error}). If SearXNG's address begins with http:// in "
+            "your browser, write http:// in searxng_url too."
+        )
+    if any(isinstance(cause, ConnectionRefusedError) for cause in below):
+        return SearchNotRunning(
+            f"SearXNG is not running at {endpoint}: nothing accepts connections there. Start SearXNG, or correct the "
+            "address in searxng_url."
+        )
+    return SearchNotRunning(
+        f"No connection to SearXNG at {endpoint} could be made ({error}). Check that this computer is on the same "
+        "network as SearXNG, that SearXNG is running, and that searxng_url is right."
+    )
+
+
+# A snippet is a few hundred characters; the bound keeps a hostile one from occupying the parser.
+MAX_SNIPPET_CHARACTERS = 10_000
+
+
+class _Result(BaseModel):
+    """What is used of one entry of `results`; `url` is absent from some kinds of result."""
+
+    url: str | None = None
+    title: str | None = None
+    content: str | None = None
+    published: str | None = Field(None, alias="publishedDate")
+
+
+class _Answer(BaseModel):
+    """What is used of the whole answer; entries are validated one by one, so that a bad one costs only itself."""
+
+    results: list[Any]
+    unresponsive_engines: list[Any] | None = None
+
+
+def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
+    """Return up to `limit` results, best first, and the engines that failed; there may be no results.
+
+    Raises BadSearchAnswer, naming `address`, when `body` is not SearXNG's JSON or none of its results has the shape
+    of one.
+    """
+    answer = _validated(body, address)
+    results: dict[tuple[str, str, int | None, str, bytes], WebResult] = {}
+    malformed = 0
+    for entry in answer.results:
+        try:
+            result = _web_result(_Result.model_validate(entry))
+        except (ValidationError, httpx.InvalidURL, UnicodeError):
+            malformed += 1
+            continue
+        if result is not None:
+            results.setdefault(_normalised(result.url), result)
+        if len(results) == limit:
+            break
+    if malformed and malformed == len(answer.results):
+        raise BadSearchAnswer(
+            f"What {address} answered is JSON, but none of its {malformed} results looks like one of SearXNG's. "
+            "Check that searxng_url leads to SearXNG and not to another program, and update SearXNG if it is old."
+        )
+    failed = tuple(_failed_engine(entry) for entry in answer.unresponsive_engines or ())
+    return WebAnswer(tuple(results.values()), failed)
+
+
+def require_results(answer: WebAnswer, address: str) -> WebAnswer:
+    """Return `answer` when it has results. Raises AllEnginesFailed or NoResults, naming `address`."""
+    if answer.results:
+        return answer
+    if answer.failed_engines:
+        raise AllEnginesFailed(engines_failed(answer, address))
+    raise NoResults(
+        f"The web search at {address} worked but found nothing for this question. "
+        "Ask it in other words, or with fewer of them."
+    )
+
+
+def engines_failed(answer: WebAnswer, address: str) -> str:
+    """Return the sentence that names the failed engines and their reasons."""
+    engines = "; ".join(f"{engine} ({reason})" for engine, reason in answer.failed_engines)
+    return (
+        f"SearXNG at {address} is running, but the search engines behind it gave nothing, because these failed: "
+        f"{engines}. Check that the computer SearXNG runs on is online, try again in a few minutes, or switch on "
+        "other engines in SearXNG's preferences."
+    )
+
+
+def plain_text(markup: str) -> str:
+    """Return the text of an HTML fragment: no tags, entities as characters, white space folded into single spaces."""
+    folded = fold(markup[:MAX_SNIPPET_CHARACTERS])
+    if "<" in folded or "&" in folded:
+        return fold(inscriptis.get_text(folded))
+    return folded
+
+
+def fold(text: str) -> str:
+    """Return `text` without control characters and lone surrogates, runs of white space as one space."""
+    kept = (c for c in text if c.isspace() or unicodedata.category(c) not in {"Cc", "Cs"})
+    return " ".join("".join(kept).split())
+
+
+def _validated(body: bytes, address: str) -> _Answer:
+    try:
+        return _Answer.model_validate_json(body)
+    except ValidationError as error:
+        if body.lstrip()[:1] == b"<":
+            what = "is a web page, not search results"
+        elif error.errors()[0]["type"] == "json_invalid":
+            what = "is not valid JSON"
+        else:
+            what = "is JSON, but not of the shape that SearXNG writes"
+        raise BadSearchAnswer(
+            f"What {address} answered {what}. Open {address} in your browser: when that is not SearXNG's start page, "
+            "correct searxng_url in the settings; when it is, update and restart SearXNG."
+        ) from error
+
+
+def _web_result(entry: _Result) -> WebResult | None:
+    """Return None for an entry that nobody could read or open. Raises httpx.InvalidURL, UnicodeError."""
+    url = (entry.url or "").strip()
+    # httpx parses the port and the host too, which urllib leaves until they are asked for.
+    parsed = httpx.URL(url)
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        return None
+    title = plain_text(entry.title or "")
+    content = plain_text(entry.content or "") or title
+    if not content:
+        return None
+    return WebResult(title=title or url, url=url, content=content, published=fold(entry.published or "") or None)
+
+
+def _normalised(url: str) -> tuple[str, str, int | None, str, bytes]:
+    """Return what two addresses of the same page have in common; httpx folds case and leaves default ports out."""
+    parsed = httpx.URL(url)
+    return parsed.scheme, parsed.host, parsed.port, parsed.path.rstrip("/"), parsed.query
+
+
+def _failed_engine(entry: Any) -> tuple[str, str]:
+    """Return name and reason; SearXNG writes [engine, reason], and anything else is shown as it is."""
+    parts = entry if isinstance(entry, list) and entry else [entry]
+    name, *reasons = (plain_text(str(part)) for part in parts)
+    return name, " ".join(reasons) or "no reason given"
+
+
+MAX_ANSWER_BYTES = 2_000_000  # A page of results is some 50 kB; beyond this it is something else.
+MAX_QUERY_CHARACTERS = 400  # Engines cut long queries anyway, and a whole pasted document is not a query.
+MAX_REDIRECTS = 3
+CHECK_QUERY = "wikipedia"  # Leaves the machine when someone presses Test: every engine knows it, and it tells nothing.
+# What httpx may unpack. Others (br, zstd, two in a row) can turn one network read into gigabytes before any bound
+# is looked at; these two multiply by a thousand at most, 64 kB at a time.
+ACCEPTED_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
+CONNECTION_ERRORS = (httpx.NetworkError, httpx.RemoteProtocolError)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHealth:
+    """What a test query found out. `seconds` is its duration, `error` what failed, or None when all is well.
+
+    `reachable`: something answered. `json_enabled`: it answered in SearXNG's JSON.
+    """
+
+    reachable: bool
+    json_enabled: bool
+    seconds: float
+    failed_engines: tuple[tuple[str, str], ...] = ()
+    error: str | None = None
+
+
+class SearXNG:
+    """A WebSearch over SearXNG's `/search?format=json`. `timeout` is in seconds and holds for one whole search.
+
+    `parameters` are added to each search: time_range, language, categories, safesearch as SearXNG's search API has
+    them. A query that holds one of `forbidden` does not leave, whoever asks for it.
+
+    Raises EndpointRefused for an address that is not http(s), names no host, or leads anywhere but to this computer
+    or a private network (unless `allow_public`). A name that cannot be resolved now is judged when it is searched.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        timeout: float,
+        results: int,
+        parameters: Mapping[str, str] | None = None,
+        forbidden: Sequence[str] = (),
+        allow_public: bool = False,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._endpoint = parse_endpoint(endpoint)
+        self._allow_public = allow_public
+        self._timeout = timeout
+        self._results = results
+        self._parameters = dict(parameters or {})
+        self._forbidden = tuple(forbidden)
+        # Without a network the app must still start; every search resolves and judges the name again.
+        with suppress(errors.SearchNotRunning):
+            self._refuse_public()
+        self._client = httpx.Client(
+            auth=self._endpoint.credentials,
+            transport=transport,
+            verify=trusted_certificates(),
+            trust_env=False,
+            follow_redirects=False,
+            headers={
+                "User-Agent": "localcrag",
+                "Accept": "application/json",
+                "Accept-Encoding": "gzip, deflate",
+            },
+        )
+
+    @property
+    def address(self) -> str:
+        """The endpoint without credentials, fit to be shown."""
+        return str(self._endpoint)
+
+    def configured(self, *, results: int, parameters: Mapping[str, str], forbidden: Sequence[str]) -> SearXNG:
+        """Return the same client, over the same connections, for other searches."""
+        other = copy.copy(self)
+        other._results, other._parameters, other._forbidden = results, dict(parameters), tuple(forbidden)
+        return other
+
+    def wording(self, query: str) -> str:
+        """Return `query` exactly as `search` sends it."""
+        return clean_query(query)
+
+    def search(self, query: str) -> WebAnswer:
+        """Return the results for `query`, at least one. Raises SearchError; which one says what the user can do."""
+        return require_results(self._ask(query), self.address)
+
+    def check(self) -> SearchHealth:
+        """Put a harmless query and return how that went; raises nothing of the SearchError tree."""
+        started = time.monotonic()
+        try:
+            answer = self._ask(CHECK_QUERY)
+        except errors.SearchError as error:
+            nothing_answered = (errors.SearchNotRunning, errors.SearchTimeout, errors.EndpointRefused)
+            reachable = not isinstance(error, nothing_answered)
+            return SearchHealth(reachable, False, time.monotonic() - started, error=str(error))
+        silent = bool(answer.failed_engines) and not answer.results
+        error_message = engines_failed(answer, self.address) if silent else None
+        return SearchHealth(True, True, time.monotonic() - started, answer.failed_engines, error_message)
+
+    def close(self) -> None:
+        """Close the connections. No search may follow."""
+        self._client.close()
+
+    def _passage(self) -> AbstractContextManager[guard.Passage]:
+        """Let this thread talk to the endpoint; where its name leads is judged again when it is connected to."""
+        judge = (lambda _address: True) if self._allow_public else is_private
+        return guard.passage(egress_log.Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
+
+    def _refuse_public(self) -> None:
+        if not self._allow_public:
+            refuse_public(self._endpoint)
+
+    def _ask(self, query: str) -> WebAnswer:
+        cleaned = clean_query(query)
+        if not cleaned:
+            raise errors.NoResults("The web was not searched, because the query is empty. Type a question first.")
+        if sanitize.holds(cleaned, self._forbidden):
+            raise errors.ForbiddenTerm(
+                "The web was not asked: the query holds a term that may never be sent. Ask in other words, or take "
+                "the term off the list (web_never_terms)."
+            )
+        with self._passage():
+            # Names are resolved anew each time: what was private at the start may lead elsewhere by now.
+            self._refuse_public()
+            self._note(cleaned)
+            try:
+                body = self._fetch(self._endpoint.search_url(cleaned, self._parameters))
+            # UnicodeError: from a redirect to a host that cannot be written as a name.
+            except (httpx.HTTPError, UnicodeError) as error:
+                raise broken_exchange(error, self._endpoint, self._timeout) from error
+        return parse_answer(body, self._results, self.address)
+
+    def _note(self, query: str) -> None:
+        """Take a search down before it leaves, so that it is known of even when the app is killed meanwhile."""
+        host, port = self._endpoint.place
+        egress_log.note(
+            egress_log.Attempt(
+                kind=egress_log.Kind.SEARCH,
+                destination=addresses.shown(host, port),
+                purpose=egress_log.Purpose.WEB_SEARCH,
+                allowed=True,
+                asked_by=__name__,
+                query_bytes=len(query.encode()),
+            )
+        )
+
+    def _fetch(self, url: httpx.URL) -> bytes:
+        deadline = time.monotonic() + self._timeout
+        try:
+            return self._follow(url, deadline)
+        except CONNECTION_ERRORS:
+            # Once more: a kept connection that the server closed meanwhile fails like this, and so does a restart.
+            return self._follow(url, deadline)
+
+    def _follow(self, url: httpx.URL, deadline: float) -> bytes:
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = self._read(url, deadline)
+            if isinstance(answer, bytes):
+                return answer
+            url = answer
+        raise errors.BadSearchAnswer(
+            f"{self._endpoint} keeps sending the search on to other pages of its own ({MAX_REDIRECTS} were followed). "
+            "Open it in your browser, and set searxng_url to the address at which SearXNG's start page stays."
+        )
+
+    def _read(self, url: httpx.URL, deadline: float) -> bytes | httpx.URL:
+        """Return the decoded body, or where the server sends the search on to."""
+        with self._client.stream("GET", url, timeout=_left(deadline)) as response:
+            if response.next_request is not None:
+                return self._redirected(url, response.next_request.url)
+            if not response.is_success:
+                raise refused_by_status(response.status_code, self._endpoint)
+            if response.headers.get("Content-Encoding", "").strip().lower() not in ACCEPTED_ENCODINGS:
+                raise errors.BadSearchAnswer(
+                    f"{self._endpoint} answered in a compression that localcrag did not ask for. Check that "
+                    "searxng_url leads to SearXNG, and switch off compression in a proxy in front of it."
+                )
+            body = bytearray()
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise errors.BadSearchAnswer(
+                        f"{self._endpoint} sent more than {MAX_ANSWER_BYTES // 1_000_000} MB, which no page of search "
+                        "results is. Check that searxng_url leads to SearXNG and not to another program."
+                    )
+                _left(deadline)
+            return bytes(body)
+
+    def _redirected(self, source: httpx.URL, target: httpx.URL) -> httpx.URL:
+        if (source.scheme, source.host, source.port) == (target.scheme, target.host, target.port):
+            return target
+        here, there = f"{source.scheme}://{source.netloc.decode()}", f"{target.scheme}://{target.netloc.decode()}"
+        raise errors.EndpointRefused(
+            f"{here} sent the search on to another address, {there}, and localcrag did not go there: your question "
+            f"goes only to the server you chose. If {there} is your SearXNG, set searxng_url to that address."
+        )
+
+
+def clean_query(query: str) -> str:
+    """Return what is sent for `query`: one line, no control characters, at most 400 characters.
+
+    A word that begins with “!!” loses its exclamation marks: to SearXNG it means "leave for that other site", which
+    is never followed here.
+    """
+    words = fold(query).split(" ")
+    line = " ".join(word.lstrip("!") if word.startswith("!!") else word for word in words)
+    return line[:MAX_QUERY_CHARACTERS].strip()
+
+
+def _left(deadline: float) -> float:
+    """Return the seconds left. Raises httpx.TimeoutException when there are none."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise httpx.ReadTimeout("the time for the whole search is over")
+    return left

@@ -1,1 +1,0 @@
-"""What other programs talk to: an API as OpenAI's, MCP, and the doors that the page has as well."""

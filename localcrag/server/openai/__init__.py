@@ -1,1 +1,0 @@
-"""The API for other programs, in the form of OpenAI's chat completions."""

@@ -1,0 +1,617 @@
+"""Settings: one frozen, validated record from four sources, its file, and its documentation table.
+
+A group is a record of its own; settings.py joins them. The names are those of the environment (LOCALCRAG_<NAME>) and of
+settings.json. A group's docstring is its heading in the table of settings (table.py).
+
+Defaults, then the data folder's settings.json, then LOCALCRAG_* variables, then arguments; the later ones win.
+
+Nothing is read or made at import.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from math import isnan
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import platformdirs
+from annotated_types import Ge, Gt, Le
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from localcrag.privacy.private_folder import write_private
+from localcrag.records import thresholds as presets
+from localcrag.records.enums import (
+    ConflictJudge,
+    ConflictRule,
+    IndexEngine,
+    NumberFormat,
+    Policy,
+    Preset,
+    RefinerKind,
+    Rewriter,
+    ScorerKind,
+    Strictness,
+    StripMode,
+    TimeRange,
+    WebMode,
+)
+from localcrag.records.errors import SettingsError
+from localcrag.records.passages import Thresholds
+from localcrag.text import sanitize, translation
+from localcrag.text.translation import whole_number
+
+ENGLISH_EMBEDDER = "all-minilm-l6-v2"
+"""The embedder at first, made for English."""
+DEFAULT_COLLECTION = "default"
+"""Is there from the first start, empty; any other collection is made by adding documents to it."""
+PACKAGE = Path(__file__).resolve().parent
+IN_CHECKOUT = (PACKAGE.parent / "models" / "models.toml").is_file()
+"""False where localcrag was installed from a wheel, which carries the manifest and our own models in itself."""
+REPOSITORY_MODELS = (PACKAGE.parent if IN_CHECKOUT else PACKAGE) / "models"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit of a setting's value, for the table."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDefault:
+    """What the table shows as the default of a setting whose default depends on the machine, or is decided later."""
+
+    text: str
+
+
+def default_data_dir() -> Path:
+    """Return the folder that data lies in where none is chosen."""
+    return Path(platformdirs.user_data_dir("localcrag", appauthor=False))
+
+
+def default_models_dir() -> Path:
+    """Return the folder that models lie in where none is chosen: what is installed may be replaced by an update."""
+    return REPOSITORY_MODELS if IN_CHECKOUT else default_data_dir() / "models"
+
+
+def _findable(term: str) -> str:
+    if not sanitize.is_term(term):
+        raise ValueError("a term needs at least two letters or digits to be found by")
+    return term
+
+
+def _available(language: str) -> str:
+    if language not in translation.LANGUAGES:
+        raise ValueError(f"is not a language that there is a catalogue of ({', '.join(translation.LANGUAGES)})")
+    return language
+
+
+Seconds = Annotated[float, Unit("seconds")]
+Hours = Annotated[int, Unit("hours")]
+Tokens = Annotated[int, Unit("tokens")]
+Words = Annotated[int, Unit("words")]
+Share = Annotated[float, Field(ge=0, le=1), Unit("share, 0 to 1")]
+Probability = Annotated[float | None, Field(ge=0, le=1), Unit("probability, 0 to 1"), ShownDefault("the preset's")]
+Language = Annotated[str, AfterValidator(_available)]
+NeverTerm = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_findable)]
+Category = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[^,\x00-\x1f]{1,50}$")]
+
+
+class Group(BaseModel):
+    """A group of settings."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class AppSettings(Group):
+    """The app."""
+
+    data_dir: Annotated[Path, ShownDefault("the user's data folder")] = Field(
+        default_factory=default_data_dir, description="Where documents, answers and settings are kept."
+    )
+    models_dir: Annotated[
+        Path, ShownDefault("`models/` of the repository; without one, `models/` of the user's data folder")
+    ] = Field(default_factory=default_models_dir, description="Where models are kept.")
+    collection: str = Field(
+        DEFAULT_COLLECTION, min_length=1, max_length=100, description="Collection that is asked and added to."
+    )
+    language: Language = Field(
+        translation.ENGLISH, description="Language of the page, and of what answers say of themselves."
+    )
+    debug: bool = Field(
+        False,
+        description="Print unexpected errors in full; their messages may hold words of documents and questions.",
+    )
+
+
+class ModelSettings(Group):
+    """Models."""
+
+    embedder: str = Field(ENGLISH_EMBEDDER, description="Embedder: a name, or a path.")
+    relevance: str = Field(
+        "relevance-v3",
+        description="Relevance model, also called reranker: a name, a path, or a server's: "
+        "http://HOST:PORT/rerank#MODEL.",
+    )
+    relevance_format: NumberFormat = Field(
+        NumberFormat.AUTO,
+        description="Number format of the relevance model; auto: the fastest that keeps the ranking.",
+    )
+    llm: str = Field(
+        "smollm2-135m-answerer", description="Language model: a name, a path, or a server's: http://HOST:PORT/v1#MODEL."
+    )
+    agreed_servers: tuple[str, ...] = Field(
+        (),
+        description="Model servers on other computers, HOST:PORT, that questions and parts of documents may go to.",
+    )
+    threads: int = Field(0, ge=0, le=1024, description="Threads that models compute with; 0: one per core.")
+    context_tokens: Tokens = Field(
+        4096, ge=512, description="The language model's context, prompt and answer together; memory grows with it."
+    )
+    idle_minutes: float = Field(10, ge=0, description="Minutes after which unused models are put away; 0: never.")
+
+
+class RetrievalSettings(Group):
+    """Indexing and retrieval."""
+
+    chunk_tokens: Tokens = Field(180, ge=32, le=1000, description="Length of a chunk.")
+    read_scans: bool = Field(
+        True, description="Recognise the text of pages that are pictures (OCR), in the background."
+    )
+    workers: Annotated[int, ShownDefault("0: by the number of cores")] = Field(
+        0, ge=0, le=64, description="Processes that read files, and pages of scans, at once while documents are added."
+    )
+    k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages kept for a question.")
+    reranked: Annotated[int, Unit("passages")] = Field(
+        10,
+        ge=1,
+        le=200,
+        description="Passages that are scored at most: k, and the others where none of these is CORRECT.",
+    )
+    candidates: Annotated[int, Unit("passages")] = Field(
+        30, ge=1, le=500, description="Results taken from each index before they are fused."
+    )
+    index_engine: IndexEngine = Field(
+        IndexEngine.AUTO,
+        description="Library that searches vectors; auto: hnswlib up to 100,000 different vectors in a collection, "
+        "usearch beyond, and wherever hnswlib is not installed.",
+    )
+
+
+class EvaluationSettings(Group):
+    """Evaluation of what was retrieved."""
+
+    scorer: ScorerKind = Field(
+        ScorerKind.CROSS_ENCODER,
+        # Measured with the embedded model: AUC 0.59 instead of 0.85, and fifty times the time (docs/measurements.md).
+        description="What grades the passages; llm: the language model, one passage at a time; needs a good one.",
+    )
+    preset: Preset = Field(
+        Preset.GENERAL,
+        description="Preset of collections that have none of their own; what is set by itself stays.",
+    )
+    policy: Policy = Field(Policy.MAX, description="Rule from the passages' relevances to the action.")
+    relevance_threshold: Share = Field(0.6, description="Share of relevant passages that the policy ratio asks for.")
+    retry: bool = Field(True, description="Look once more, in other words, when the first passages are not enough.")
+    rewriter: Rewriter = Field(
+        Rewriter.AUTO,
+        # The embedded model's were accepted for 15 of 140 questions, and took a third of the time (docs/evaluation.md).
+        description="What rewrites follow-ups, second looks and web queries; auto: the language model, if it is one "
+        "that can.",
+    )
+    upper: Probability = Field(None, description="Relevance from which a passage is correct.")
+    lower: Probability = Field(None, description="Relevance below which a passage is incorrect.")
+    strip: Probability = Field(None, description="Relevance from which a strip is kept.")
+
+
+class RefinementSettings(Group):
+    """Refinement: what becomes evidence."""
+
+    refiner: RefinerKind = Field(
+        RefinerKind.STRIPS, description="What picks the evidence; llm: the language model, which only a good one can."
+    )
+    strip_mode: StripMode = Field(StripMode.SENTENCE, description="How a passage is cut into strips.")
+    window_words: Words = Field(40, ge=5, le=500, description="Length of a strip in the strip mode window.")
+    most_strips: Annotated[int, Unit("strips")] = Field(
+        10, ge=1, le=200, description="Strips kept at most, beside the best one of each passage."
+    )
+    evidence_tokens: Tokens = Field(
+        800, ge=50, le=100_000, description="Kept strips together at most, beside the best one of each passage."
+    )
+    minimum_retention: Share = Field(
+        0.3, description="Share of a passage's strips for which the threshold strip is lowered."
+    )
+
+
+class ConflictSettings(Group):
+    """Conflicts between documents and web."""
+
+    conflict_rule: ConflictRule = Field(
+        ConflictRule.SHOW_BOTH, description="Which side counts where documents and web contradict each other."
+    )
+    conflict_judge: ConflictJudge = Field(
+        ConflictJudge.FACTS,
+        description="What finds conflicts: facts (numbers, dates, names); llm, which takes a good one; both.",
+    )
+
+
+class AnswerSettings(Group):
+    """The answer."""
+
+    time_budget: Seconds = Field(
+        0.0,
+        ge=0,
+        description="Time for a question on a slow machine: what there is no time for is left out, and the run says "
+        "so; 0: no limit.",
+    )
+    answer_tokens: Tokens = Field(320, ge=16, le=4096, description="Length of an answer at most.")
+    temperature: float = Field(
+        0.0,
+        ge=0,
+        le=2,
+        description="Randomness of answers; 0: always the most likely word, so that the same question gets the same "
+        "answer.",
+    )
+    strictness: Strictness = Field(
+        Strictness.BALANCED,
+        description="Sentences shown; strict: only those backed in full; balanced: partly backed ones too, marked; "
+        "lenient: all, marked.",
+    )
+    history_turns: Annotated[int, Unit("turns")] = Field(
+        3, ge=0, le=20, description="Earlier turns that a follow-up is read with."
+    )
+
+
+class WebSettings(Group):
+    """Web search."""
+
+    web: WebMode = Field(
+        WebMode.ASK,
+        description="Web mode of collections that have none of their own; set by itself, it holds for all.",
+    )
+    searxng_url: Annotated[str | None, ShownDefault("none: no web search")] = Field(
+        None, description="Address of your SearXNG."
+    )
+    searxng_allow_public: bool = Field(False, description="Allow an endpoint that is neither loopback nor private.")
+    search_timeout: Seconds = Field(5.0, gt=0, le=120, description="How long a search may take.")
+    web_results: Annotated[int, Unit("results")] = Field(5, ge=1, le=20, description="Results used of a search.")
+    web_time_range: TimeRange = Field(
+        TimeRange.NONE, description="How old a result may be, for engines that know ages; none: of any age."
+    )
+    web_language: Annotated[str, ShownDefault("SearXNG's own")] = Field(
+        "", pattern=r"^(|auto|[a-z]{2,3}(-[a-zA-Z]{2})?)$", description="Language of results: en, de-CH, all, auto."
+    )
+    web_categories: Annotated[tuple[Category, ...], ShownDefault("SearXNG's own")] = Field(
+        (), description="List of categories as SearXNG names them; it ignores unknown ones."
+    )
+    web_safesearch: Annotated[int | None, ShownDefault("SearXNG's own")] = Field(
+        None, ge=0, le=2, description="0: off, 1: moderate, 2: strict."
+    )
+    web_never_terms: Annotated[tuple[NeverTerm, ...], ShownDefault("none")] = Field(
+        (), description="List of terms that are never sent, in any writing, within any word."
+    )
+    web_per_minute: Annotated[int, Unit("queries per minute")] = Field(
+        60, ge=1, le=600, description="Queries that may leave within any 60 seconds; one more waits, visibly."
+    )
+    web_cache_hours: Hours = Field(
+        24, ge=0, le=8760, description="How long a search's results are used again; 0: none are kept."
+    )
+    web_speculative: bool = Field(
+        False,
+        description="In the mode always, search beside evaluation: faster, but queries leave, with the question's own "
+        "words, that were not needed.",
+    )
+
+
+GROUPS: tuple[type[Group], ...] = (
+    AppSettings,
+    ModelSettings,
+    RetrievalSettings,
+    EvaluationSettings,
+    RefinementSettings,
+    ConflictSettings,
+    AnswerSettings,
+    WebSettings,
+)
+"""In the order in which they are read."""
+
+
+FILE_NAME = "settings.json"
+"""In the data folder."""
+ENVIRONMENT_PREFIX = "LOCALCRAG_"
+OF_A_RUN = (
+    "k", "candidates", "scorer", "policy", "relevance_threshold", "retry", "rewriter", "upper", "lower", "strip",
+    "refiner", "strip_mode", "window_words", "most_strips", "evidence_tokens", "minimum_retention", "conflict_rule",
+    "conflict_judge", "time_budget", "answer_tokens", "temperature", "strictness", "history_turns", "web_results",
+    "web_time_range", "web_language", "web_safesearch",
+)  # fmt: skip
+"""Kept with a run, so that it can be replayed: what shapes an answer and holds nothing private."""
+
+
+class Settings(
+    # Fields come in the order of the bases' resolution turned round: the app's first, the web's last.
+    WebSettings,
+    AnswerSettings,
+    ConflictSettings,
+    RefinementSettings,
+    EvaluationSettings,
+    RetrievalSettings,
+    ModelSettings,
+    AppSettings,
+    BaseSettings,
+):
+    """Everything that can be chosen. Thresholds left at None are the preset's, on the scale of the scorer."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid", validate_default=True, env_ignore_empty=True
+    )
+
+    @model_validator(mode="after")
+    def _thresholds_in_order(self) -> Settings:
+        if self.upper is not None and self.lower is not None and self.lower > self.upper:
+            raise ValueError(f"lower ({self.lower}) must not be above upper ({self.upper})")
+        return self
+
+    @property
+    def uploads_dir(self) -> Path:
+        """Where the page's server keeps uploaded files until they have been added; emptied at start and end."""
+        return self.data_dir.absolute() / "uploads"
+
+    @property
+    def web_allowed(self) -> bool:
+        """True when a question may be put to a search server: one is configured, and the mode is not `never`."""
+        return self.searxng_url is not None and self.web is not WebMode.NEVER
+
+    def of_collection(self, web: WebMode | None) -> Settings:
+        """Return the settings with the web mode of a collection; a mode that was set by itself stays."""
+        return self if web is None or "web" in self.model_fields_set else self.model_copy(update={"web": web})
+
+    def of_a_run(self) -> dict[str, Any]:
+        """Return the settings that are kept with a run; thresholds that were left open are None."""
+        return self.model_dump(mode="json", include=set(OF_A_RUN))
+
+    def thresholds(self, defaults: Thresholds) -> Thresholds:
+        """Return the chosen thresholds; those that were left open are the preset's, on the scale of the scorer's own.
+
+        Raises SettingsError when the two together are out of order.
+        """
+        defaults = presets.fit(presets.PRESETS[self.preset].thresholds, defaults)
+        chosen = Thresholds(
+            upper=defaults.upper if self.upper is None else self.upper,
+            lower=defaults.lower if self.lower is None else self.lower,
+            strip=defaults.strip if self.strip is None else self.strip,
+        )
+        if chosen.lower > chosen.upper:
+            raise SettingsError(
+                f"The threshold lower ({chosen.lower:g}) is above upper ({chosen.upper:g}). Set both, or neither."
+            )
+        return chosen
+
+    def under(self, preset: Preset) -> Settings:
+        """Return the settings with what `preset` chooses; what was set by itself stays, but for the web.
+
+        A preset that never asks the web is a promise: it holds whatever else is set.
+        """
+        rules = presets.PRESETS[preset]
+        chosen = {name: getattr(rules, name) for name in ("policy", "k", "retry", "web_results", "web")}
+        changes: dict[str, Any] = {
+            name: value
+            for name, value in chosen.items()
+            if value is not None and (name not in self.model_fields_set or value is WebMode.NEVER)
+        }
+        return self.model_copy(update={**changes, "preset": preset})
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # The file lies in the data folder, so the folder has to be known first: from an argument or the environment.
+        data_dir = init_settings().get("data_dir") or env_settings().get("data_dir")
+        folder = Path(data_dir) if data_dir else default_data_dir()
+        return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, json_file=folder / FILE_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a number: `least` and `most` are allowed, `above` is not; None where there is no such limit."""
+
+    least: float | None
+    above: float | None
+    most: float | None
+
+    @classmethod
+    def of(cls, field: FieldInfo) -> Limits:
+        """Return the limits of a setting."""
+        numbers: dict[type, float] = {}
+        for one in field.metadata:
+            for kind, attribute in ((Ge, "ge"), (Gt, "gt"), (Le, "le")):
+                if isinstance(one, kind):
+                    numbers[kind] = getattr(one, attribute)
+        return cls(numbers.get(Ge), numbers.get(Gt), numbers.get(Le))
+
+    def hold(self, number: float) -> bool:
+        """Return whether a number is within them; “nan” never is."""
+        return (
+            not isnan(number)
+            and (self.least is None or number >= self.least)
+            and (self.above is None or number > self.above)
+            and (self.most is None or number <= self.most)
+        )
+
+    def __str__(self) -> str:
+        """Return them in words: "between 0 and 1"."""
+        if self.least is not None and self.most is not None:
+            return f"between {self.least} and {self.most}"
+        said = [f"{self.least} or more"] if self.least is not None else []
+        said += [f"above {self.above}"] if self.above is not None else []
+        said += [f"at most {self.most}"] if self.most is not None else []
+        return " and ".join(said)
+
+
+def number_of(name: str, text: str) -> float:
+    """Return the number that a text is for a numeric setting. Raises ValueError, which says what it must be."""
+    field = Settings.model_fields[name]
+    number = whole_number(text) if int in _kinds(field) else _float(text)
+    if number is None or not Limits.of(field).hold(number):
+        raise ValueError(must_be(name))
+    return number
+
+
+def must_be(name: str) -> str:
+    """Return what a setting must be: "must be between 0 and 1"; empty if it is neither a number nor a choice."""
+    field = Settings.model_fields.get(name)
+    kinds = _kinds(field) if field else ()
+    if field is None or not kinds:
+        return ""
+    if bool in kinds:
+        return "must be on or off"
+    if choices := next(([*kind] for kind in kinds if issubclass(kind, StrEnum)), []):
+        return f"must be {', '.join(choices[:-1])} or {choices[-1]}"
+    limits = str(Limits.of(field))
+    if int in kinds:
+        return f"must be a whole number {limits}".rstrip()
+    return f"must be {limits or 'a number'}" if float in kinds else ""
+
+
+def _kinds(field: FieldInfo) -> tuple[type, ...]:
+    """Return the types of a setting, without None."""
+    of_union = get_args(field.annotation) if not isinstance(field.annotation, type) else ()
+    return tuple(kind for kind in (field.annotation, *of_union) if isinstance(kind, type) and kind is not type(None))
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def load(**overrides: Any) -> Settings:
+    """Return the settings in force; `overrides` that are None do not count. Raises SettingsError."""
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from error
+    except (TypeError, ValueError) as error:  # what is no JSON, no UTF-8, or JSON but no object
+        raise SettingsError(
+            f"The settings file ({FILE_NAME} in the data folder) does not hold a JSON object: {error}. "
+            "Mend it, or remove it to go back to the defaults."
+        ) from error
+
+
+def changed(settings: Settings, **changes: Any) -> Settings:
+    """Return the settings with `changes`, checked; None is a value here. Nothing is written. Raises SettingsError."""
+    try:
+        # What was not set stays unset: a preset may still choose it.
+        return Settings(**{**settings.model_dump(exclude_unset=True), **changes})
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from error
+
+
+def save(settings: Settings, **changes: Any) -> Settings:
+    """Write `changes` into the data folder's settings file, keeping what else it holds, and return the new settings.
+
+    A change to None removes the entry, so that the default applies again. Raises SettingsError.
+    """
+    path = settings.data_dir / FILE_NAME
+    stored = dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
+    stored = {name: value for name, value in {**stored, **changes}.items() if value is not None}
+    removed = {name for name, value in changes.items() if value is None}
+    # Checked with the defaults before anything is written.
+    result = changed(settings, **{**changes, **{name: Settings.model_fields[name].get_default() for name in removed}})
+    try:
+        write_private(path, json.dumps(stored, indent=2, default=str))
+    except OSError as error:
+        raise SettingsError(
+            f"The settings could not be written to {path}: {error.strerror}. Check that the folder is writable and "
+            "the disk not full."
+        ) from error
+    # What was removed is unset again: a preset may choose it.
+    kept = {name: value for name, value in result.model_dump(exclude_unset=True).items() if name not in removed}
+    return Settings(**kept)
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        name = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            near = get_close_matches(name, Settings.model_fields, n=1)
+            lines.append(f"{name}: there is no such setting" + (f"; the nearest is {near[0]}" if near else ""))
+            continue
+        # Of a list (web_categories.0), pydantic's own words say which entry is wrong.
+        what = "" if problem["type"] == "value_error" else must_be(name)
+        what = what or problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        given = f" (given: {problem['input']!r})" if name else ""
+        lines.append(f"{name} {what}{given}".strip())
+    return "Not a valid setting. " + "; ".join(lines) + ". Correct it, or remove it to use the default."
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting. `choices` are all its values where they are named ones; `unit` is empty where there is none."""
+
+    group: str
+    name: str
+    variable: str
+    default: str
+    choices: tuple[str, ...]
+    unit: str
+    description: str
+
+
+def table() -> tuple[SettingRow, ...]:
+    """Return a row for every setting, group by group. The same on every machine."""
+    return tuple(
+        SettingRow(
+            group=(group.__doc__ or "").removesuffix("."),
+            name=name,
+            variable=f"{ENVIRONMENT_PREFIX}{name.upper()}",
+            default=_default(field),
+            choices=_choices(field),
+            unit=next((one.name for one in field.metadata if isinstance(one, Unit)), ""),
+            description=field.description or "",
+        )
+        for group in GROUPS
+        for name, field in group.model_fields.items()
+    )
+
+
+def _default(field: FieldInfo) -> str:
+    shown = next((one.text for one in field.metadata if isinstance(one, ShownDefault)), None)
+    if shown is not None:
+        return shown
+    value = field.get_default()
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def _choices(field: FieldInfo) -> tuple[str, ...]:
+    kind = field.annotation
+    return tuple(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ()
+
+
+__all__ = [
+    "DEFAULT_COLLECTION",
+    "ENGLISH_EMBEDDER",
+    "FILE_NAME",
+    "OF_A_RUN",
+    "REPOSITORY_MODELS",
+    "SettingRow",
+    "Settings",
+    "changed",
+    "load",
+    "save",
+    "table",
+]

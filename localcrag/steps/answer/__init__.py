@@ -1,1 +1,0 @@
-"""Answer: the evidence becomes an answer, and the answer is verified."""

@@ -1,1 +1,0 @@
-"""The step `compute`: questions about a table, answered by computing on the table itself."""

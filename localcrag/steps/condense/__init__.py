@@ -1,1 +1,0 @@
-"""Condense: a follow-up becomes a question that stands alone."""

@@ -1,1 +1,0 @@
-"""Ingest: files become documents, documents become chunks."""

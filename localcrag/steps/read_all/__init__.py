@@ -1,1 +1,0 @@
-"""Every passage of the documents is looked at: for all there is of something, and for summaries."""

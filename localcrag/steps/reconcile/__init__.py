@@ -1,1 +1,0 @@
-"""Reconcile: contradictions between documents and web."""

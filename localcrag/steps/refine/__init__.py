@@ -1,1 +1,0 @@
-"""Refine: passages become strips, the strips that matter become evidence."""

@@ -1,1 +1,0 @@
-"""Retrieve: a question finds its passages."""

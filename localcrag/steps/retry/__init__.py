@@ -1,1 +1,0 @@
-"""Retry: the documents are searched once more, in other words."""

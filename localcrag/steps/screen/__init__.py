@@ -1,1 +1,0 @@
-"""Screen: instructions to the model in retrieved text are left out."""

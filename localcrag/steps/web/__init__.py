@@ -1,1 +1,0 @@
-"""Web: a question becomes a web query, its results become passages."""

@@ -1,0 +1,269 @@
+"""A backup: one SQLite file with all that cannot be made again, written during use and read back."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from localcrag.privacy.private_folder import to_disk
+from localcrag.records.documents import BackedUp
+from localcrag.records.errors import StoreError
+from localcrag.storage.files import whole_or_not_at_all
+from localcrag.storage.schema import APPLICATION_ID, SCHEMA_VERSION, SHOWN, SQLITE_FAILED, Header, said_by
+
+OUR_TABLES = frozenset({"collections", "documents", "chunks", "runs"})
+"""What every version's database has."""
+FILES = "files_beside"
+"""The table of a backup with files that lay beside the database; a database has it until they are put back."""
+_MAKE_FILES = f"CREATE TABLE IF NOT EXISTS {FILES} (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT"
+
+
+def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) -> BackedUp:
+    """Write a database, as it is now, and files into a new one, private, and read it back. Raises StoreError."""
+    try:
+        with whole_or_not_at_all(path) as temporary:
+            # In pages that are in use alone: what was deleted is not in it.
+            database.execute("VACUUM INTO ?", (str(temporary),))
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
+                copy.execute("PRAGMA journal_mode = MEMORY")
+                copy.execute("BEGIN")
+                copy.execute(_MAKE_FILES)
+                copy.executemany(f"INSERT OR REPLACE INTO {FILES} VALUES (?, ?)", files.items())  # noqa: S608
+                copy.execute("COMMIT")
+            return check(temporary, called=path)
+    except FileExistsError as error:
+        raise StoreError(f"{path} is there already, and was not touched. Choose another name for the copy.") from error
+    except (*SQLITE_FAILED, OSError) as error:
+        said = said_by(error)
+        raise StoreError(
+            f"The copy {path} cannot be written: {said}. Nothing is left of it. Check that the folder is writable and "
+            "the disk not full."
+        ) from error
+
+
+def check(path: Path, called: Path | None = None) -> BackedUp:
+    """Return what a backup holds, once all of it was read. Raises StoreError where it is damaged or none of ours."""
+    called = called or path
+    if not path.is_file():
+        raise StoreError(
+            f"There is no file {called}. Nothing was changed. Name a backup: `localcrag backup FILE` writes one."
+        )
+    try:
+        with closing(opened(path)) as copy:
+            kind, version = (
+                copy.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+            )
+            tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if tables >= OUR_TABLES and Header(kind, version).is_before_first_release:
+                raise StoreError(
+                    f"{called} was made by a localcrag before 0.1.0, which this version cannot read. Nothing was "
+                    "changed. Choose another file, or add your documents again."
+                )
+            if not tables >= OUR_TABLES or kind != APPLICATION_ID:
+                raise StoreError(f"{called} is no backup of localcrag. Nothing was changed. Choose another file.")
+            if version > SCHEMA_VERSION:
+                raise StoreError(
+                    f"{called} was written by a newer localcrag (schema {version}, this one knows {SCHEMA_VERSION}). "
+                    "Nothing was changed. Update localcrag, or choose another file."
+                )
+            wrong = [*_wrong(copy)]
+            if wrong:
+                raise StoreError(
+                    f"{called} is damaged: {wrong[0]}. Nothing was changed. Choose another file, or see what "
+                    "`localcrag doctor --repair` can save of what is there."
+                )
+            return _counted(copy, called, path.stat().st_size)
+    except MemoryError as error:
+        raise StoreError(
+            f"{called} could not be read: {said_by(error)}. Nothing was changed. Close other programs, then try again."
+        ) from error
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(
+            f"{called} is damaged, or no backup of localcrag: {error}. Nothing was changed. Choose another file."
+        ) from error
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """Open a backup to be read alone, also where nothing may be written beside it. Raises sqlite3.Error."""
+    # What has a WAL beside it is no backup of ours, but a copy of the files by hand, and is read with it.
+    unchanging = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{unchanging}", uri=True)
+
+
+def put_back(connection: sqlite3.Connection, data_dir: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files of a backup that was put in a database's place, but those that are there; see `forget_files`."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (FILES,)).fetchone():
+        for name, data in connection.execute(f"SELECT name, data FROM {FILES}"):  # noqa: S608 - a table of ours
+            path = (data_dir / name).absolute()
+            # A backup may come from anybody: nothing goes anywhere else.
+            if path.is_relative_to(data_dir.absolute()) and ".." not in path.parts and not path.exists():
+                yield path, data
+
+
+def forget_files(connection: sqlite3.Connection) -> None:
+    """Remove the files from the database: they lie beside it again."""
+    connection.execute(f"DROP TABLE IF EXISTS {FILES}")
+
+
+def _wrong(copy: sqlite3.Connection) -> Iterator[str]:
+    yield from (row[0] for row in copy.execute("PRAGMA integrity_check(3)") if row[0] != "ok")
+    yield from (f"a row of {row[0]} belongs to nothing" for row in copy.execute("PRAGMA foreign_key_check"))
+
+
+def _counted(copy: sqlite3.Connection, path: Path, size: int) -> BackedUp:
+    def number(of: str) -> int:
+        return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - a table of ours
+
+    rows = copy.execute(
+        "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id "
+        "WHERE h.state = 'there' ORDER BY k.name"
+    )
+    elsewhere = [row[0] for row in rows]
+    # Those of a collection that was being imported meanwhile are removed when the backup is in use.
+    documents = number(f"documents d JOIN collections k ON k.id = d.collection_id WHERE {SHOWN}")
+    return BackedUp(path, size, documents, number("chats"), number("runs"), tuple(elsewhere))
+
+
+STAGED = ".new"
+"""The end of a database's name that is to take the place of another, until it has."""
+BESIDE = ("-wal", "-shm")
+SOON = 2.0
+"""Seconds to wait for a process that is just ending."""
+
+
+@contextmanager
+def held_alone(path: Path) -> Iterator[sqlite3.Connection | None]:
+    """Hold a database so that no other process can open it; yield None where it cannot be read, or there is none.
+
+    Raises StoreError where another process has it open: in WAL mode SQLite holds the file for each.
+    """
+    if not path.exists():
+        yield None
+        return
+    connection = sqlite3.connect(path, timeout=SOON, isolation_level=None)
+    try:
+        try:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise StoreError(
+                    f"Another localcrag has {path} open. Nothing was changed. End it (the page, `localcrag serve`, "
+                    "`localcrag mcp` or a command), and try again."
+                ) from error
+            yield None
+            return
+        except sqlite3.DatabaseError:
+            yield None
+            return
+        yield connection
+    finally:
+        connection.close()
+
+
+def replace(path: Path, copy: Path, bring_up: Callable[[Path], None]) -> BackedUp:
+    """Put a backup in the place of the database `path`, and return what it held; `bring_up` brings one up to date.
+
+    What left this computer stays in the ledger, whatever the copy knows of. Killed at any moment, the old database is
+    there or the new one. One that cannot be read is kept beside, in a folder `damaged-…`. Raises StoreError, and has
+    changed nothing then.
+    """
+    told = check(copy)
+    with _said(path), held_alone(path) as live, staged(path) as new:
+        with closing(opened(copy)) as source, closing(sqlite3.connect(new)) as target:
+            source.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")
+        bring_up(new)
+        if live is not None:
+            _keep_ledger(live, new)
+        put_in_place(new, path, live)
+    return told
+
+
+@contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """Yield the path of an empty private file beside a database; nothing is left of it afterwards. Raises OSError."""
+    new = path.with_name(f"{path.name}{STAGED}")
+    remove_staged(path)
+    new.touch(0o600)
+    try:
+        yield new
+    finally:
+        remove_staged(path)
+
+
+def remove_staged(path: Path) -> None:
+    """Remove what a killed process left of a database that was to take the place of this one."""
+    for left in path.parent.glob(f"{path.name}{STAGED}*"):
+        with suppress(OSError):
+            left.unlink()
+
+
+def put_in_place(new: Path, path: Path, live: sqlite3.Connection | None) -> Path | None:
+    """Put a whole database in the place of another, in one step; return where one that cannot be read is kept.
+
+    Raises sqlite3.Error and OSError.
+    """
+    if live is not None:
+        with closing(sqlite3.connect(new)) as source:
+            source.backup(live)  # in one transaction: it is all there, or nothing of it
+        # It is done; what moves it from the log into the file comes again with every write.
+        with suppress(*SQLITE_FAILED):
+            live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return None
+    kept = _kept_beside(path) if path.exists() else None
+    # A WAL of before would be taken for the new file's.
+    for end in BESIDE:
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    # Also after a power cut, of which the new name would be there and the WAL, too.
+    to_disk(path.parent)
+    to_disk(new)
+    new.replace(path)
+    to_disk(path.parent)
+    return kept
+
+
+def _kept_beside(path: Path) -> Path:
+    """Give a damaged database a second name, in a folder of its own, with its WAL; return the folder."""
+    folder = path.with_name(f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}-{time.monotonic_ns() % 10**6:06}")
+    folder.mkdir(mode=0o700)
+    for end in ("", *BESIDE):
+        one = path.with_name(path.name + end)
+        if one.exists():
+            try:
+                (folder / one.name).hardlink_to(one)
+            except OSError:  # a disk without links
+                (folder / one.name).write_bytes(one.read_bytes())
+                to_disk(folder / one.name)
+    for one in (folder, folder.parent):
+        to_disk(one)
+    return folder
+
+
+def _keep_ledger(live: sqlite3.Connection, new: Path) -> None:
+    """Put the lines of the ledger, those that can be read, into a database that is to come. Raises sqlite3.Error."""
+    rows: list[sqlite3.Row] = []
+    with suppress(sqlite3.Error):  # damaged
+        rows = live.execute("SELECT * FROM egress ORDER BY rowid").fetchall()
+    with closing(sqlite3.connect(new)) as target, target:
+        target.executemany("INSERT OR IGNORE INTO egress VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+@contextmanager
+def _said(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (*SQLITE_FAILED, OSError) as error:
+        said = said_by(error)
+        raise StoreError(
+            f"The database {path} could not be replaced: {said}. It is as it was. Check that the folder is writable "
+            "and that the disk has room for twice the size of the copy."
+        ) from error

@@ -1,0 +1,337 @@
+"""Conversations, in SQLite."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from localcrag.records.enums import Preset
+from localcrag.records.errors import QuestionError, StoreError, UnknownChat
+from localcrag.records.restriction import EVERYWHERE, Restriction
+from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, Version, title_from
+from localcrag.storage.database import Database
+
+_Row = dict[str, Any]
+"""A turn as it is stored, or as much of it as places it among the others: `number`, `parent` and `chosen`."""
+_PLACES = "SELECT chat_id, number, parent, chosen FROM chat_turns"
+_TURNS = "SELECT * FROM chat_turns WHERE chat_id = ? ORDER BY number"
+
+
+class ChatStore:
+    """The chats of a database. Every method raises StoreError; those that take an id, UnknownChat.
+
+    The turns of a chat are a tree: a question that is edited or answered once more becomes another version of its turn,
+    and each version keeps the turns that follow it. The visible branch leads from the first turn to the last one, by
+    way of the version that was chosen of each.
+
+    What became of a question and could not be written down (the disk is full) is kept here, and read as if it were,
+    until a write goes well: that one writes it too.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._late: dict[tuple[int, int], ChatTurn] = {}
+
+    def begin(
+        self,
+        collection: str,
+        *,
+        preset: Preset | None = None,
+        llm: str | None = None,
+        restriction: Restriction = EVERYWHERE,
+    ) -> Chat:
+        """Make an empty chat."""
+        with self._writing() as connection:
+            now = _after_all(connection)
+            made = connection.execute(
+                "INSERT INTO chats (title, collection, preset, llm, restriction, created_at, changed_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (UNTITLED, collection, preset, llm, _written(restriction), now, now),
+            ).lastrowid
+        return self.chat(made or 0)
+
+    def chats(self, words: str = "") -> list[Chat]:
+        """Return the chats that say `words` in their title or any version of a turn; the last changed one first."""
+        rows = self._database.rows("SELECT * FROM chats ORDER BY changed_at DESC, id DESC")
+        if sought := words.strip().casefold():
+            said = self._said()
+            rows = [row for row in rows if sought in f"{row['title']}\n{said.get(row['id'], '')}".casefold()]
+        places = _dicts(self._database.rows(f"{_PLACES} ORDER BY chat_id"))
+        turns = {chat_id: len(_branch([*some])) for chat_id, some in groupby(places, lambda row: row["chat_id"])}
+        return [_chat(row, turns.get(row["id"], 0)) for row in rows]
+
+    def _said(self) -> dict[int, str]:
+        # Here and not by LIKE, which knows upper and lower case in English alone.
+        rows = self._database.rows(
+            "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) AS said FROM chat_turns "
+            "GROUP BY chat_id"
+        )
+        return {row["chat_id"]: row["said"] for row in rows}
+
+    def chat(self, chat_id: int) -> Chat:
+        """Return a chat."""
+        rows = self._database.rows("SELECT * FROM chats WHERE id = ?", chat_id)
+        if not rows:
+            raise UnknownChat(f"There is no chat {chat_id} any more. Choose another from the list, or begin a new one.")
+        turns = _branch(_dicts(self._database.rows(f"{_PLACES} WHERE chat_id = ?", chat_id)))
+        return _chat(rows[0], len(turns))
+
+    def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]:
+        """Return the turns of a chat's visible branch, in order; with `to`, those that lead to this turn, and itself.
+
+        Raises QuestionError if there is no turn `to`.
+        """
+        self.chat(chat_id)
+        rows = _dicts(self._database.rows(_TURNS, chat_id))
+        for row in rows:
+            late = self._late.get((chat_id, row["number"]))
+            if late and _is_of(late, row):
+                row |= {"answer": late.answer, "run_id": late.run_id, "state": late.state}
+                if _takes_over(row, rows):
+                    row["chosen"] = _next_choice(rows)
+        versions = _by_parent(rows)
+        return [_turn(row, versions[row["parent"]]) for row in (_branch(rows) if to is None else _line(rows, to))]
+
+    def ask(self, chat_id: int, question: str, *, instead_of: int | None = None) -> ChatTurn:
+        """Add a question to the visible branch, or as another version of the turn `instead_of`.
+
+        That turn stays visible until `put` brings the new version's answer. The first question names a chat that has no
+        name yet. Raises QuestionError if there is no turn `instead_of`.
+        """
+        with self._writing() as connection:
+            self._touch(connection, chat_id)
+            rows = _places(connection, chat_id)
+            if instead_of is None:
+                branch = _branch(rows)
+                parent, chosen = branch[-1]["number"] if branch else None, _next_choice(rows)
+            else:
+                parent, chosen = _line(rows, instead_of)[-1]["parent"], 0
+                # If another tab has chosen another branch since, the new answer would not be seen.
+                if parent is not None:
+                    _choose(connection, chat_id, parent)
+            number = max((row["number"] for row in rows), default=0) + 1
+            turn = ChatTurn(number=number, parent=parent, question=question)
+            connection.execute(
+                "INSERT INTO chat_turns (chat_id, number, parent, chosen, question, answer, state) "
+                "VALUES (?, ?, ?, ?, ?, '', ?)",
+                (chat_id, number, parent, chosen, question, turn.state),
+            )
+            connection.execute(
+                "UPDATE chats SET title = ? WHERE id = ? AND title = ?", (title_from(question), chat_id, UNTITLED)
+            )
+        return turn
+
+    def put(self, chat_id: int, turn: ChatTurn) -> None:
+        """Write down what became of a question; nothing, if its turn has been removed.
+
+        Another version of a turn is shown from now on if it was answered, or if the version before was not either.
+        """
+        try:
+            with self._writing() as connection:
+                _put(connection, chat_id, turn)
+        except StoreError:
+            self._late[chat_id, turn.number] = turn
+            raise
+
+    def catch_up(self) -> None:
+        """Write down what could not be written when it was time to."""
+        if self._late:
+            with self._writing():
+                pass
+
+    def forget_late(self) -> None:
+        """Forget what was said in answers that could not be written down: documents that they quote may be gone."""
+        for place, turn in [*self._late.items()]:
+            self._late[place] = dataclasses.replace(turn, answer="", run_id=None, state=TurnState.STOPPED)
+
+    def show(self, chat_id: int, number: int) -> None:
+        """Have the visible branch lead through this version of a turn. Raises QuestionError if there is none."""
+        self.chat(chat_id)
+        with self._writing() as connection:
+            _choose(connection, chat_id, number)
+
+    def change(self, chat: Chat) -> None:
+        """Take over what was chosen for a chat, but for its collection, which never changes.
+
+        An empty title is made of the chat's first question.
+        """
+        turns = self.turns(chat.id)
+        title = chat.title.strip() or (title_from(turns[0].question) if turns else UNTITLED)
+        with self._writing() as connection:
+            self._touch(connection, chat.id)
+            connection.execute(
+                "UPDATE chats SET title = ?, preset = ?, llm = ?, restriction = ? WHERE id = ?",
+                (title, chat.preset, chat.llm, _written(chat.restriction), chat.id),
+            )
+
+    def delete(self, chat_id: int) -> None:
+        """Remove a chat with its turns. Their runs stay."""
+        with self._writing() as connection:
+            self._touch(connection, chat_id)
+            connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
+
+    def settle(self) -> int:
+        """Mark what was being answered when the server ended as stopped; return how many there were."""
+        with self._database.transaction() as connection:
+            return connection.execute(
+                "UPDATE chat_turns SET state = ? WHERE state = ?", (TurnState.STOPPED, TurnState.ASKED)
+            ).rowcount
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Begin to write, with what is late."""
+        late: dict[tuple[int, int], ChatTurn] = {}
+        try:
+            with self._database.transaction() as connection:
+                late |= self._late
+                self._late.clear()
+                for (chat_id, _), turn in late.items():
+                    _put(connection, chat_id, turn)
+                yield connection
+        except BaseException:
+            self._late.update(late)
+            raise
+
+    def _touch(self, connection: sqlite3.Connection, chat_id: int) -> None:
+        now = _after_all(connection)
+        if not connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (now, chat_id)).rowcount:
+            self.chat(chat_id)  # which says that there is none
+
+
+def delete_turn(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
+    """Remove one version of a turn; the turns that followed it then follow the turn before."""
+    connection.execute(
+        "UPDATE chat_turns SET parent = (SELECT parent FROM chat_turns WHERE chat_id = ?1 AND number = ?2) "
+        "WHERE chat_id = ?1 AND parent = ?2",
+        (chat_id, number),
+    )
+    connection.execute("DELETE FROM chat_turns WHERE chat_id = ? AND number = ?", (chat_id, number))
+
+
+def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
+    put = connection.execute(
+        "UPDATE chat_turns SET answer = ?, run_id = ?, state = ? WHERE chat_id = ? AND number = ? AND question = ? "
+        "AND state = ?",
+        (turn.answer, turn.run_id, turn.state, chat_id, turn.number, turn.question, TurnState.ASKED),
+    )
+    if put.rowcount:
+        rows = _dicts(connection.execute(_TURNS, (chat_id,)))
+        if any(row["number"] == turn.number and _takes_over(row, rows) for row in rows):
+            _choose(connection, chat_id, turn.number)
+    connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_after_all(connection), chat_id))
+
+
+def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
+    """Have the visible branch lead to a turn: it and the turns before it are chosen among their versions."""
+    rows = _places(connection, chat_id)
+    versions = _by_parent(rows)
+    # SQLite writes a row as a whole, with its texts: those that are shown already stay as they are.
+    hidden = [row for row in _line(rows, number) if row is not _shown(versions[row["parent"]])]
+    connection.executemany(
+        "UPDATE chat_turns SET chosen = ? WHERE chat_id = ? AND number = ?",
+        [(_next_choice(rows), chat_id, row["number"]) for row in hidden],
+    )
+
+
+def _places(connection: sqlite3.Connection, chat_id: int) -> list[_Row]:
+    return _dicts(connection.execute(f"{_PLACES} WHERE chat_id = ?", (chat_id,)))
+
+
+def _dicts(rows: Iterable[sqlite3.Row]) -> list[_Row]:
+    return [dict(row) for row in rows]
+
+
+def _by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:
+    """Return the versions of each turn, in the order in which they were asked, by the number of the turn before."""
+    versions: dict[int | None, list[_Row]] = {}
+    for row in sorted(rows, key=lambda row: int(row["number"])):
+        versions.setdefault(row["parent"], []).append(row)
+    return versions
+
+
+def _shown(versions: Sequence[_Row]) -> _Row:
+    """Return the version of a turn that is shown: the one that was chosen last."""
+    return max(versions, key=lambda row: (row["chosen"], row["number"]))
+
+
+def _branch(rows: Sequence[_Row]) -> list[_Row]:
+    """Return the visible branch of a chat with these turns."""
+    versions = _by_parent(rows)
+    branch: list[_Row] = []
+    at: int | None = None
+    while at in versions:
+        # Each turn once, also where a damaged database has turns that follow each other in a circle.
+        branch.append(_shown(versions.pop(at)))
+        at = branch[-1]["number"]
+    return branch
+
+
+def _line(rows: Sequence[_Row], number: int) -> list[_Row]:
+    """Return the turns that lead to a turn, from the first one on, and itself. Raises QuestionError without it."""
+    by_number: dict[int | None, _Row] = {row["number"]: row for row in rows}
+    line: list[_Row] = []
+    at: int | None = number
+    while at in by_number:
+        line.insert(0, by_number.pop(at))
+        at = line[0]["parent"]
+    if not line:
+        raise QuestionError("That question is not in this chat any more. Load the page again to see what is.")
+    return line
+
+
+def _takes_over(turn: _Row, rows: Sequence[_Row]) -> bool:
+    """Whether a version of a turn is shown now that it is done: a finished answer gives way to a finished one alone."""
+    shown = _shown(_by_parent(rows)[turn["parent"]])
+    return bool(turn["state"] == TurnState.ANSWERED or shown["state"] != TurnState.ANSWERED)
+
+
+def _next_choice(rows: Sequence[_Row]) -> int:
+    return max((int(row["chosen"]) for row in rows), default=0) + 1
+
+
+def _is_of(turn: ChatTurn, asked: _Row) -> bool:
+    """Whether a turn is what became of one as it is stored."""
+    return bool(asked["state"] == TurnState.ASKED and asked["question"] == turn.question)
+
+
+def _chat(row: sqlite3.Row, turns: int) -> Chat:
+    fields = dict(row) | {"turns": turns}
+    preset, restriction = fields["preset"], fields["restriction"]
+    read = {
+        "preset": Preset(preset) if preset else None,
+        "restriction": Restriction.of(json.loads(restriction)) if restriction else EVERYWHERE,
+    }
+    return Chat(**{**fields, **read})
+
+
+def _written(restriction: Restriction) -> str | None:
+    return json.dumps(restriction.plain(), ensure_ascii=False) if restriction else None
+
+
+def _turn(row: _Row, rows: Sequence[_Row]) -> ChatTurn:
+    """Return a turn that has these versions."""
+    versions = [Version(row["number"], TurnState(row["state"])) for row in rows]
+    return ChatTurn(
+        number=row["number"],
+        parent=row["parent"],
+        question=row["question"],
+        answer=row["answer"],
+        run_id=row["run_id"],
+        state=TurnState(row["state"]),
+        versions=tuple(versions) if len(versions) > 1 else (),
+    )
+
+
+def _after_all(connection: sqlite3.Connection) -> str:
+    """Return the time, after those of all chats: where the clock was set back, what is new still stands first."""
+    now = datetime.now(UTC)
+    last = connection.execute("SELECT max(changed_at) FROM chats").fetchone()[0]
+    if last is not None:
+        now = max(now, datetime.fromisoformat(last) + timedelta(microseconds=1))
+    return now.isoformat(timespec="microseconds")

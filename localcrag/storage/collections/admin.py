@@ -1,0 +1,327 @@
+"""Rename, move and delete collections and documents, and record which server holds a collection."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
+from localcrag.storage.collections import full_text
+from localcrag.storage.collections.chunks import COLUMNS
+from localcrag.storage.database import Database
+from localcrag.text.titles import in_front, named
+
+LONGEST_NAME = 100
+_BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
+"""Tables that know a collection by its name; runs do too, in their record as well."""
+
+
+def rename_collection(database: Database, old: str, new: str) -> None:
+    """Give a collection another name, with everything that is kept under it. Raises NameRefused, UnknownCollection."""
+    new = checked(new, "collection")
+    with database.transaction() as connection:
+        collection_row(connection, old)
+        if new == old:
+            return
+        require_free(connection, new)
+        connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
+        # What was once chosen for a collection of that name, which is gone, is not this one's.
+        connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
+        give_past(connection, old, new, _BY_NAME)
+
+
+def give_past(
+    connection: sqlite3.Connection, old: str, new: str, tables: Sequence[str] = ("labels", "pins", "chats")
+) -> None:
+    """Have questions that were asked of one collection, and what is kept by its name in these tables, be another's."""
+    for table in tables:
+        connection.execute(f"UPDATE {table} SET collection = ? WHERE collection = ?", (new, old))  # noqa: S608
+    connection.execute(
+        "UPDATE runs SET collection = ?1, record = json_set(record, '$.collection', ?1) WHERE collection = ?2",
+        (new, old),
+    )
+
+
+def make_collection(
+    connection: sqlite3.Connection, name: str, *, embedder: str, dimension: int, created_at: str
+) -> str:
+    """Make an empty collection of an embedder, and return its name. Raises NameRefused, also when there is one."""
+    name = checked(name, "collection")
+    require_free(connection, name)
+    connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
+    connection.execute(
+        "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
+        (name, embedder, dimension, created_at),
+    )
+    return name
+
+
+def require_free(connection: sqlite3.Connection, name: str) -> None:
+    """Raise NameRefused where there is a collection of that name."""
+    if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
+        raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+
+
+def delete_collection(database: Database, name: str) -> None:
+    """Remove a collection with its documents and what was chosen for it; chats, runs and labels stay.
+
+    Raises UnknownCollection.
+    """
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM collections WHERE id = ?", (collection_row(connection, name)["id"],))
+        connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
+        connection.execute("DELETE FROM calibrations WHERE collection = ?", (name,))
+
+
+def delete_attachments(connection: sqlite3.Connection, collection: int, name: str) -> int:
+    """Remove the documents that came within another one, as a letter's attachments do; return how many there were."""
+    within = f"{name}/"
+    gone = connection.execute(
+        "DELETE FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?", (collection, len(within), within)
+    )
+    return gone.rowcount
+
+
+def rename_document(database: Database, collection: str, old: str, new: str) -> None:
+    """Give a document another name. Raises NameRefused, UnknownCollection and UnknownDocument."""
+    new = checked(new, "document")
+    with database.transaction() as connection:
+        shelf = collection_row(connection, collection)["id"]
+        if new == old:
+            return
+        if connection.execute("SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (shelf, new)).fetchone():
+            raise name_taken(collection, new)
+        changed = connection.execute(
+            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, shelf, old)
+        )
+        if not changed.rowcount:
+            raise UnknownDocument(f"The collection “{collection}” has no document “{old}” any more.")
+        search_by_name(connection, shelf, new)
+
+
+def search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> None:
+    """Have the chunks of a document that is called as its file is found by its new name."""
+    for row in connection.execute(
+        "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
+        (shelf, name),
+    ).fetchall():
+        front = in_front(named(name), row["text"], section=row["section"], lead=row["lead"])
+        delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
+        connection.execute(delete, (row["id"], row["text"], row["front"]))
+        connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
+        insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
+        connection.execute(insert, (row["id"], row["text"], front))
+    sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
+    full_text.put(connection, connection.execute(sql, (shelf, name)).fetchone()["id"])
+
+
+def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
+    """Put documents into another collection, all or none.
+
+    Raises NameRefused, EmbedderMismatch when the other one was indexed with another embedder, UnknownCollection and
+    UnknownDocument.
+    """
+    with database.transaction() as connection:
+        old, new = collection_row(connection, origin), collection_row(connection, target)
+        if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
+            raise other_embedders(origin, old["embedder"], target, new["embedder"])
+        for name in names:
+            if connection.execute(
+                "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (new["id"], name)
+            ).fetchone():
+                raise name_taken(target, name)
+            _move(connection, name, origin, old["id"], new["id"])
+
+
+def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new: int) -> None:
+    row = connection.execute("SELECT id FROM documents WHERE collection_id = ? AND name = ?", (old, name)).fetchone()
+    if row is None:
+        raise UnknownDocument(f"The collection “{origin}” has no document “{name}” any more.")
+    connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, row["id"]))
+    # Under new ids: an index that has deleted an entry does not take it back.
+    columns = f"{COLUMNS}, front"
+    chunks = connection.execute(f"SELECT id, {columns} FROM chunks WHERE document_id = ?", (row["id"],))  # noqa: S608
+    for chunk_id, *fields in chunks.fetchall():
+        added = connection.execute(
+            f"INSERT INTO chunks (document_id, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            (row["id"], *fields),
+        ).lastrowid
+        connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
+        connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
+    full_text.put(connection, row["id"])
+
+
+def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
+    """Return what is known of a collection itself. Raises UnknownCollection."""
+    row: sqlite3.Row | None = connection.execute("SELECT * FROM collections WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
+    return row
+
+
+def other_embedders(origin: str, of_origin: str, target: str, of_target: str) -> EmbedderMismatch:
+    """Return the error for two collections that different embedders have indexed."""
+    return EmbedderMismatch(
+        f"“{origin}” was indexed with {of_origin} and “{target}” with {of_target}: their vectors cannot be in one "
+        f"collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
+    )
+
+
+def name_taken(collection: str, name: str) -> NameRefused:
+    """Return the error for a name that a document of a collection has already."""
+    return NameRefused(f"The collection “{collection}” has a document “{name}” already. Choose another name.")
+
+
+def checked(name: str, what: str) -> str:
+    """Return a name without needless spaces. Raises NameRefused when it is empty or too long."""
+    name = " ".join(name.split())
+    if not name:
+        raise NameRefused(f"A {what} needs a name. Write one.")
+    if len(name) > LONGEST_NAME and what == "collection":
+        raise NameRefused(f"The name has {len(name)} characters; {LONGEST_NAME} are the most. Shorten it.")
+    return name
+
+
+class LocalNames:
+    """The names of a collection's documents."""
+
+    def __init__(self, database: Database, collection: str) -> None:
+        self._database, self._collection = database, collection
+
+    def rename_all(self, names: Mapping[str, str]) -> None:
+        """Give documents other names, all at once: they may take each other's. One that has such a name is replaced.
+
+        Raises UnknownCollection and StoreError.
+        """
+        rename = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
+        with self._database.transaction() as connection:
+            shelf = collection_row(connection, self._collection)["id"]
+            # By way of names that nobody has.
+            away = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
+            moved = {
+                there: new
+                for there, (old, new) in away.items()
+                if connection.execute(rename, (there, shelf, old)).rowcount
+            }
+            for there, new in moved.items():
+                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (shelf, new))
+                connection.execute(rename, (new, shelf, there))
+                search_by_name(connection, shelf, new)
+
+    def there(self, names: Iterable[str]) -> set[str]:
+        """Return those of these names that documents have."""
+        sql = (
+            "SELECT d.name FROM json_each(?) j CROSS JOIN collections k CROSS JOIN documents d "
+            "ON d.collection_id = k.id AND d.name = j.value WHERE k.name = ?"
+        )
+        return {row["name"] for row in self._database.rows(sql, json.dumps([*names]), self._collection)}
+
+    def within(self, name: str) -> list[str]:
+        """Return the document of that name, if it is there, and those that came within it, by name."""
+        # What begins with “name/” lies between it and “name0”: “0” comes after “/”, and an index knows that order.
+        sql = (
+            "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?1 "
+            "AND (d.name = ?2 OR d.name > ?2 || '/' AND d.name < ?2 || '0') ORDER BY d.name"
+        )
+        return [row["name"] for row in self._database.rows(sql, self._collection, name)]
+
+    def with_content(self, sha256: str) -> str | None:
+        """Return the first name, in order, of a document of that checksum."""
+        sql = (
+            "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? "
+            "AND d.sha256 = ? ORDER BY d.name LIMIT 1"
+        )
+        rows = self._database.rows(sql, self._collection, sha256)
+        return rows[0]["name"] if rows else None
+
+
+class HomeState(StrEnum):
+    """How far a collection is: its documents are here while it arrives there, there, and here again when it leaves."""
+
+    ARRIVING = "arriving"
+    THERE = "there"
+    LEAVING = "leaving"
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The address of a database, without a password, and the number that the collection has there."""
+
+    address: str
+    number: int
+    state: HomeState
+
+
+def of(database: Database, collection: str) -> Elsewhere | None:
+    """Return where a collection is, None where it is here and is not moving. Raises StoreError."""
+    rows = database.rows(
+        "SELECT h.* FROM collection_homes h JOIN collections k ON k.id = h.collection_id WHERE k.name = ?", collection
+    )
+    return Elsewhere(rows[0]["address"], rows[0]["number"], HomeState(rows[0]["state"])) if rows else None
+
+
+def there(database: Database) -> list[str]:
+    """Return the names of the collections that live elsewhere. Raises StoreError."""
+    rows = database.rows(
+        "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id WHERE h.state = ? "
+        "ORDER BY k.name",
+        HomeState.THERE,
+    )
+    return [row["name"] for row in rows]
+
+
+def addresses(database: Database) -> list[tuple[str, str]]:
+    """Return the collections on a server, and those on their way there or back, with its address. Raises StoreError."""
+    rows = database.rows(
+        "SELECT k.name, h.address FROM collection_homes h JOIN collections k ON k.id = h.collection_id ORDER BY k.name"
+    )
+    return [(row["name"], row["address"]) for row in rows]
+
+
+def known(database: Database, collection: str) -> Mapping[str, Any]:
+    """Return the row of a collection. Raises UnknownCollection and StoreError."""
+    with database.transaction() as connection:
+        return dict(collection_row(connection, collection))
+
+
+def put(
+    database: Database, collection: str, home: Elsewhere | None, embedder: str | None = None, dimension: int = 0
+) -> None:
+    """Remember where a collection is, None: here alone, and of which embedder its vectors are. Raises StoreError."""
+    with database.transaction() as connection:
+        put_in(connection, collection, home)
+        if embedder:
+            sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?"
+            connection.execute(sql, (embedder, dimension, collection))
+
+
+def put_in(connection: sqlite3.Connection, collection: str, home: Elsewhere | None) -> None:
+    """Do so within a transaction. What is here of a collection that is there is removed."""
+    number = collection_row(connection, collection)["id"]
+    connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
+    if home is None:
+        return
+    sql = "INSERT INTO collection_homes VALUES (?, ?, ?, ?)"
+    connection.execute(sql, (number, home.address, home.number, home.state))
+    if home.state is HomeState.THERE:
+        for table in ("documents", "folder_tags", "index_files"):
+            connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608 - a table of ours
+
+
+def make(
+    database: Database, collection: str, home: Elsewhere, *, embedder: str, dimension: int, created_at: str
+) -> None:
+    """Add a collection that lives elsewhere already. Raises StoreError."""
+    with database.transaction() as connection:
+        number = connection.execute(
+            "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
+            (collection, embedder, dimension, created_at),
+        ).lastrowid
+        connection.execute(
+            "INSERT INTO collection_homes VALUES (?, ?, ?, ?)", (number, home.address, home.number, home.state)
+        )

@@ -1,0 +1,464 @@
+"""Collections on their way in: put piece by piece, shown only when they are whole, else removed.
+
+Such a one has a name that no person can give, and nothing lists it; at its end it is renamed. Others read and write
+between its pieces. The process that makes it holds a file beside the database as long as it does: where nobody holds
+that, the process was killed, and the next start removes what it left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from localcrag.privacy.private_folder import to_disk
+from localcrag.records.documents import Chunk, ScannedPage, StoredChunk, StoredDocument, StoredScan
+from localcrag.records.enums import Preset, WebMode
+from localcrag.records.errors import NameRefused, StoreError
+from localcrag.storage.collections.admin import LONGEST_NAME
+from localcrag.storage.collections.queries import checked_tag
+from localcrag.storage.database import Database
+from localcrag.storage.files import PART, held, is_abandoned
+from localcrag.storage.schema import ARRIVING, SHOWN, read_header
+
+AT_ONCE = 50
+"""Documents that are removed in one transaction."""
+
+
+@contextmanager
+def arriving(database: Database, *, embedder: str, dimension: int, created_at: str) -> Iterator[str]:
+    """Make a collection that nothing lists, and yield its name. Raises StoreError.
+
+    Unless it was renamed (shelving.rename_collection), it is removed at the end, however that comes.
+    """
+    token = secrets.token_hex(8)
+    name, file = f"{ARRIVING}{token}", _file(database, token)
+    try:
+        file.touch(0o600, exist_ok=False)
+    except OSError as error:
+        raise StoreError(
+            f"{file} could not be made: {error.strerror or error}. Check that the folder is writable and the disk not "
+            "full."
+        ) from error
+    try:
+        with held(file):
+            with database.transaction() as connection:
+                connection.execute(
+                    "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
+                    (name, embedder, dimension, created_at),
+                )
+            try:
+                yield name
+            finally:
+                with suppress(StoreError):  # What is left stays hidden, and the next start tries again.
+                    _remove(database, name)
+    finally:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+def still_arrives(database: Database, name: str) -> None:
+    """Say that a collection is being made still, for file systems where no file can be held."""
+    with suppress(OSError):
+        _file(database, name.removeprefix(ARRIVING)).touch()
+
+
+def remove_abandoned(database: Database) -> None:
+    """Remove what killed processes have left half in, also as a copy has it that was made meanwhile. Raises StoreError.
+
+    What another process is making is left alone.
+    """
+    for row in database.rows(f"SELECT k.name FROM collections k WHERE NOT {SHOWN}"):  # noqa: S608 - ours
+        file = _file(database, row["name"].removeprefix(ARRIVING))
+        # It is held before there is anything in the database.
+        if not file.exists() or is_abandoned(file, just_made=0.0):
+            _remove(database, row["name"])
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+
+
+def _remove(database: Database, name: str) -> None:
+    """Remove a collection, if there is one of that name, in pieces that let others read and write."""
+    some = "SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? LIMIT ?"
+    while True:
+        with database.transaction() as connection:
+            removed = connection.execute(f"DELETE FROM documents WHERE id IN ({some})", (name, AT_ONCE))  # noqa: S608 - ours
+            if not removed.rowcount:
+                connection.execute("DELETE FROM collections WHERE name = ?", (name,))
+                return
+
+
+def _file(database: Database, token: str) -> Path:
+    return database.path.with_name(f".arriving-{token}{PART}")
+
+
+LONGEST_DOCUMENT_NAME, LONGEST_LINE = 1_000, 2_000
+"""Characters of a name with its folders, and of a title or path of headings."""
+MOST_PAGES, MOST_DIMENSIONS = 1_000_000, 8_192
+UNIT = 0.1
+"""How far from 1 the length of a vector may be: embedders give unit vectors, rounded."""
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+"""Control characters, and those that turn the direction of what is shown behind them."""
+_NUMBER = 4
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
+_EMBEDDER = re.compile(r"[\w.:/@+-]{1,200}", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:.]{5,15}(?:[+-]\d{2}:\d{2}|Z)?", re.ASCII)
+
+
+class Damaged(Exception):
+    """Something in a file is not what it has to be; says what, for the end of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A document's row in the file."""
+
+    document: str
+    vectors: bytes
+    original: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    chunk: Chunk
+    front: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    name: str
+    sha256: str
+    media_type: str
+    pages: int | None
+    text: str
+    added_at: str
+    dated: str | None
+    title: str | None
+    chunks: tuple[_Chunk, ...]
+    tags: tuple[str, ...]
+    scans: tuple[StoredScan, ...]
+
+
+_DOCUMENT, _SCANNED = TypeAdapter(_Document), TypeAdapter(ScannedPage)
+_FIELDS = tuple(name for name in _Document.__dataclass_fields__ if name != "chunks")
+
+
+def written(document: StoredDocument) -> Written:
+    """Return a document as it stands in the file."""
+    chunks = tuple(_Chunk(one.chunk, one.front) for one in document.chunks)
+    one = _Document(chunks=chunks, **{name: getattr(document, name) for name in _FIELDS})
+    vectors = b"".join(chunk.vector for chunk in document.chunks)
+    return Written(_DOCUMENT.dump_json(one).decode(), vectors, document.original)
+
+
+def checked(one: Written, dimension: int) -> StoredDocument:
+    """Return the document of a row, names and titles without characters that are not seen. Raises Damaged."""
+    try:
+        read = _DOCUMENT.validate_json(one.document, strict=True)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise Damaged(f"what it says of a document is not right ({where}: {error.errors()[0]['msg']})") from error
+    name = _name(read.name)
+    _need(_SHA256.fullmatch(read.sha256), name, "checksum")
+    _need(_MEDIA_TYPE.fullmatch(read.media_type), name, "kind")
+    _need(read.pages is None or 0 <= read.pages <= MOST_PAGES, name, "number of pages")
+    _need(_TIME.fullmatch(read.added_at), name, "time")
+    _need(read.dated is None or _DAY.fullmatch(read.dated), name, "day")
+    title = _line(read.title)
+    vectors = _vectors(one.vectors, len(read.chunks), dimension, name)
+    return StoredDocument(
+        name=name, sha256=read.sha256, media_type=read.media_type, pages=read.pages, text=read.text,
+        added_at=read.added_at, dated=read.dated, title=title,
+        chunks=tuple(
+            StoredChunk(_chunk(chunk.chunk, read, name), _UNSEEN.sub(" ", chunk.front), vector)
+            for chunk, vector in zip(read.chunks, vectors, strict=True)
+        ),
+        tags=tuple(dict.fromkeys(_tag(tag) for tag in read.tags)),
+        scans=tuple(_scan(scan, name) for scan in read.scans),
+        original=one.original,
+    )  # fmt: skip
+
+
+def checked_about(said: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the file says of its collection. Raises Damaged."""
+    try:
+        about = {key: json.loads(value) for key, value in said.items()}
+        name, tags = _line(about["name"]), about["folder_tags"]
+        made = {
+            "name": name,
+            "embedder": about["embedder"],
+            "dimension": about["dimension"],
+            "documents": about["documents"],
+            "preset": about["preset"] if about["preset"] in {None, *Preset} else None,
+            # What is not known asks nothing of the web.
+            "web": about["web"] if about["web"] in {None, *WebMode} else WebMode.NEVER,
+            "folder_tags": {_name(folder): [_tag(tag) for tag in words] for folder, words in tags.items()},
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged(f"what it says of the collection is not right ({type(error).__name__})") from error
+    if not (name and len(name) <= LONGEST_NAME):
+        raise Damaged("its collection has no name, or one that is too long")
+    if not (isinstance(made["embedder"], str) and _EMBEDDER.fullmatch(made["embedder"])):
+        raise Damaged("it names no embedder")
+    numbers = (made["dimension"], made["documents"])
+    if any(type(one) is not int for one in numbers) or not 1 <= numbers[0] <= MOST_DIMENSIONS or numbers[1] < 0:
+        raise Damaged("numbers in it are not right")
+    return made
+
+
+def _name(name: str) -> str:
+    """Return a document's or folder's name. It is no path, but looks like one where it has folders. Raises Damaged."""
+    clean = _UNSEEN.sub("\ufffd", name)
+    parts = clean.split("/")
+    if not clean.strip() or len(clean) > LONGEST_DOCUMENT_NAME or any(part in {"", ".", ".."} for part in parts):
+        raise Damaged(f"a document cannot be called “{clean[:100]}”")
+    return clean
+
+
+def _line(text: str | None) -> str | None:
+    return None if text is None else _UNSEEN.sub("\ufffd", text)[:LONGEST_LINE]
+
+
+def _tag(tag: str) -> str:
+    try:
+        return checked_tag(_UNSEEN.sub("\ufffd", tag))
+    except NameRefused as error:
+        raise Damaged(f"a tag is not right: {error}") from error
+
+
+def _chunk(chunk: Chunk, document: _Document, name: str) -> Chunk:
+    _need(0 <= chunk.start <= chunk.end <= len(document.text), name, "place of a chunk")
+    _need(chunk.page is None or 1 <= chunk.page <= MOST_PAGES, name, "page of a chunk")
+    _need(chunk.confidence is None or 0 <= chunk.confidence <= 1, name, "confidence of a chunk")
+    return Chunk(
+        chunk.page, chunk.start, chunk.end, chunk.text, _line(chunk.section), chunk.lead, chunk.confidence, chunk.rows
+    )
+
+
+def _scan(scan: StoredScan, name: str) -> StoredScan:
+    _need(1 <= scan.page <= MOST_PAGES, name, "scanned page")
+    if scan.read is not None:
+        try:
+            _SCANNED.validate_python(ScannedPage.of(json.loads(scan.read)))
+        except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise Damaged(f"what was recognised on page {scan.page} of “{name}” is not right") from error
+    return StoredScan(scan.page, scan.read, scan.confidence, scan.seconds, _line(scan.error), scan.in_text)
+
+
+def _vectors(vectors: bytes, chunks: int, dimension: int, name: str) -> list[bytes]:
+    _need(len(vectors) == chunks * dimension * _NUMBER, name, "number of vectors")
+    rows = np.frombuffer(vectors, "<f4").reshape(chunks, dimension)
+    lengths = np.linalg.norm(rows, axis=1)
+    _need(bool(np.isfinite(lengths).all() and (np.abs(lengths - 1) < UNIT).all()), name, "length of a vector")
+    return [row.tobytes() for row in rows]
+
+
+def _need(right: object, name: str, what: str) -> None:
+    if not right:
+        raise Damaged(f"the {what} of “{name[:100]}” is not right")
+
+
+FORMAT, KIND = 1, 0x6C637263
+"""The format's number (user_version), and what tells it from other SQLite files (application_id): “lcrc”."""
+SCHEMA = (
+    "CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    """CREATE TABLE documents (
+    number INTEGER PRIMARY KEY, document TEXT NOT NULL, vectors BLOB NOT NULL, original BLOB, digest TEXT NOT NULL
+) STRICT""",
+)
+LONGEST = 1 << 30
+"""Bytes of one value; SQLite's own limit is about as high."""
+
+
+@dataclass(frozen=True, slots=True)
+class AboutCollection:
+    """What a file says of its collection; `folder_tags` by folder."""
+
+    name: str
+    embedder: str
+    dimension: int
+    documents: int
+    preset: str | None
+    web: str | None
+    folder_tags: dict[str, list[str]]
+
+
+class CollectionWriter:
+    """A file that is being written, beside its place; `finish` puts it there."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin. Raises StoreError, also when there is a file already."""
+        self._path = path
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._digests, self._number = hashlib.sha256(), 0
+        if path.exists():
+            raise StoreError(f"{path} is there already, and was left as it is. Choose another name for the file.")
+        try:
+            self._temporary.unlink(missing_ok=True)
+            os.close(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            self._connection = sqlite3.connect(self._temporary, isolation_level=None, check_same_thread=False)
+            for statement in (f"PRAGMA application_id = {KIND}", f"PRAGMA user_version = {FORMAT}", *SCHEMA, "BEGIN"):
+                self._connection.execute(statement)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unwritable(error) from error
+
+    def add(self, document: StoredDocument) -> None:
+        """Write a document. Raises StoreError."""
+        one = written(document)
+        self._number += 1
+        digest = _digest(one)
+        self._digests.update(digest.encode())
+        try:
+            self._connection.execute(
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
+                (self._number, one.document, one.vectors, one.original, digest),
+            )
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from error
+
+    def finish(self, about: AboutCollection) -> None:
+        """Write what is said of the collection, and put the file in its place. Raises StoreError."""
+        said = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(about).items()}
+        said["digest"] = json.dumps(_whole(self._digests, said))
+        try:
+            self._connection.executemany("INSERT INTO about VALUES (?, ?)", said.items())
+            self._connection.execute("COMMIT")
+            self._connection.close()
+            self._temporary.replace(self._path)
+            to_disk(self._path.parent)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unwritable(error) from error
+
+    def close(self) -> None:
+        """Remove what is not finished."""
+        self._connection.close()
+        with suppress(OSError):
+            self._temporary.unlink(missing_ok=True)
+
+    def _unwritable(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self._path} cannot be written: {error}. Check that the folder is there and writable, and the disk not "
+            "full."
+        )
+
+
+class CollectionReader:
+    """A file that somebody gave, which has been looked at."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, and check that it is whole. Raises StoreError, with what is wrong with it."""
+        self._path = path
+        self._connection = self._opened()
+        try:
+            self.about = self._about()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def documents(self) -> Iterator[StoredDocument]:
+        """Yield the documents, each checked. Raises StoreError."""
+        names: set[str] = set()
+        try:
+            for number in range(1, self.about.documents + 1):
+                document = checked(self._written(number)[0], self.about.dimension)
+                if document.name in names:
+                    raise Damaged(f"two documents are called “{document.name}”")
+                names.add(document.name)
+                yield document
+        except Damaged as error:
+            raise self._refused(str(error)) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            header = read_header(self._path)
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be read: {error.strerror or error}. Name another file.") from error
+        if header is None or header.kind != KIND:
+            raise StoreError(
+                f"{self._path} is no collection that localcrag has exported. Nothing was changed. Such files are made "
+                "by: localcrag collection export NAME FILE"
+            )
+        if header.version != FORMAT:
+            raise StoreError(
+                f"{self._path} has the format {header.version}; this localcrag knows {FORMAT}. Nothing was changed. "
+                "Update localcrag, then import it."
+            )
+        # Nobody writes to it, and no journal beside it is looked for.
+        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+        return connection
+
+    def _about(self) -> AboutCollection:
+        """Check all of the file but what the documents say. Raises StoreError."""
+        try:
+            for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+                self._connection.execute(f"PRAGMA {pragma}")
+            # Before anything is read: no view, trigger or virtual table of a stranger's is ever run.
+            tables = [row[0] for row in self._connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")]
+            if tables != list(SCHEMA):
+                raise Damaged("it has other tables than such a file has")
+            if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise Damaged("parts of it were changed or are missing")
+            said = dict(self._connection.execute("SELECT key, value FROM about").fetchall())
+            digest = said.pop("digest", "")
+            about = AboutCollection(**checked_about(said))
+            numbers = self._connection.execute("SELECT count(*), max(number), min(number) FROM documents").fetchone()
+            if about.documents and tuple(numbers) != (about.documents, about.documents, 1):
+                raise Damaged("documents are missing in it")
+            digests = hashlib.sha256()
+            for number in range(1, about.documents + 1):
+                one, kept = self._written(number)
+                if _digest(one) != kept:
+                    raise Damaged(f"document {number} was changed")
+                digests.update(kept.encode())
+            if digest != json.dumps(_whole(digests, said)):
+                raise Damaged("it was changed")
+        except Damaged as error:
+            raise self._refused(str(error)) from error
+        except sqlite3.Error as error:
+            raise self._refused(f"it cannot be read ({error})") from error
+        return about
+
+    def _written(self, number: int) -> tuple[Written, str]:
+        try:
+            row = self._connection.execute(
+                "SELECT document, vectors, original, digest FROM documents WHERE number = ?", (number,)
+            ).fetchone()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise Damaged(f"document {number} cannot be read ({error})") from error
+        return Written(*row[:3]), row[3]
+
+    def _refused(self, why: str) -> StoreError:
+        return StoreError(
+            f"{self._path} was not imported: {why}. Nothing was changed. Have it exported or copied again."
+        )
+
+
+def _digest(one: Written) -> str:
+    parts = (one.document.encode(), one.vectors, one.original or b"")
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def _whole(digests: hashlib._Hash, said: Mapping[str, str]) -> str:
+    whole = digests.copy()
+    for key in sorted(said):
+        whole.update(f"{key}\0{said[key]}\0".encode())
+    return whole.hexdigest()

@@ -1,0 +1,415 @@
+"""Pages that are pictures: which wait for text recognition, and what it has read of the others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from localcrag.records.documents import Chunk, Document, ScannedPage
+from localcrag.records.errors import StoreError, UnknownCollection
+from localcrag.records.ingest import FileAsRead
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections import admin, index_folder, queries
+from localcrag.storage.collections import full_text as chunk_changes
+from localcrag.storage.collections import full_text as stem_index
+from localcrag.storage.collections import full_text as word_search
+from localcrag.storage.collections.chunks import (
+    NAMES_AND_TITLES,
+    chunk_from,
+    embedded_texts,
+    own_title,
+    put_chunks,
+    titles_of,
+    with_front,
+)
+from localcrag.storage.collections.index_folder import IndexRow
+from localcrag.storage.collections.queries import DOCUMENT, document_from, documents_of, embedder_mismatch, no_document
+from localcrag.storage.database import Database
+from localcrag.storage.files import keep_file
+from localcrag.storage.schema import SHOWN
+from localcrag.text.titles import BEGINNING, title_of
+
+_SCAN = "SELECT s.* FROM scans s WHERE s.document_id = ?"
+
+
+class ScanStore:
+    """The scanned pages of one collection's documents."""
+
+    def __init__(self, database: Database, collection: str) -> None:
+        self._database, self._collection = database, collection
+
+    def documents(self) -> list[Document]:
+        """Return the documents with pages that wait, or that were read and are not in the text yet, oldest first."""
+        to_do = "EXISTS (SELECT 1 FROM scans s WHERE s.document_id = d.id AND s.error IS NULL AND NOT s.in_text)"
+        rows = self._database.rows(f"{DOCUMENT} AND {to_do} ORDER BY d.id", self._collection)
+        return [document_from(row) for row in rows]
+
+    def original(self, document: Document) -> bytes | None:
+        """Return a document's file; None when the document is gone."""
+        rows = self._database.rows("SELECT data FROM originals WHERE document_id = ?", document.id)
+        return rows[0]["data"] if rows else None
+
+    def text(self, document: Document) -> str:
+        """Return a document's text; nothing when it is gone."""
+        rows = self._database.rows("SELECT text FROM documents WHERE id = ?", document.id)
+        return str(rows[0]["text"]) if rows else ""
+
+    def waiting(self, document: Document) -> list[int]:
+        """Return the pages that are still to be read, in order."""
+        rows = self._database.rows(f"{_SCAN} AND read IS NULL AND error IS NULL ORDER BY page", document.id)
+        return [row["page"] for row in rows]
+
+    def read(self, document: Document) -> dict[int, ScannedPage]:
+        """Return what was read of a document's pages, by their numbers."""
+        rows = self._database.rows(f"{_SCAN} AND read IS NOT NULL", document.id)
+        return {row["page"]: ScannedPage.of(json.loads(row["read"])) for row in rows}
+
+    def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
+        """Keep what was read of a page, unless the document is gone. Raises StoreError."""
+        said = json.dumps(read.plain(), ensure_ascii=False)
+        sql = "UPDATE scans SET read = ?, confidence = ?, seconds = ? WHERE document_id = ? AND page = ?"
+        with self._database.transaction() as connection:
+            connection.execute(sql, (said, read.confidence, seconds, document.id, page))
+
+    def give_up(self, document: Document, page: int, error: str) -> None:
+        """Keep why a page cannot be read, unless the document is gone. Raises StoreError."""
+        sql = "UPDATE scans SET error = ? WHERE document_id = ? AND page = ?"
+        with self._database.transaction() as connection:
+            connection.execute(sql, (error, document.id, page))
+
+    def try_again(self) -> None:
+        """Have pages that could not be read wait again. Raises StoreError."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE scans SET error = NULL WHERE document_id IN (SELECT d.id FROM documents d "
+                "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?)",
+                (self._collection,),
+            )
+
+    def vectors(self, document: Document) -> dict[str, Vectors]:
+        """Return the vectors of a document's chunks, by the text that each was made of."""
+        texts = embedded_texts(self._database, document.id)
+        rows = self._database.rows(
+            "SELECT v.* FROM vectors v JOIN chunks c ON c.id = v.chunk_id WHERE c.document_id = ?", document.id
+        )
+        return {texts[row["chunk_id"]]: np.frombuffer(row["vector"], "<f4") for row in rows if row["chunk_id"] in texts}
+
+    def put_text(
+        self,
+        document: Document,
+        *,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        title: str,
+        pages: Sequence[int],
+    ) -> None:
+        """Put this text and these chunks in the place of a document's, in one transaction; they have these `pages`.
+
+        A document that is gone stays gone. `vectors` has a row per chunk. Raises StoreError.
+        """
+        with self._database.transaction() as connection:
+            changed = connection.execute(
+                "UPDATE documents SET text = ?, title = ? WHERE id = ?",
+                (text, own_title(title, document.name), document.id),
+            )
+            if not changed.rowcount:
+                return
+            connection.execute("DELETE FROM chunks WHERE document_id = ?", (document.id,))
+            put_chunks(connection, document.id, with_front(title, chunks, vectors))
+            connection.executemany(
+                "UPDATE scans SET in_text = 1 WHERE document_id = ? AND page = ?",
+                [(document.id, page) for page in pages],
+            )
+
+
+def collections(database: Database) -> dict[str, str]:
+    """Return which collections have pages to be read, or read and not in the text, by name, with their embedders."""
+    rows = database.rows(
+        "SELECT DISTINCT k.name, k.embedder FROM scans s JOIN documents d ON d.id = s.document_id "  # noqa: S608 - ours
+        "JOIN collections k ON k.id = d.collection_id WHERE s.error IS NULL AND NOT s.in_text "
+        f"AND {SHOWN} ORDER BY k.name"
+    )
+    return {row["name"]: row["embedder"] for row in rows}
+
+
+def of_page(database: Database, collection: str, name: str, page: int) -> ScannedPage | None:
+    """Return what was read of a document's page, if it was."""
+    rows = database.rows(
+        "SELECT s.read FROM scans s JOIN documents d ON d.id = s.document_id "
+        "JOIN collections k ON k.id = d.collection_id "
+        "WHERE k.name = ? AND d.name = ? AND s.page = ? AND s.read IS NOT NULL",
+        collection,
+        name,
+        page,
+    )
+    return ScannedPage.of(json.loads(rows[0]["read"])) if rows else None
+
+
+def of_same_file(connection: sqlite3.Connection, collection: int, name: str, sha256: str) -> dict[int, sqlite3.Row]:
+    """Return what text recognition has read of a document as long as its file was the same, by page."""
+    rows = connection.execute(
+        "SELECT s.* FROM scans s JOIN documents d ON d.id = s.document_id "
+        "WHERE d.collection_id = ? AND d.name = ? AND d.sha256 = ? AND s.read IS NOT NULL",
+        (collection, name, sha256),
+    )
+    return {row["page"]: row for row in rows}
+
+
+def put(connection: sqlite3.Connection, document: int, pages: Sequence[int], read: Mapping[int, sqlite3.Row]) -> None:
+    """Have these pages of a document wait for text recognition, but for those that it has read already."""
+    columns = ("read", "confidence", "seconds")
+    connection.executemany(
+        "INSERT INTO scans (document_id, page, read, confidence, seconds) VALUES (?, ?, ?, ?, ?)",
+        [(document, page, *(read[page][column] if page in read else None for column in columns)) for page in pages],
+    )
+
+
+_AT_ONCE = 500
+"""Ids in one statement; SQLite's oldest limit on variables is 999."""
+_COLLECTION = (
+    "SELECT k.*, h.address FROM collections k LEFT JOIN collection_homes h ON h.collection_id = k.id "
+    "AND h.state = 'there' WHERE k.id = ?"
+)
+"""A collection's row, with its address where it lives elsewhere."""
+
+
+class DocumentStore:
+    """One collection's part of the database."""
+
+    def __init__(self, database: Database, collection: str, *, embedder: str, dimension: int) -> None:
+        """Open the collection, making it if there is none of that name. Raises EmbedderMismatch and StoreError."""
+        self._database = database
+        self.name = collection
+        self.embedder = embedder
+        self.dimension = dimension
+        with database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (name) DO NOTHING",
+                (collection, embedder, dimension, _now()),
+            )
+            row = connection.execute("SELECT id FROM collections WHERE name = ?", (collection,)).fetchone()
+            self.id: int = row["id"]
+            row = connection.execute(_COLLECTION, (self.id,)).fetchone()
+        self._require_embedder(row)
+        self.languages = stem_index.Languages(database, self.id)
+        self._chunks = chunk_changes.Count(database, self.id)
+
+    def documents(self) -> list[Document]:
+        """Return all documents, by name."""
+        return documents_of(self._database, self.name)
+
+    def find(self, name: str) -> Document | None:
+        """Return the document of that name, if there is one."""
+        rows = self._database.rows(DOCUMENT + " AND d.name = ?", self.name, name)
+        return document_from(rows[0]) if rows else None
+
+    def twin(self, sha256: str, but: str) -> str | None:
+        """Return the first name, in order, of another document than `but` with that checksum, if there is one."""
+        sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
+        rows = self._database.rows(sql, self.id, sha256, but)
+        return rows[0]["name"] if rows else None
+
+    def put(
+        self,
+        name: str,
+        *,
+        sha256: str,
+        media_type: str,
+        pages: int | None,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        title: str | None = None,
+        dated: str | None = None,
+        original: FileAsRead | None = None,
+        unread: Sequence[int] = (),
+    ) -> None:
+        """Store a document in place of the one of that name, in one transaction, with its file where that is given.
+
+        `vectors` has a row per chunk; a chunk's text is searched with what stands in front of it. Without a title the
+        document has the one that its text and name make. Pages that are `unread` wait for text recognition, unless it
+        read them when the same file was put before. Tags of before stay. Raises StoreError, and UnreadableDocument when
+        the file has gone or is another; then nothing has changed.
+        """
+        title = title or title_of(text[:BEGINNING], name)
+        with self._database.transaction() as connection:
+            # Another process may have embedded the collection anew since it was opened.
+            self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
+            read = of_same_file(connection, self.id, name, sha256)
+            tags = queries.tags_of(connection, self.id, name)
+            self._delete(connection, name)
+            document_id = connection.execute(
+                "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
+                "characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(self.id, name, sha256, media_type, pages, text, _now(), dated, own_title(title, name)),
+                    len(text),
+                ),
+            ).lastrowid
+            put_chunks(connection, document_id or 0, with_front(title, chunks, vectors))
+            put(connection, document_id or 0, unread, read)
+            queries.put(connection, document_id or 0, tags)
+            if original:
+                keep_file(connection, document_id or 0, original)
+
+    def text(self, name: str) -> str:
+        """Return a document's text. Raises UnknownDocument."""
+        rows = self._database.rows("SELECT text FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
+        if not rows:
+            raise no_document(self.name, name)
+        return str(rows[0]["text"])
+
+    def title(self, name: str) -> str | None:
+        """Return a document's title where it is not made of its name."""
+        rows = self._database.rows("SELECT title FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
+        return rows[0]["title"] if rows else None
+
+    def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
+        """Give these chunks to a document without any, in one transaction; `vectors` has a row per chunk.
+
+        From then on its checksum is that of its text, which the chunks were made from: if its file is added again, it
+        is read again. Raises StoreError, UnknownCollection and EmbedderMismatch.
+        """
+        with self._database.transaction() as connection:
+            self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
+            sha256 = hashlib.sha256(self.text(document.name).encode()).hexdigest()
+            connection.execute(
+                "UPDATE documents SET title = ?, sha256 = ? WHERE id = ?",
+                (own_title(title, document.name), sha256, document.id),
+            )
+            put_chunks(connection, document.id, with_front(title, chunks, vectors))
+
+    def delete(self, name: str) -> int:
+        """Remove a document with all made from it, and return of how many attachments. Raises UnknownDocument."""
+        with self._database.transaction() as connection:
+            if not self._delete(connection, name):
+                raise no_document(self.name, name)
+            return admin.delete_attachments(connection, self.id, name)
+
+    def _delete(self, connection: sqlite3.Connection, name: str) -> bool:
+        sql = "DELETE FROM documents WHERE collection_id = ? AND name = ?"
+        return connection.execute(sql, (self.id, name)).rowcount > 0
+
+    def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
+        """Return the ids of all chunks, or of those of the documents `within`, ascending."""
+        sql = f"SELECT c.id {self._of(within)} ORDER BY c.id"
+        return [row["id"] for row in self._database.rows(sql, self.id, chosen=word_search.looked_up(within))]
+
+    def number_of_chunks(self, within: Collection[int] | None = None) -> int:
+        """Return how many chunks there are, or how many the documents `within` have."""
+        if within is None:
+            return self._chunks()
+        sql = f"SELECT count(*) {self._of(within)}"
+        return int(self._database.rows(sql, self.id, chosen=word_search.looked_up(within))[0][0])
+
+    def _of(self, within: Collection[int] | None) -> str:
+        chosen = "" if within is None else " AND chosen(d.id)"
+        return f"FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?{chosen}"
+
+    def changes(self, since: chunk_changes.State | None) -> tuple[chunk_changes.State, chunk_changes.Changes | None]:
+        """Return the state of the chunks, and what came and went since another one, where that is known.
+
+        Raises EmbedderMismatch when another process has embedded the collection anew, and UnknownCollection when it is
+        gone.
+        """
+        rows = self._database.rows(_COLLECTION, self.id)
+        self._require_embedder(rows[0] if rows else None)
+        now = chunk_changes.state(self._database)
+        if now == since:
+            return now, (set(), set())
+        return now, chunk_changes.since(self._database, self.id, since) if since else None
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
+        """Return document name and chunk of each id that still exists."""
+        sql = "SELECT c.*, d.name FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
+        return {row["id"]: (row["name"], chunk_from(row)) for row in self._by_id(sql, ids)}
+
+    def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
+        """Return the chunk before or behind one in its document, with its id; None where there is none."""
+        document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
+        before, after = "SELECT max(id) FROM chunks WHERE id < ?1 AND ", "SELECT min(id) FROM chunks WHERE id > ?1 AND "
+        identifier = self._database.rows((after if behind else before) + document, chunk_id)[0][0]
+        there = self.chunks([identifier]) if identifier is not None else {}
+        return (identifier, there[identifier][1]) if there else None
+
+    def excerpt(self, chunk_id: int, start: int, end: int) -> str:
+        """Return what stands at these places of a chunk's document; nothing when it is gone."""
+        sql = "SELECT substr(text, ?, ?) FROM documents WHERE id = (SELECT document_id FROM chunks WHERE id = ?)"
+        return next((str(row[0]) for row in self._database.rows(sql, start + 1, end - start, chunk_id)), "")
+
+    def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
+        """Return the ids of the chunks of a chunk's document that have a part of these places, in order."""
+        sql = (
+            "SELECT id FROM chunks WHERE document_id = (SELECT document_id FROM chunks WHERE id = ?) "
+            'AND start < ? AND "end" > ? ORDER BY id'
+        )
+        return [row["id"] for row in self._database.rows(sql, chunk_id, end, start)]
+
+    def dates(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the date of each chunk's document, for those that have one."""
+        sql = (
+            "SELECT c.id, d.dated FROM chunks c JOIN documents d ON d.id = c.document_id "
+            "WHERE d.dated IS NOT NULL AND c.id IN ({})"
+        )
+        return {row["id"]: row["dated"] for row in self._by_id(sql, ids)}
+
+    def titles(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the title of each chunk's document."""
+        documents = self.documents_of(ids)
+        titles = titles_of(self._by_id(f"{NAMES_AND_TITLES} WHERE d.id IN ({{}})", sorted(set(documents.values()))))
+        return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
+        """Return the stored vector, shape (dimension,), of each id that still exists."""
+        rows = self._by_id("SELECT chunk_id, vector FROM vectors WHERE chunk_id IN ({})", ids)
+        return {row["chunk_id"]: np.frombuffer(row["vector"], dtype="<f4") for row in rows}
+
+    def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
+        """Return up to `k` chunk ids by BM25, best first, of the documents `within` if they are given."""
+        return word_search.best_by_words(self._database, self.id, question, k, within)
+
+    def documents_with(self, word: str) -> frozenset[int] | None:
+        """Return the ids of the documents that have a word; None where very many chunks have it."""
+        return word_search.documents_with(self._database, self.id, word)
+
+    def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
+        """Return the id of the document of each chunk that still exists."""
+        rows = self._by_id("SELECT id, document_id FROM chunks WHERE id IN ({})", ids)
+        return {row["id"]: row["document_id"] for row in rows}
+
+    def number_of_documents(self) -> int:
+        """Return how many documents there are."""
+        rows = self._database.rows("SELECT count(*) AS number FROM documents WHERE collection_id = ?", self.id)
+        return int(rows[0]["number"])
+
+    def index_file(self) -> IndexRow | None:
+        """Return which vector index file was written last, if one was."""
+        return index_folder.kept(self._database, self.id)
+
+    def set_index_file(self, row: IndexRow | None) -> str | None:
+        """Remember the vector index file that was just written, and return the name of the one before."""
+        return index_folder.keep(self._database, self.id, row)
+
+    def _by_id(self, sql: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
+        for at in range(0, len(ids), _AT_ONCE):
+            some = ids[at : at + _AT_ONCE]
+            yield from self._database.rows(sql.format(", ".join("?" * len(some))), *some)
+
+    def _require_embedder(self, row: sqlite3.Row | None) -> None:
+        if row is None:
+            raise UnknownCollection(f"There is no collection “{self.name}” any more.")
+        if row["address"]:
+            raise StoreError(f"The collection “{self.name}” was moved to {row['address']} meanwhile. Try again.")
+        if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
+            raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,52 @@
+"""The choice of the engine that serves a collection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from localcrag.records.enums import IndexEngine
+from localcrag.storage.collections.engines import Engine
+
+MOST_IN_HNSWLIB = 100_000
+"""Different vectors up to which hnswlib serves. It keeps the graph and the vectors in memory, as float32: 170 MB for so
+many vectors of 384 numbers. usearch maps its file, and needs no memory of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """Which engine serves a collection: the one that is set, or one by the number of different vectors."""
+
+    wanted: IndexEngine = IndexEngine.AUTO
+    most_in_hnswlib: int = MOST_IN_HNSWLIB
+
+    def engine(self, different: int) -> type[Engine]:
+        """Return the engine for so many different vectors."""
+        small = self.wanted is IndexEngine.AUTO and different <= self.most_in_hnswlib
+        if (small or self.wanted is IndexEngine.HNSWLIB) and not why_not_hnswlib():
+            return engine_of(".hnsw")
+        return engine_of(".usearch")
+
+
+def engine_of(suffix: str) -> type[Engine]:
+    """Return the engine that writes files of this ending. Raises RuntimeError if it cannot be imported."""
+    # Each engine is imported by whoever needs it: each takes a while, and hnswlib may be missing.
+    if suffix == ".hnsw":
+        if missing := why_not_hnswlib():
+            raise RuntimeError(f"hnswlib cannot be used: {missing}")
+        from localcrag.storage.collections.hnswlib_engine import HnswlibEngine  # noqa: PLC0415 - see above
+
+        return HnswlibEngine
+    from localcrag.storage.collections.usearch_engine import UsearchEngine  # noqa: PLC0415 - see above
+
+    return UsearchEngine
+
+
+@cache
+def why_not_hnswlib() -> str:
+    """Return why hnswlib cannot be used on this computer; empty if it can."""
+    try:
+        import hnswlib  # noqa: F401, PLC0415 - it is compiled where it is installed, and may be missing
+    except ImportError as error:
+        return str(error)
+    return ""

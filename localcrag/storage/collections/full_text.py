@@ -1,0 +1,371 @@
+"""Full text: keyword search by BM25, the index of stems, and purging of deleted words.
+
+SQLite overwrites rows by itself (`secure_delete`). Two places keep words: full text has those of deleted chunks, and
+the note that they are deleted, until its parts are merged into one; the log (`-wal`) has pages as they were. A merge
+reads and writes all of full text, whatever was deleted: once for many documents costs as much as once for one. It is
+done in steps, each a transaction of its own, so that others read and write meanwhile; who is killed leaves a note of
+what is left (`words_to_overwrite`, which triggers of the schema count up).
+
+FTS5 can overwrite words as they are deleted (`secure-delete`, from SQLite 3.42 on). It then notes in the table that no
+SQLite before 3.42 may read or write it, until the table is made anew (`rebuild`); Debian 12 has 3.40.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Container, Iterable, Sequence, Set
+
+from localcrag.storage.database import BUSY_TIMEOUT, FULL_TEXT, Database
+from localcrag.text.lexicon import STEMMED, stems
+from localcrag.text.words import MOST_CHARACTERS, is_function_word, language_of
+
+Changes = tuple[set[int], set[int]]
+"""The ids of chunks that came, some of which may have been there before, and of those that went."""
+State = tuple[int, int]
+"""The newest change, and the highest id of any chunk. Ids only grow: what was put since is above the one, and what left
+or moved (by the triggers of schema.py) above the other."""
+KEPT = 100_000
+"""Changes: an index that lacks more reads all ids."""
+
+
+def state(database: Database) -> State:
+    """Return how things stand now: no two different sets of chunks have had the same. Raises StoreError."""
+    newest, highest = database.rows(
+        "SELECT (SELECT coalesce(max(number), 0) FROM chunk_changes), (SELECT coalesce(max(id), 0) FROM chunks)"
+    )[0]
+    return newest, highest
+
+
+class Count:
+    """How many chunks a collection has, counted anew when any came or went: a question says on how many it rests."""
+
+    def __init__(self, database: Database, collection: int) -> None:
+        self._database, self._collection = database, collection
+        self._counted: tuple[State, int] | None = None
+
+    def __call__(self) -> int:
+        """Return the number. Raises StoreError."""
+        now = state(self._database)
+        if self._counted is None or self._counted[0] != now:
+            sql = "SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
+            self._counted = now, int(self._database.rows(sql, self._collection)[0][0])
+        return self._counted[1]
+
+
+def since(database: Database, collection: int, before: State) -> Changes | None:
+    """Return what came to a collection and went after a state. Raises StoreError.
+
+    None where it is not known any more: the state is too old, or of a database that this one was put in the place of.
+    """
+    number, highest = before
+    newest, oldest = database.rows("SELECT max(number), min(number) FROM chunk_changes")[0]
+    if (newest or 0) < number or (oldest or 0) > number + 1:
+        return None
+    changed = "SELECT chunk_id FROM chunk_changes WHERE number > ?2 AND collection_id = ?1"
+    there = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?1 AND c.id"
+    came = {row[0] for row in database.rows(f"{there} > ?2", collection, highest)}
+    came |= {row[0] for row in database.rows(f"{there} IN ({changed})", collection, number)}
+    return came, {row[0] for row in database.rows(changed, collection, number)} - came
+
+
+def prune(connection: sqlite3.Connection) -> None:
+    """Remove all but the newest changes."""
+    connection.execute("DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?", (KEPT,))
+
+
+UNKNOWN = ""
+"""Of a document whose text does not tell its language."""
+
+
+def language_in(texts: Iterable[str]) -> str:
+    """Return the language of a document's chunks, UNKNOWN where they do not tell it."""
+    beginning = ""
+    for text in texts:
+        beginning += f"{text}\n"
+        if len(beginning) >= MOST_CHARACTERS:
+            break
+    return language_of(beginning) or UNKNOWN
+
+
+def put(connection: sqlite3.Connection, document: int) -> None:
+    """Find the language of a document from its chunks, and index their stems, in place of what was indexed before."""
+    rows = connection.execute("SELECT text FROM chunks WHERE document_id = ? ORDER BY id", (document,))
+    language = language_in(row["text"] for row in rows)
+    stemmed = language in STEMMED
+    connection.execute("INSERT OR REPLACE INTO document_languages VALUES (?, ?, ?)", (document, language, stemmed))
+    if not stemmed:
+        return
+    chunks = connection.execute("SELECT id, text, front FROM chunks WHERE document_id = ?", (document,)).fetchall()
+    for row in chunks:
+        indexed = " ".join(stems(f"{row['front']}\n{row['text']}", language))
+        connection.execute("INSERT OR REPLACE INTO chunks_fts_stems (rowid, stems) VALUES (?, ?)", (row["id"], indexed))
+
+
+class Languages:
+    """The languages of a collection's documents: counted anew when its chunks have changed."""
+
+    def __init__(self, database: Database, collection: int) -> None:
+        self._database, self._collection = database, collection
+        self._counted: tuple[State, dict[str, int]] | None = None
+
+    def __call__(self) -> dict[str, int]:
+        """Return how many documents are in each language, as `language_of` says it, of those that tell it.
+
+        Raises StoreError.
+        """
+        now, counted = state(self._database), self._counted
+        if counted is None or counted[0] != now:
+            sql = (
+                "SELECT l.language, count(*) AS number FROM document_languages l JOIN documents d "
+                "ON d.id = l.document_id WHERE d.collection_id = ? AND l.language != '' GROUP BY l.language"
+            )
+            rows = self._database.rows(sql, self._collection)
+            self._counted = counted = now, {row["language"]: row["number"] for row in rows}
+        return counted[1]
+
+
+def stemmed_languages(database: Database, collection: int) -> list[str]:
+    """Return the languages of the documents that are searched by stems, each once. Raises StoreError."""
+    sql = (
+        "SELECT DISTINCT l.language FROM document_languages l JOIN documents d ON d.id = l.document_id "
+        "WHERE d.collection_id = ? AND l.stemmed"
+    )
+    return [row["language"] for row in database.rows(sql, collection)]
+
+
+def all_stems(text: str, codes: Iterable[str]) -> list[str]:
+    """Return the stems of a text in these languages, each once."""
+    return list(dict.fromkeys(stem for code in codes for stem in stems(text, code)))
+
+
+def phrases(text: str, codes: Iterable[str]) -> str:
+    """Return the query for all stems of a text in their order, in any of these languages; empty without a word."""
+    found = dict.fromkeys(" ".join(stems(text, code)) for code in codes)
+    return " OR ".join(f'"{phrase}"' for phrase in found if phrase)
+
+
+MOST_CHUNKS = 2000
+"""With a word; one that more chunks have tells no documents apart, and takes long to look up."""
+MOST_SCORED = 5_000
+"""Chunks that a question is compared with, as far as its words allow: each costs some µs, whether it is any good. Among
+59,000 paragraphs the right one was found as often as among all that have a word (docs/measurements.md)."""
+MOST_RANKED = 20_000
+"""Chunks with a word, for it to have a part in the ranking where rarer ones choose what is ranked: SQLite goes through
+all of them to weigh it, for each question. Among 59,000 paragraphs the right one was found as often."""
+FEW_DOCUMENTS = 2_000
+"""Documents whose chunks are looked up before the words are: there are fewer of them than chunks with the words."""
+AT_ONCE = 100
+"""Chunks, best first, whose documents are looked up."""
+_WORD = re.compile(r"\w+")
+
+
+def best_by_words(
+    database: Database, collection: int, question: str, k: int, within: Collection[int] | None = None
+) -> list[int]:
+    """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first, of the documents `within`.
+
+    Documents in languages of `STEMMED` are searched by the stems of the question in these languages. In a collection so
+    large that more than MOST_SCORED chunks have words of the question, those are compared that have its rare ones.
+    """
+    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
+    if not words:
+        return []
+    stems = all_stems(question, stemmed_languages(database, collection))
+    query, stemmed = _query(database, "chunks_fts", words), _query(database, "chunks_fts_stems", stems)
+    if stems:
+        found = _found("c.id, bm25({0}) AS score", stemmed, within)
+        sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number, and texts of ours
+        rows = database.rows(sql, collection, query, *([stemmed] if stemmed else []), chosen=looked_up(within))
+        return [row["id"] for row in rows]
+    ranked = "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH ?{0} ORDER BY bm25(chunks_fts), rowid LIMIT {1}"
+    if within is None and _is_alone(database, collection):
+        # Whose chunk it is need not be looked up.
+        return [row["id"] for row in database.rows(ranked.format("", int(k)), query)]
+    if within is not None and len(within) <= FEW_DOCUMENTS:
+        sql = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
+        theirs = frozenset(_numbers(database, sql, json.dumps(list(within))))
+        best = _numbers(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=theirs)
+    else:
+        best = _numbers(database, ranked.format("", -1), query)
+    return _first_of(database, collection, best, k, within)
+
+
+def _numbers(database: Database, sql: str, *values: object, chosen: Container[int] = ()) -> list[int]:
+    """Return the ids that a query finds, in its order, as one row: thousands would have Python look for garbage."""
+    rows = database.rows(f"SELECT json_group_array(id) FROM ({sql})", *values, chosen=chosen)  # noqa: S608 - ours
+    numbers: list[int] = json.loads(rows[0][0])
+    return numbers
+
+
+def _first_of(
+    database: Database, collection: int, chunks: Sequence[int], k: int, within: Collection[int] | None
+) -> list[int]:
+    """Return the first `k` of these chunks that are the collection's, of the documents `within`."""
+    chosen = "" if within is None else " AND chosen(c.document_id)"
+    first: list[int] = []
+    for at in range(0, len(chunks), AT_ONCE):
+        some = chunks[at : at + AT_ONCE]
+        sql = (
+            f"SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id{chosen} "  # noqa: S608
+            f"WHERE c.id IN ({', '.join('?' * len(some))}) AND d.collection_id = ?"
+        )
+        there = {row["id"] for row in database.rows(sql, *some, collection, chosen=looked_up(within))}
+        first += [one for one in some if one in there]
+        if len(first) >= k:
+            break
+    return first[:k]
+
+
+def looked_up(within: Collection[int] | None) -> Container[int]:
+    """Return ids so that one is found among them at once."""
+    return within if isinstance(within, (Set, dict)) else frozenset(within or ())
+
+
+def _query(database: Database, index: str, words: Collection[str]) -> str:
+    """Return the query for chunks that have any of these words.
+
+    Where that would be too many, for those that have a rare one of them, or all the frequent ones, ranked by all of
+    these. Quoted, nothing in a question is taken for FTS5's query language.
+    """
+    telling = [word for word in words if not is_function_word(word)]
+    frequency = {word: _count(database, index, f'"{word}"') for word in telling}
+    for word in words:
+        # Of frequent ones, which say nothing, it need not be known how frequent they are.
+        if word not in frequency and (sum(frequency.values()) <= MOST_SCORED or not any(frequency.values())):
+            frequency[word] = _count(database, index, f'"{word}"')
+    if len(frequency) == len(words) and sum(frequency.values()) <= MOST_SCORED:
+        return _any(words)
+    known = sorted((word for word in frequency if frequency[word]), key=frequency.__getitem__)
+    telling = [word for word in known if word in telling] or known[:1]
+    rare: list[str] = []
+    for word in telling:
+        if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
+            break
+        rare.append(word)
+    frequent = telling[len(rare) :]
+    if rare:
+        # What very many chunks have says as little as a function word.
+        frequent = [word for word in frequent if _count(database, index, f'"{word}"', MOST_RANKED) <= MOST_RANKED]
+    together = " AND ".join(f'"{word}"' for word in frequent)
+    if not rare or not together:
+        return _any(rare) or together
+    ranked = _any([*rare, *frequent])
+    if _count(database, index, together) <= MOST_SCORED:
+        return f"({_any(rare)} OR ({together})) AND ({ranked})"
+    return f"({_any(rare)}) AND ({ranked})"
+
+
+def _any(words: Collection[str]) -> str:
+    return " OR ".join(f'"{word}"' for word in words)
+
+
+def _count(database: Database, index: str, query: str, most: int | None = None) -> int:
+    """Return how many chunks a query finds, one more than `most` (MOST_SCORED) where it finds more."""
+    limit = (MOST_SCORED if most is None else most) + 1
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT {limit})"  # noqa: S608
+    return int(database.rows(sql, query)[0][0])
+
+
+def _is_alone(database: Database, collection: int) -> bool:
+    """Return whether no other collection has documents."""
+    sql = "SELECT 1 FROM documents WHERE collection_id < ?1 UNION ALL SELECT 1 FROM documents WHERE collection_id > ?1"
+    return not database.rows(f"{sql} LIMIT 1", collection)
+
+
+def documents_with(database: Database, collection: int, word: str) -> frozenset[int] | None:
+    """Return the ids of the collection's documents that have a word; None where more than MOST_CHUNKS have it."""
+    phrase = " ".join(_WORD.findall(word))
+    if not phrase:
+        return frozenset()
+    stems = phrases(word, stemmed_languages(database, collection))
+    found = _found("c.document_id", stems)
+    sql = f"SELECT document_id AS id, count(*) AS chunks FROM ({found} LIMIT {MOST_CHUNKS + 1}) GROUP BY id"  # noqa: S608
+    rows = database.rows(sql, collection, f'"{phrase}"', *([stems] if stems else []))
+    return None if sum(row["chunks"] for row in rows) > MOST_CHUNKS else frozenset(row["id"] for row in rows)
+
+
+def _found(columns: str, stems: str, within: Collection[int] | None = None) -> str:
+    """Return the query for chunks with a word (value 2), or in `stems` (value 3), where any are to be looked for.
+
+    Value 1 is the collection, the documents `within` are the chosen ones; {0} in `columns` is the index that has the
+    chunk.
+    """
+    among = "" if within is None else " AND chosen(c.document_id)"
+
+    def found(index: str, value: int) -> str:
+        return (
+            f"SELECT {columns.format(index)} FROM {index} JOIN chunks c ON c.id = {index}.rowid{among} "  # noqa: S608
+            f"JOIN documents d ON d.id = c.document_id WHERE {index} MATCH ?{value} AND d.collection_id = ?1"
+        )
+
+    by_words = found("chunks_fts", 2)
+    if not stems:
+        return by_words
+    stemmed = "SELECT document_id FROM document_languages WHERE stemmed"
+    return f"{by_words} AND d.id NOT IN ({stemmed}) UNION ALL {found('chunks_fts_stems', 3)}"
+
+
+PAGES = 200
+"""Pages of full text that are written in a step, in 20 to 50 ms of one core. With more, questions wait longer; with
+fewer, it takes longer as a whole."""
+MOST_TIMES = 2
+"""Times as many steps as full text has pages for, after which the rest is done in one: where others keep on writing,
+each of their transactions brings a part that the merge begins anew for."""
+
+
+def _let_others() -> None:
+    """Let threads that wait for the database have it: who asks for a lock again at once gets it before them."""
+    time.sleep(0.001)
+
+
+def are_left(database: Database) -> bool:
+    """Return whether words of what was deleted are to be overwritten still. Raises StoreError."""
+    return bool(database.rows("SELECT 1 FROM words_to_overwrite WHERE deleted > overwritten"))
+
+
+def overwrite(
+    database: Database,
+    *,
+    whole: bool = False,
+    go_on: Callable[[], None] = _let_others,
+    patience: float = BUSY_TIMEOUT,
+) -> None:
+    """Have nothing of what was deleted be in the database's files any more. Raises StoreError.
+
+    With `whole` the file is written anew as well, without free pages and gaps within pages. `go_on` is called between
+    two steps: it may wait, and what it raises ends the work, which then is left to be done. A process that reads is
+    waited for as many seconds as `patience` says.
+    """
+    (row,) = database.rows("SELECT deleted FROM words_to_overwrite")
+    merge(database, go_on)
+    database.empty_log(anew=whole, patience=patience)
+    with database.transaction() as connection:
+        # The lesser: a backup may have taken the database's place meanwhile.
+        sql = "UPDATE words_to_overwrite SET overwritten = max(overwritten, min(deleted, ?))"
+        connection.execute(sql, (row["deleted"],))
+
+
+def merge(database: Database, go_on: Callable[[], None] = _let_others) -> None:
+    """Have full text be without the words of deleted chunks; the log of writes has them still. Raises StoreError."""
+    for index in FULL_TEXT:
+        (row,) = database.rows(f"SELECT count(*) AS pages FROM {index}_idx")  # noqa: S608 - a table of ours
+        for _ in range(10 + MOST_TIMES * row["pages"] // PAGES):
+            if not _step(database, index):
+                break
+            go_on()
+        else:
+            with database.transaction() as connection:
+                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")  # noqa: S608 - as above
+
+
+def _step(database: Database, index: str) -> bool:
+    """Merge a few pages, and return whether there was anything to merge (https://sqlite.org/fts5.html, 6.9)."""
+    with database.transaction() as connection:
+        before = connection.total_changes
+        # Negative: all parts at once, as 'optimize' does, and not those of one size alone.
+        connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', {-PAGES})")  # noqa: S608 - as above
+        # The command itself counts as a change.
+        return connection.total_changes - before > 1

@@ -1,0 +1,225 @@
+"""The two files of a vector index: the graph, and the columns of its chunks.
+
+The graph's file is the engine's own (engines.py). The columns are mapped into memory, one after the other: the chunks'
+ids, ascending, hashes of their vectors, the ids of their documents, the first row with the same vector, and the vectors
+with eight bits a number: whoever wants an exact cosine looks into the database. They have a file of their own, because
+hnswlib reads no graph with anything behind it.
+
+The graph knows rows, and of chunks with the same vector the first alone: more entries at one place than an entry has
+links would link to each other only, and a search that comes by there would end there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.engine_choice import EngineChoice, engine_of
+from localcrag.storage.collections.engines import Codes, Engine, Found, Ids, coded
+
+AT_ONCE = 20_000
+"""Rows copied out of the file to be compared."""
+COLUMNS = ".columns"
+"""The ending of the name of the file with the columns."""
+_COLUMNS: tuple[tuple[str, type], ...] = (
+    ("chunks", np.int64), ("hashes", np.uint64), ("documents", np.int32), ("firsts", np.int32),
+)  # fmt: skip
+_PLACES, _PIECE = 64, 64 * 1024
+"""Of a file, so many pieces of so many bytes are compared."""
+
+
+class IndexFile:
+    """A graph and its columns that were written, of so many rows."""
+
+    def __init__(self, path: Path, rows: int, dimension: int) -> None:
+        """Open files that `fingerprint` has shown to be ours; `path` is the graph's.
+
+        Raises OSError, RuntimeError, ValueError and MemoryError.
+        """
+        self.path, self.rows, self._dimension = path, rows, dimension
+        self.engine = engine_of(path.suffix)
+        self._graph = self.engine.open(path, dimension, to_add=False)
+        data = np.memmap(path.with_suffix(COLUMNS), np.uint8, mode="r")
+        columns: dict[str, NDArray[Any]] = {}
+        at = 0
+        for name, kind in _COLUMNS:
+            end = at + rows * np.dtype(kind).itemsize
+            columns[name] = data[at:end].view(kind)
+            at = end
+        self.chunks: Ids = columns["chunks"]
+        self.documents: NDArray[np.int32] = columns["documents"]
+        self.hashes, self.firsts = columns["hashes"], columns["firsts"]
+        self.vectors: Codes = data[at:].view(np.int8).reshape(rows, dimension)
+        same = np.flatnonzero(self.firsts != np.arange(rows, dtype=np.int32))
+        self._same = same[np.argsort(self.firsts[same], kind="stable")]
+        self._same_as = self.firsts[self._same]
+        self.highest_document = int(self.documents.max(initial=0))
+
+    @property
+    def different(self) -> int:
+        """The number of different vectors."""
+        return len(self._graph)
+
+    def graph_to_add_to(self) -> Engine:
+        """Return a copy of the graph in memory. Raises OSError, RuntimeError and MemoryError."""
+        return self.engine.open(self.path, self._dimension, to_add=True)
+
+    def nearest(self, vector: Vectors, number: int, candidates: int) -> Found | None:
+        """Return the rows that the graph finds, nearest first, with all that have the same vector, and their cosines.
+
+        There are `number` different vectors among them; None if the graph leads to fewer. `candidates` are kept during
+        the search (ef).
+        """
+        found = self._graph.search(vector, number, candidates)
+        return found and self._with_same(*found)
+
+    def nearest_of(self, rows: Ids, vector: Vectors, number: int) -> Found:
+        """Return up to `number` of these rows, nearest first, each compared, and their cosines."""
+        from localcrag.storage.collections.usearch_engine import nearest_codes  # noqa: PLC0415 - takes a while
+
+        best, cosines = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        for at in range(0, len(rows), AT_ONCE):
+            some = rows[at : at + AT_ONCE]
+            places, found = nearest_codes(self.vectors[some], vector, number)
+            best.append(some[places])
+            cosines.append(found)
+        every = np.concatenate(cosines)
+        order = np.argsort(-every, kind="stable")[:number]
+        return np.concatenate(best)[order], every[order]
+
+    def rows_of(self, chunks: Ids) -> Ids:
+        """Return the row of each chunk, -1 of those that are not there."""
+        places = np.searchsorted(self.chunks, chunks)
+        there = places < self.rows
+        there[there] = self.chunks[places[there]] == chunks[there]
+        return np.where(there, places, -1)
+
+    def _with_same(self, rows: Ids, cosines: Vectors) -> Found:
+        starts, ends = (np.searchsorted(self._same_as, rows, side) for side in ("left", "right"))
+        if (starts == ends).all():
+            return rows, cosines
+        of_each = 1 + ends - starts
+        place = np.repeat(np.arange(len(rows)), of_each)
+        # Of a row and those that are the same: 0 is the row itself, the others are counted from 1.
+        number = np.arange(len(place)) - np.repeat(np.cumsum(of_each) - of_each, of_each)
+        every = np.where(number == 0, rows[place], self._same[starts[place] + number - 1])
+        return every, cosines[place]
+
+
+class Growth:
+    """Index files to be written: those of before, if there are some, and what is added."""
+
+    def __init__(self, dimension: int, before: IndexFile | None, choice: EngineChoice) -> None:
+        """Copy the graph of before into memory. Raises OSError, RuntimeError and MemoryError."""
+        self.before, self._dimension, self._choice = before, dimension, choice
+        names = [*(name for name, _ in _COLUMNS), "vectors"]
+        self._added: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+        self.rows = before.rows if before else 0
+        self._graph = before.graph_to_add_to() if before else choice.engine(0)(dimension)
+        self._hashes, self._first = np.empty(0, np.uint64), np.empty(0, np.int64)
+        if before:
+            first = np.flatnonzero(before.firsts == np.arange(before.rows, dtype=np.int32))
+            self._first = first[np.argsort(before.hashes[first])]
+            self._hashes = before.hashes[self._first]
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the name of the graph's file."""
+        return self._graph.suffix
+
+    def add(self, chunks: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
+        """Add chunks, whose ids are ascending and above all of before; `vectors` has a row for each.
+
+        Raises RuntimeError and MemoryError, after which this growth is of no use any more.
+        """
+        codes, hashes, firsts = coded(vectors), np.empty(len(chunks), np.uint64), np.empty(len(chunks), np.int32)
+        hashes[:] = [int.from_bytes(hashlib.blake2b(code, digest_size=8).digest(), "little") for code in codes]
+        different, at, which = np.unique(hashes, return_index=True, return_inverse=True)
+        places = np.searchsorted(self._hashes, different)
+        known = places < len(self._hashes)
+        known[known] = self._hashes[places[known]] == different[known]
+        first = self.rows + at
+        first[known] = self._first[places[known]]
+        firsts[:] = first[which]
+        new = np.sort(at[~known])
+        engine = self._choice.engine(len(self._graph) + len(new))
+        if not isinstance(self._graph, engine):
+            self._graph = self._with_other(engine)
+        self._graph.add(self.rows + new, vectors[new])
+        self._hashes = np.insert(self._hashes, places[~known], different[~known])
+        self._first = np.insert(self._first, places[~known], first[~known])
+        columns: tuple[NDArray[Any], ...] = (
+            np.array(chunks, np.int64),
+            hashes,
+            np.array(documents, np.int32),
+            firsts,
+            codes,
+        )
+        for name, column in zip(self._added, columns, strict=True):
+            self._added[name].append(column)
+        self.rows += len(chunks)
+
+    def write(self, graph: Path, columns: Path) -> None:
+        """Write both files, so that they last. Raises OSError, RuntimeError and MemoryError."""
+        self._graph.save(graph)
+        with graph.open("rb+") as file:
+            os.fsync(file.fileno())
+        with columns.open("wb") as file:
+            for name in self._added:
+                for column in self._pieces(name):
+                    column.tofile(file)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def go_on_from(self, written: IndexFile) -> None:
+        """Forget what is in the files that were written."""
+        self.before = written
+        for added in self._added.values():
+            added.clear()
+
+    def _pieces(self, name: str) -> list[NDArray[Any]]:
+        return [getattr(self.before, name), *self._added[name]] if self.before else self._added[name]
+
+    def _with_other(self, engine: type[Engine]) -> Engine:
+        """Return the same graph in another engine."""
+        other, at = engine(self._dimension), 0
+        for firsts, codes in zip(self._pieces("firsts"), self._pieces("vectors"), strict=True):
+            rows = at + np.flatnonzero(firsts == np.arange(at, at + len(firsts), dtype=np.int32))
+            for some in range(0, len(rows), AT_ONCE):
+                # The vectors themselves are in the database alone. A collection that grows goes to the engine that
+                # rounds them in this way itself.
+                vectors = codes[rows[some : some + AT_ONCE] - at].astype(np.float32)
+                lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+                lengths[lengths == 0] = 1
+                other.add(rows[some : some + AT_ONCE], vectors / lengths)
+            at += len(firsts)
+        return other
+
+
+def fingerprint(graph: Path) -> str:
+    """Return what identifies a graph and its columns, without reading large files whole. Raises OSError.
+
+    Of each a SHA-256 of its size and of 64 pieces spread over it, with the first and the last bytes; of up to 4 MiB, of
+    all. So a file that is another one (of an earlier day, another collection), cut off, or filled with zeros where the
+    system stopped while writing, is noticed. A few bytes changed in a large file are not: who may write here may write
+    to the database as well, and a disk that changes bytes by itself is found by the disk's own checks.
+    """
+    return " ".join(map(_digest, (graph, graph.with_suffix(COLUMNS))))
+
+
+def _digest(path: Path) -> str:
+    size = path.stat().st_size
+    told = hashlib.sha256(str(size).encode("ascii"))
+    step = max(_PIECE, (size - _PIECE) // (_PLACES - 1))
+    with path.open("rb") as file:
+        for place in range(_PLACES):
+            file.seek(min(place * step, max(0, size - _PIECE)) if size > _PLACES * _PIECE else place * _PIECE)
+            told.update(file.read(_PIECE))
+    return told.hexdigest()

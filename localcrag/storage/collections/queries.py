@@ -1,0 +1,372 @@
+"""What collections hold, by name: documents, texts, tags, settings and calibrations.
+
+A calibration belongs to a scorer, told by its name and its weights, and to the embedder whose cosines it was fitted to.
+It is in force for no other, and comes back when they do.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from localcrag.records.documents import Document
+from localcrag.records.enums import Preset, WebMode
+from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
+from localcrag.records.thresholds import FittedCalibration, HowFitted, ScorerIdentity, StoredCalibration
+from localcrag.storage.collections.admin import checked, collection_row
+from localcrag.storage.database import Database
+from localcrag.storage.schema import SHOWN
+
+DOCUMENT = """
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
+       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
+       (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NOT NULL) AS recognised,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.error IS NOT NULL) AS illegible,
+       (SELECT avg(s.confidence) FROM scans s WHERE s.document_id = d.id) AS confidence,
+       (SELECT json_group_array(tag) FROM (
+            SELECT t.tag FROM document_tags t WHERE t.document_id = d.id
+            UNION SELECT f.tag FROM folder_tags f WHERE f.collection_id = d.collection_id
+            AND substr(d.name, 1, length(f.folder) + 1) = f.folder || '/' ORDER BY 1
+       )) AS tags
+FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
+"""
+"""Ends in a condition, so that others can follow."""
+
+
+def documents_of(database: Database, collection: str) -> list[Document]:
+    """Return a collection's documents, by name; none when there is no such collection."""
+    return [document_from(row) for row in database.rows(DOCUMENT + " ORDER BY d.name", collection)]
+
+
+def document_from(row: sqlite3.Row) -> Document:
+    """Return the document of a row of `DOCUMENT`."""
+    return Document(**{**dict(row), "tags": tuple(json.loads(row["tags"]))})
+
+
+def texts_of(database: Database, collection: str) -> dict[str, str]:
+    """Return the text of a collection's documents, by name."""
+    rows = database.rows(
+        "SELECT d.name, d.text FROM documents d JOIN collections c ON c.id = d.collection_id WHERE c.name = ?",
+        collection,
+    )
+    return {row["name"]: row["text"] for row in rows}
+
+
+def text_of(database: Database, collection: str, name: str) -> str:
+    """Return a document's text. Raises UnknownDocument."""
+    rows = database.rows(
+        "SELECT d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
+        collection,
+        name,
+    )
+    if not rows:
+        raise UnknownDocument(f"The collection “{collection}” has no document “{name}” any more.")
+    text: str = rows[0]["text"]
+    return text
+
+
+def original_of(database: Database, collection: str, name: str) -> bytes | None:
+    """Return a document's file, if it was kept."""
+    rows = database.rows(
+        "SELECT o.data FROM originals o JOIN documents d ON d.id = o.document_id "
+        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
+        collection,
+        name,
+    )
+    return rows[0]["data"] if rows else None
+
+
+def collection_names(database: Database) -> list[str]:
+    """Return the names of all collections that are whole."""
+    sql = f"SELECT k.name FROM collections k WHERE {SHOWN} ORDER BY k.name"  # noqa: S608 - ours
+    return [row["name"] for row in database.rows(sql)]
+
+
+def number_of(database: Database, name: str) -> int:
+    """Return the id of a collection. Raises UnknownCollection."""
+    rows = database.rows("SELECT id FROM collections WHERE name = ?", name)
+    if not rows:
+        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
+    return int(rows[0]["id"])
+
+
+def of_other_embedders(database: Database, embedder: str) -> list[str]:
+    """Return the names of the collections that another embedder than this one has indexed."""
+    sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {SHOWN} ORDER BY k.name"  # noqa: S608 - ours
+    return [row["name"] for row in database.rows(sql, embedder)]
+
+
+def has_a_past(database: Database, name: str) -> bool:
+    """Whether questions were asked, labelled or pinned in a collection of that name, which may be gone."""
+    sql = """
+    SELECT 1 FROM runs WHERE collection = ?1 UNION SELECT 1 FROM labels WHERE collection = ?1
+    UNION SELECT 1 FROM pins WHERE collection = ?1
+    """
+    return bool(database.rows(sql, name))
+
+
+def require_collection(database: Database, name: str) -> None:
+    """Raise UnknownCollection, with the names there are, when there is no collection `name`."""
+    names = collection_names(database)
+    if name not in names:
+        there = ", ".join(names) if names else "none yet"
+        raise UnknownCollection(
+            f"There is no collection “{name}” (there are: {there}). Put documents into it first: "
+            f"localcrag ingest PATH --collection {name}"
+        )
+
+
+def embedder_mismatch(
+    name: str, there: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
+) -> EmbedderMismatch:
+    """Return the error for a collection, of which `there` is the row, that another embedder has indexed."""
+    return EmbedderMismatch(
+        f"The collection “{name}” was indexed with {there['embedder']} ({there['dimension']} dimensions), but the "
+        f"embedder in use is {embedder} ({dimension}). Either go back to the former one (localcrag models use NAME), "
+        f"or embed the collection anew: localcrag ingest --re-embed --collection {name}"
+    )
+
+
+def no_document(collection: str, name: str) -> UnknownDocument:
+    """Return the error for a document that a collection does not have."""
+    return UnknownDocument(
+        f"The collection “{collection}” has no document “{name}”. "
+        f"localcrag documents --collection {collection} lists what it has; the name of a folder ends with “/”."
+    )
+
+
+def preset_of(database: Database, collection: str) -> Preset | None:
+    """Return the collection's preset; None when it has none, or one that this version does not know."""
+    rows = database.rows("SELECT preset FROM collection_settings WHERE collection = ?", collection)
+    name = rows[0]["preset"] if rows else None
+    return Preset(name) if name in list(Preset) else None
+
+
+def set_preset(database: Database, collection: str, preset: Preset | None) -> None:
+    """Give the collection a preset; None takes it away. Raises StoreError."""
+    with database.transaction() as connection:
+        connection.execute(
+            "INSERT INTO collection_settings (collection, preset) VALUES (?, ?) "
+            "ON CONFLICT (collection) DO UPDATE SET preset = excluded.preset",
+            (collection, preset),
+        )
+
+
+def web_mode_of(database: Database, collection: str) -> WebMode | None:
+    """Return the collection's web mode; None when it has none, NEVER for one that this version does not know."""
+    rows = database.rows("SELECT web FROM collection_settings WHERE collection = ?", collection)
+    name = rows[0]["web"] if rows else None
+    if name is None:
+        return None
+    return WebMode(name) if name in list(WebMode) else WebMode.NEVER
+
+
+def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> None:
+    """Give the collection a web mode; None takes it away. Raises StoreError."""
+    with database.transaction() as connection:
+        connection.execute(
+            "INSERT INTO collection_settings (collection, web) VALUES (?, ?) "
+            "ON CONFLICT (collection) DO UPDATE SET web = excluded.web",
+            (collection, mode),
+        )
+
+
+def embedder_of(database: Database, collection: str) -> str | None:
+    """Return the embedder that was chosen for the collection, None where none was."""
+    return embedders(database).get(collection)
+
+
+def embedders(database: Database) -> dict[str, str]:
+    """Return the embedders that were chosen for collections, by these."""
+    rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")
+    return {row["collection"]: row["embedder"] for row in rows}
+
+
+def set_embedder(database: Database, collection: str, embedder: str | None) -> None:
+    """Have the collection be embedded with an embedder of its own; None: with the one in use. Raises StoreError."""
+    with database.transaction() as connection:
+        connection.execute(
+            "INSERT INTO collection_settings (collection, embedder) VALUES (?, ?) "
+            "ON CONFLICT (collection) DO UPDATE SET embedder = excluded.embedder",
+            (collection, embedder),
+        )
+
+
+LONGEST_TAG = 50
+_ID = "SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?"
+
+
+def tag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
+    """Give tags to documents; a name that ends with "/" is a folder: all that lie in it now or later have them.
+
+    All or none. Raises NameRefused, UnknownCollection, UnknownDocument and StoreError.
+    """
+    words = [checked_tag(one) for one in tags]
+    with database.transaction() as connection:
+        for name in names if words else ():
+            if name.endswith("/"):
+                folder = _folder(connection, collection, name)
+                sql = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
+                connection.executemany(sql, [(*folder, word) for word in words])
+            else:
+                document = _document(connection, collection, name)
+                sql = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
+                connection.executemany(sql, [(document, word) for word in words])
+
+
+def untag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
+    """Take tags from documents, or from folders as `tag` names them; a tag of its folder stays with a document.
+
+    Raises UnknownCollection, UnknownDocument and StoreError.
+    """
+    with database.transaction() as connection:
+        for name in names if tags else ():
+            if name.endswith("/"):
+                shelf = collection_row(connection, collection)["id"]
+                sql = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
+                connection.executemany(sql, [(shelf, name.rstrip("/"), word) for word in tags])
+            else:
+                document = _document(connection, collection, name)
+                sql = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
+                connection.executemany(sql, [(document, word) for word in tags])
+
+
+def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
+    """Return the tags of a collection's folders, both in order."""
+    tags: dict[str, list[str]] = {}
+    for row in database.rows(
+        "SELECT f.folder, f.tag FROM folder_tags f JOIN collections k ON k.id = f.collection_id WHERE k.name = ? "
+        "ORDER BY f.folder, f.tag",
+        collection,
+    ):
+        tags.setdefault(row["folder"], []).append(row["tag"])
+    return tags
+
+
+def tags_of(connection: sqlite3.Connection, shelf: int, name: str) -> list[str]:
+    """Return a document's own tags."""
+    sql = (
+        "SELECT t.tag FROM document_tags t JOIN documents d ON d.id = t.document_id "
+        "WHERE d.collection_id = ? AND d.name = ?"
+    )
+    return [row["tag"] for row in connection.execute(sql, (shelf, name))]
+
+
+def put(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
+    """Give tags to a document that has none."""
+    connection.executemany("INSERT INTO document_tags VALUES (?, ?)", [(document_id, one) for one in tags])
+
+
+def no_folder(name: str) -> UnknownDocument:
+    """Return the error for a folder that no document of a collection lies in."""
+    return UnknownDocument(f"No document lies in a folder “{name}”. Add the folder first: localcrag ingest PATH")
+
+
+def checked_tag(word: str) -> str:
+    """Return a tag as it is kept. Raises NameRefused."""
+    word = checked(" ".join(word.split()).lstrip("#"), "tag")
+    if len(word) > LONGEST_TAG:
+        raise NameRefused(f"The tag has {len(word)} characters; {LONGEST_TAG} are the most. Shorten it.")
+    if "*" in word or "," in word:
+        raise NameRefused(f"The tag “{word}” has a * or a comma, which part and stand for tags. Leave them out.")
+    return word
+
+
+def _document(connection: sqlite3.Connection, collection: str, name: str) -> int:
+    row = connection.execute(_ID, (collection, name)).fetchone()
+    if row is None:
+        raise no_document(collection, name)
+    return int(row["id"])
+
+
+def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
+    """Return a collection's id, and the name of a folder of it without the slash at its end."""
+    shelf, folder = collection_row(connection, collection)["id"], name.rstrip("/")
+    sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
+    if not connection.execute(sql, (shelf, len(folder) + 1, f"{folder}/")).fetchone():
+        raise no_folder(name)
+    return shelf, folder
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    calibration: FittedCalibration
+    how: HowFitted
+
+
+class CalibrationStore:
+    """The calibrations of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def any_for(self, scorer: str, collection: str) -> bool:
+        """Whether one is kept for a scorer of this name, whatever its weights. Raises StoreError."""
+        return bool(
+            self._database.rows(
+                "SELECT 1 FROM calibrations WHERE scorer = ? AND collection = ? AND undone_at IS NULL LIMIT 1",
+                scorer,
+                collection,
+            )
+        )
+
+    def in_force(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
+        """Return the newest that was not undone, None where the scorer's own holds. Raises StoreError."""
+        return next((one for one in self.history(identity, collection) if one.undone_at is None), None)
+
+    def history(self, identity: ScorerIdentity, collection: str) -> list[StoredCalibration]:
+        """Return all that were ever applied, newest first, also those undone. Raises StoreError."""
+        rows = self._database.rows(
+            "SELECT id, collection, scorer, weights, embedder, made_at, undone_at, record FROM calibrations "
+            "WHERE scorer = ? AND weights = ? AND embedder = ? AND collection = ? ORDER BY id DESC",
+            *(identity.scorer, identity.weights, identity.embedder, collection),
+        )
+        return [_stored(row) for row in rows]
+
+    def apply(
+        self, identity: ScorerIdentity, collection: str, calibration: FittedCalibration, how: HowFitted
+    ) -> StoredCalibration:
+        """Put a calibration in force and return it. Raises StoreError."""
+        now = _now()
+        record = json.dumps({"calibration": asdict(calibration), "how": asdict(how)})
+        with self._database.transaction() as connection:
+            cursor = connection.execute(
+                "INSERT INTO calibrations (collection, scorer, weights, embedder, made_at, record) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (collection, identity.scorer, identity.weights, identity.embedder, now, record),
+            )
+        return StoredCalibration(int(cursor.lastrowid or 0), collection, identity, now, None, calibration, how)
+
+    def undo(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
+        """Take the calibration in force out of it and return it; None where there is none. Raises StoreError."""
+        one = self.in_force(identity, collection)
+        if one is not None:
+            with self._database.transaction() as connection:
+                connection.execute("UPDATE calibrations SET undone_at = ? WHERE id = ?", (_now(), one.id))
+        return one
+
+
+def _stored(row: Any) -> StoredCalibration:
+    try:
+        record = TypeAdapter(_Record).validate_json(row["record"])
+    except ValidationError as error:
+        raise StoreError(
+            f"The calibration of {row['made_at']} for the collection “{row['collection']}” was written by another "
+            "version and cannot be read. Use that version, or another --data-dir."
+        ) from error
+    identity = ScorerIdentity(row["scorer"], row["weights"], row["embedder"])
+    return StoredCalibration(
+        row["id"], row["collection"], identity, row["made_at"], row["undone_at"], record.calibration, record.how
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

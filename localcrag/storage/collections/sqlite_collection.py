@@ -1,0 +1,181 @@
+"""A collection on this computer, without an embedder: read, named, tagged, copied and removed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from localcrag.records import documents as stored_document
+from localcrag.records.documents import Document, ScannedPage, StoredChunk, StoredDocument, StoredScan
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections import admin, document_store, queries
+from localcrag.storage.collections import chunks as stored_vectors
+from localcrag.storage.collections.admin import LocalNames
+from localcrag.storage.collections.chunks import COLUMNS, chunk_from, put_chunks
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.index_folder import IndexFolder
+from localcrag.storage.database import Database
+
+
+class LocalHome:
+    """One collection of the database in the data folder."""
+
+    server = None
+    """Of a collection elsewhere, the address of its database."""
+
+    def __init__(self, database: Database, name: str, indexes: Path) -> None:
+        """`indexes` is the folder of the index files."""
+        self._database, self.name, self._indexes = database, name, indexes
+        self.names = LocalNames(database, name)
+
+    def writer(self) -> str:
+        """Return "": what others write here is waited for."""
+        return ""
+
+    def embedder(self) -> tuple[str, int]:
+        """Return the name of the embedder that its vectors are of, and their dimension. Raises UnknownCollection."""
+        with self._database.transaction() as connection:
+            row = admin.collection_row(connection, self.name)
+        return row["embedder"], row["dimension"]
+
+    def open(self, embedder: str, dimension: int) -> DocumentStore:
+        """Return its documents and chunks for a question, made if there are none. Raises EmbedderMismatch."""
+        return DocumentStore(self._database, self.name, embedder=embedder, dimension=dimension)
+
+    def together(self) -> AbstractContextManager[object]:
+        """Begin a transaction in which several documents may be put."""
+        return self._database.transaction()
+
+    def scans(self) -> document_store.ScanStore:
+        """Return the scanned pages of its documents."""
+        return document_store.ScanStore(self._database, self.name)
+
+    def documents(self) -> list[Document]:
+        """Return all documents, by name."""
+        return queries.documents_of(self._database, self.name)
+
+    def texts(self) -> dict[str, str]:
+        """Return the text of all documents, by name."""
+        return queries.texts_of(self._database, self.name)
+
+    def text(self, name: str) -> str:
+        """Return a document's text. Raises UnknownDocument."""
+        return queries.text_of(self._database, self.name, name)
+
+    def original(self, name: str) -> bytes | None:
+        """Return a document's file, if it was kept."""
+        return queries.original_of(self._database, self.name, name)
+
+    def scanned_page(self, name: str, page: int) -> ScannedPage | None:
+        """Return what was read of a document's page, if it was."""
+        return document_store.of_page(self._database, self.name, name, page)
+
+    def rename_document(self, old: str, new: str) -> None:
+        """Give a document another name. Raises NameRefused and UnknownDocument."""
+        admin.rename_document(self._database, self.name, old, new)
+
+    def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
+        """Give tags to documents or folders and take others, all or nothing; see tag_store. Raises as that does."""
+        with self._database.transaction():
+            queries.tag(self._database, self.name, documents, put)
+            queries.untag(self._database, self.name, documents, take)
+
+    def folder_tags(self) -> dict[str, list[str]]:
+        """Return the tags of its folders, both in order."""
+        return queries.folder_tags(self._database, self.name)
+
+    def chunk_texts(self) -> list[tuple[int, str]]:
+        """Return id and text of all chunks as they are embedded, shortest first."""
+        return stored_vectors.chunk_texts(self._database, self.name)
+
+    def replace_vectors(self, *, embedder: str, dimension: int, vectors: dict[int, Vectors]) -> None:
+        """Replace all vectors by those of another embedder, in one transaction. Raises StoreError."""
+        stored_vectors.replace_vectors(
+            self._database, self.name, embedder=embedder, dimension=dimension, vectors=vectors
+        )
+
+    def stored(self, name: str) -> StoredDocument:
+        """Return a document with all that is kept of it. Raises UnknownDocument."""
+        with self._database.transaction() as connection:
+            row = connection.execute(
+                "SELECT d.* FROM documents d JOIN collections k ON k.id = d.collection_id "
+                "WHERE k.name = ? AND d.name = ?",
+                (self.name, name),
+            ).fetchone()
+            if row is None:
+                raise queries.no_document(self.name, name)
+
+            def of(sql: str) -> list[sqlite3.Row]:
+                return connection.execute(sql, (row["id"],)).fetchall()
+
+            chunks = of(
+                f"SELECT {COLUMNS}, front, vector FROM chunks JOIN vectors ON chunk_id = id "  # noqa: S608 - our columns
+                "WHERE document_id = ? ORDER BY id"
+            )
+            scans = of("SELECT * FROM scans WHERE document_id = ? ORDER BY page")
+            tags = of("SELECT tag FROM document_tags WHERE document_id = ? ORDER BY tag")
+            original = of("SELECT data FROM originals WHERE document_id = ?")
+        return StoredDocument(
+            **{field: row[field] for field in stored_document.COLUMNS},
+            chunks=tuple(StoredChunk(chunk_from(one), one["front"], bytes(one["vector"])) for one in chunks),
+            tags=tuple(one["tag"] for one in tags),
+            scans=tuple(
+                StoredScan(
+                    one["page"], one["read"], one["confidence"], one["seconds"], one["error"], bool(one["in_text"])
+                )
+                for one in scans
+            ),
+            original=bytes(original[0]["data"]) if original else None,
+        )
+
+    def put_stored(self, document: StoredDocument) -> None:
+        """Put a document in place of the one of that name, as it is, in one transaction. Raises StoreError."""
+        with self._database.transaction() as connection:
+            collection = admin.collection_row(connection, self.name)["id"]
+            _remove(connection, collection, document.name)
+            places = ", ".join("?" * len(stored_document.COLUMNS))
+            identifier = connection.execute(
+                f"INSERT INTO documents (collection_id, {', '.join(stored_document.COLUMNS)}) VALUES (?, {places})",  # noqa: S608 - as above
+                (collection, *(getattr(document, field) for field in stored_document.COLUMNS)),
+            ).lastrowid or 0  # fmt: skip
+            put_chunks(connection, identifier, document.chunks)
+            queries.put(connection, identifier, document.tags)
+            connection.executemany(
+                "INSERT INTO scans (document_id, page, read, confidence, seconds, error, in_text) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (identifier, one.page, one.read, one.confidence, one.seconds, one.error, int(one.in_text))
+                    for one in document.scans
+                ],
+            )
+            if document.original is not None:
+                connection.execute("INSERT INTO originals VALUES (?, ?)", (identifier, document.original))
+
+    def remove(self, documents: Iterable[str]) -> None:
+        """Remove these documents, as far as they are there. Raises StoreError."""
+        for name in documents:
+            with self._database.transaction() as connection:
+                _remove(connection, admin.collection_row(connection, self.name)["id"], name)
+
+    def put_folder_tags(self, tags: Mapping[str, Sequence[str]]) -> None:
+        """Have folders have these tags and no others. Raises StoreError."""
+        with self._database.transaction() as connection:
+            collection = admin.collection_row(connection, self.name)["id"]
+            connection.execute("DELETE FROM folder_tags WHERE collection_id = ?", (collection,))
+            rows = [(collection, folder, word) for folder, words in tags.items() for word in words]
+            connection.executemany("INSERT INTO folder_tags VALUES (?, ?, ?)", rows)
+
+    def remove_index(self) -> None:
+        """Remove the index file: it holds vectors of texts that are here no more."""
+        IndexFolder(self._indexes, queries.number_of(self._database, self.name)).remove()
+
+    @staticmethod
+    def as_kept(document: StoredDocument) -> StoredDocument:
+        """Return a document as it is kept here: SQLite keeps every text as it is."""
+        return document
+
+
+def _remove(connection: sqlite3.Connection, collection: int, name: str) -> None:
+    connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (collection, name))

@@ -1,0 +1,75 @@
+"""usearch as vector engine: its file is mapped into memory, with vectors of eight bits a number."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from usearch.compiled import MetricKind
+from usearch.index import Index, search
+
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.engines import CONSTRUCTION, LEAST_LOOKED_AT, LINKS, Codes, Found, Ids, coded
+
+if sys.platform == "linux":
+    # Before usearch is imported. Its wheels for Linux bring a copy of the C++ library, which numbers the parts of a
+    # locale again, in the same places as the system's library. What the system's library has not numbered by then is
+    # mixed up, and llama.cpp finds no rules for letters any more (“std::bad_cast” as a model is loaded). To ask the
+    # system's library for its locale first numbers all of them, for good.
+    with suppress(OSError, AttributeError):
+        # std::locale::classic(), which has no other name than the one it is compiled to.
+        ctypes.CDLL("libstdc++.so.6")._ZNSt6locale7classicEv()
+
+
+class UsearchEngine:
+    """A graph of usearch."""
+
+    suffix: ClassVar[str] = ".usearch"
+    compared: ClassVar[int] = 40
+
+    def __init__(self, dimension: int) -> None:
+        """Begin an empty graph."""
+        # Without key look-ups: rows are numbers that it need not be asked for, and a table of them takes time to make.
+        self._graph = Index(
+            ndim=dimension, metric=MetricKind.Cos, dtype="i8", connectivity=LINKS, expansion_add=CONSTRUCTION,
+            enable_key_lookups=False,
+        )  # fmt: skip
+
+    @classmethod
+    def open(cls, path: Path, dimension: int, *, to_add: bool) -> UsearchEngine:
+        """Map a graph that was saved, or read it into memory. Raises OSError and RuntimeError."""
+        engine = cls(dimension)
+        if to_add:
+            engine._graph.load(path)
+        else:
+            engine._graph.view(path)
+        return engine
+
+    def add(self, rows: Ids, vectors: Vectors) -> None:
+        """Add unit vectors under the numbers of rows that are not there yet. Raises RuntimeError."""
+        self._graph.add(rows, coded(vectors))
+
+    def search(self, vector: Vectors, number: int, candidates: int) -> Found | None:
+        """Return the nearest rows, or None if the graph leads to fewer than `number` of them."""
+        number = min(number, len(self))
+        self._graph.expansion_search = max(LEAST_LOOKED_AT, number, candidates)  # type: ignore[misc]  # it has a setter
+        found = self._graph.search(coded(vector[None])[0], number, threads=1)
+        rows, cosines = np.asarray(found.keys).astype(np.int64), np.asarray(1.0 - found.distances, np.float32)
+        return (rows, cosines) if len(rows) == number else None
+
+    def save(self, path: Path) -> None:
+        """Write the graph. Raises OSError and RuntimeError."""
+        self._graph.save(path)
+
+    def __len__(self) -> int:
+        return len(self._graph)
+
+
+def nearest_codes(codes: Codes, vector: Vectors, number: int) -> Found:
+    """Return the places of the nearest of these, each compared, nearest first, and their cosines."""
+    found = search(codes, coded(vector[None])[0], min(number, len(codes)), MetricKind.Cos, exact=True, threads=1)
+    return np.asarray(found.keys).astype(np.int64), np.asarray(1.0 - found.distances, np.float32)

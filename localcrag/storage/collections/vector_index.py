@@ -1,0 +1,358 @@
+"""The vector index of a collection: its files (vectors/), and the chunks that came since, in memory.
+
+What is written is a cache that can always be made again from SQLite. It is not written for every change: chunks that
+came are compared one by one, chunks that went are left out of what the graph finds. So a change costs the same in a
+large collection as in a small one, and a small one has no file.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import threading
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcrag.records.errors import IndexFileError
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.engines import LEAST_LOOKED_AT, Found, Ids
+from localcrag.storage.collections.full_text import KEPT, State
+from localcrag.storage.collections.index_files import Growth, IndexFile
+from localcrag.storage.collections.index_folder import IndexFolder, IndexRow
+
+MOST_RECENT = 5_000
+"""Chunks beside the file, before it is written anew: to compare with so many takes a millisecond."""
+NOT_WRITTEN = 4
+"""Times as many are put into a file by the question that finds them, if nothing was saved meanwhile."""
+WRITTEN_AFTER = 50_000
+"""Chunks that are added before the file is written for the first time, so that who is killed meanwhile goes on there;
+later, a quarter of what it has already."""
+SPARE = 32
+"""Chunks taken beside those asked for, up to EXACT: vectors in the file are rounded, those in SQLite put in order."""
+EXACT = 64
+"""Nearest of the file whose vectors are read from SQLite; further down the rounded ones do, and cost no read each."""
+BATCH = 5_000
+LEFT_ALONE = 60.0
+"""Seconds after which a file that nobody writes to any more is removed when the index is made anew."""
+MOST_GONE = 0.3
+"""Share of a file's chunks that are gone, beyond which it is written again without them: they cost time and memory."""
+MOST_IN_GRAPH = 5_000
+"""Nearest that the graph is asked for."""
+MORE = 1.25
+"""Times as many as would have enough that are allowed if these were spread evenly; so few are asked for first."""
+
+
+class _RecentChunks:
+    """A few thousand chunks that the files lack, in memory: each is compared with what is looked for."""
+
+    def __init__(self, dimension: int) -> None:
+        self.chunks: Ids = np.empty(0, np.int64)
+        self.documents: Ids = np.empty(0, np.int64)
+        self._vectors: Vectors = np.empty((0, dimension), np.float32)
+
+    def add(self, chunks: Ids, documents: Ids, vectors: Vectors) -> None:
+        """Add chunks that are not there; `vectors` has a row for each."""
+        self.chunks = np.concatenate([self.chunks, chunks])
+        self.documents = np.concatenate([self.documents, documents])
+        self._vectors = np.concatenate([self._vectors, vectors])
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Remove all but these, shape (chunks,)."""
+        self.chunks, self.documents, self._vectors = self.chunks[which], self.documents[which], self._vectors[which]
+
+    def nearest(self, vector: Vectors, k: int, allowed: NDArray[np.bool_]) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk, cosine) of those that are allowed, shape (chunks,), best first."""
+        cosines = np.where(allowed, self._vectors @ vector, -np.inf)
+        top = np.argsort(-cosines, kind="stable")[: min(k, int(allowed.sum()))]
+        return list(zip(self.chunks[top].tolist(), cosines[top].tolist(), strict=True))
+
+
+class ChunkIndex:
+    """The vector index of one collection."""
+
+    def __init__(
+        self,
+        store: DocumentStore,
+        folder: Path,
+        *,
+        engines: EngineChoice = EngineChoice(),  # noqa: B008 - a frozen record
+        most_recent: int = MOST_RECENT,
+        written_after: int = WRITTEN_AFTER,
+    ) -> None:
+        """Open the index file if it can be trusted; what it lacks is added by the first `refresh`."""
+        self._store, self._most_recent, self._written_after = store, most_recent, written_after
+        self._engines = engines
+        self._folder = IndexFolder(folder, store.id)
+        self._lock = threading.RLock()
+        self._documents, self._writable = 0, True
+        self._open()
+        self._folder.clean(store.index_file())
+
+    def _open(self) -> None:
+        """Begin with the file that was written last, by whomever, or with none."""
+        row = self._store.index_file()
+        self._known = row.name if row else None
+        self._file: IndexFile | None = None
+        self._recent = _RecentChunks(self._store.dimension)
+        self._gone: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._state: State | None = None
+        if row and (file := self._folder.opened(row, self._store.dimension)):
+            self._file, self._state = file, row.state
+            self._gone = np.zeros(row.rows, np.bool_)
+            self._gone[np.frombuffer(row.gone, "<i4")] = True
+
+    def consistent(self) -> bool:
+        """Whether the file that was written last lies there as it was written, if there was one."""
+        row = self._store.index_file()
+        return row is None or self._folder.trusted(row)
+
+    def refresh(self) -> bool:
+        """Bring the index to what the database holds, and return whether anything was different. Raises StoreError.
+
+        A file that is to be written for that, and cannot be, hides nothing: what came is compared one by one.
+        """
+        with self._lock:
+            try:
+                return self._follow(growing=self._writable)
+            except IndexFileError:
+                # `save` tries again, and says so: a question that did would take as long each time.
+                self._writable = False
+                self._follow(growing=False)
+                return True
+
+    def _follow(self, *, growing: bool) -> bool:
+        state, changes = self._store.changes(self._state)
+        if state == self._state:
+            return False
+        if changes is None:
+            # Not known any more: too much was changed, or the database is a copy that was put in its place.
+            self._open()
+            state, changes = self._store.changes(self._state)
+        self._documents = self._store.number_of_documents()
+        came, gone = changes if changes is not None else (set(self._store.chunk_ids()), None)
+        lost = np.setdiff1d(self._chunks(), _ids(came)) if gone is None else _ids(gone)
+        new = np.setdiff1d(_ids(came), self._there(_ids(came)), assume_unique=True)
+        anything = self._leave_out(lost)
+        if growing and len(self._recent.chunks) + len(new) > NOT_WRITTEN * self._most_recent:
+            if self._overtaken():
+                return self._follow(growing=True) or anything or bool(len(new))
+            self._grow(new, state)
+        else:
+            # Read first, then put: what fails half-way is taken up again.
+            for some, documents, vectors in list(self._stored(new)):
+                self._recent.add(np.array(some), np.array(documents), vectors)
+        self._state = state
+        return anything or bool(len(new))
+
+    def _overtaken(self) -> bool:
+        """Go on from the file that another process has written meanwhile, if one has, and return whether it did."""
+        row = self._store.index_file()
+        if row is None or row.name == self._known:
+            return False
+        self._open()
+        return True
+
+    def _chunks(self) -> Ids:
+        in_file = self._file.chunks[~self._gone] if self._file else np.empty(0, np.int64)
+        return np.concatenate([in_file, self._recent.chunks])
+
+    def _there(self, chunks: Ids) -> Ids:
+        """Return those of these chunks that are found already."""
+        there = np.isin(chunks, self._recent.chunks)
+        if self._file:
+            rows = self._file.rows_of(chunks)
+            there |= (rows >= 0) & ~self._gone[rows]
+        return chunks[there]
+
+    def _leave_out(self, chunks: Ids) -> bool:
+        """Find these no more; return whether any was found until now."""
+        found = self._there(chunks)
+        self._recent.keep(~np.isin(self._recent.chunks, found))
+        if self._file:
+            rows = self._file.rows_of(found)
+            self._gone[rows[rows >= 0]] = True
+        return bool(len(found))
+
+    def save(self) -> None:
+        """Write the index file if much has changed since. Raises StoreError."""
+        with self._lock:
+            if self._overtaken():
+                self.refresh()
+            many = len(self._recent.chunks) > self._most_recent or self._many_gone()
+            if self._state and (many or self._other_engine()):
+                self._grow(np.empty(0, np.int64), self._state)
+                return
+            row = self._store.index_file()
+            if row and self._file is None:
+                self._folder.forget(self._keep(None))  # It was not to be trusted, and few chunks need none.
+            elif self._state and self._state[0] - (row.state[0] if row else 0) > KEPT // 10:
+                # Before the changes since are forgotten. The chunks beside the file are read again by the next start.
+                if row is None:
+                    self._keep(None)
+                elif self._file and row.name == self._file.path.name:
+                    self._keep(replace(row, state=(self._state[0], row.state[1]), gone=_gone_in(self._gone)))
+
+    def make_anew(self) -> None:
+        """Write the file from the beginning, if it has vectors of chunks that are gone. Raises StoreError."""
+        with self._lock:
+            self._overtaken()
+            self.refresh()
+            if self._file and self._state and self._gone.any():
+                self._grow(np.empty(0, np.int64), self._state, anew=True)
+            self._folder.clean(self._store.index_file(), LEFT_ALONE)
+
+    def _grow(self, new: Ids, state: State, *, anew: bool = False) -> None:
+        """Write a file with these chunks and those beside the file; from the beginning, where that is better."""
+        wanted, before = np.union1d(self._recent.chunks, new), self._file
+        # Chunks of an earlier copy of the database come back under ids that the file may have.
+        stale = before is not None and len(wanted) > 0 and wanted[0] <= before.chunks[-1]
+        if anew or stale or self._many_gone() or self._other_engine():
+            wanted, before = np.array(self._store.chunk_ids(), np.int64), None
+        if before is None and len(wanted) <= self._most_recent:
+            self._do_without(wanted, state)
+            return
+        with self._folder.failing():
+            growth = Growth(self._store.dimension, before, self._engines)
+        written = growth.rows
+        for some, documents, vectors in self._stored(wanted):
+            with self._folder.failing():
+                growth.add(some, documents, vectors)
+            if growth.rows - written > max(self._written_after, written // 4):
+                self._write(growth, (state[0], some[-1]))
+                written = growth.rows
+        if growth.rows > written:
+            self._write(growth, state)
+
+    def _do_without(self, chunks: Ids, state: State) -> None:
+        """Have these few chunks, and no file."""
+        recent = _RecentChunks(self._store.dimension)
+        for some, documents, vectors in self._stored(chunks):
+            recent.add(np.array(some), np.array(documents), vectors)
+        self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
+        self._folder.forget(self._keep(None))
+
+    def _write(self, growth: Growth, state: State) -> None:
+        """Write a file beside that of before, say that it is the one, and use it then. Raises IndexFileError."""
+        gone = self._gone if growth.before is self._file else np.zeros(0, np.bool_)
+        gone = np.concatenate([gone, np.zeros(growth.rows - len(gone), np.bool_)])
+        file, told = self._folder.write(growth, self._store.dimension)
+        row = IndexRow(file.path.name, told, growth.rows, state, _gone_in(gone))
+        try:
+            before = self._keep(row)
+        except IndexFileError:
+            self._folder.forget(row.name)
+            raise
+        self._file, self._gone, self._state, self._writable = file, gone, state, True
+        growth.go_on_from(file)
+        self._recent.keep(self._recent.chunks > file.chunks[-1])
+        self._folder.forget(before)
+        self._folder.clean(row)
+
+    def _keep(self, row: IndexRow | None) -> str | None:
+        """Have the database know the file, and return the name of another one that has no use any more."""
+        before = self._store.set_index_file(row)
+        self._known = row.name if row else None
+        return None if before == self._known else before
+
+    def _many_gone(self) -> bool:
+        return bool(self._gone.sum() > MOST_GONE * len(self._gone))
+
+    def _other_engine(self) -> bool:
+        """Return whether the file was written by another engine than the one that is to serve it now."""
+        return self._file is not None and self._file.engine is not self._engines.engine(self._file.different)
+
+    def remove_file(self) -> None:
+        """Remove the index file, of a collection that is no more. Raises StoreError."""
+        self._folder.remove()
+
+    def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,).
+
+        Of the documents `within` where they are given. Beyond the first, cosines may be off by a hundredth.
+        """
+        with self._lock:
+            self.refresh()
+            if k < 1 or not len(self):
+                return []
+            chosen = None if within is None else self._chosen(within)
+            documents = self._recent.documents
+            allowed = np.ones(len(documents), np.bool_) if chosen is None else chosen[documents]
+            found = self._recent.nearest(vector, k, allowed)
+            if self._file:
+                share = 1.0 if within is None else min(1.0, len(within) / max(1, self._documents))
+                number = max(k, min(k + SPARE, EXACT))
+                rows, rounded = _nearest_rows(self._file, self._gone, vector, number, chosen=chosen, share=share)
+                chunks = self._file.chunks[rows].tolist()
+                found += zip(chunks[EXACT:], rounded[EXACT:].tolist(), strict=True)
+                stored = self._store.vectors(chunks[:EXACT])
+                if stored:
+                    cosines = np.stack(list(stored.values())) @ vector
+                    found += zip(stored, cosines.tolist(), strict=True)
+            return heapq.nlargest(k, found, key=itemgetter(1))
+
+    def _chosen(self, within: Collection[int]) -> NDArray[np.bool_]:
+        """Return of each document, by its id, whether it is one of these."""
+        highest = max(self._file.highest_document if self._file else 0, self._recent.documents.max(initial=0))
+        chosen = np.zeros(highest + 1, np.bool_)
+        documents = np.fromiter(within, np.int64, len(within))
+        chosen[documents[documents <= highest]] = True
+        return chosen
+
+    def _stored(self, chunks: Ids) -> Iterator[tuple[list[int], list[int], Vectors]]:
+        """Yield those of these chunks that still exist, their documents and vectors, shape (up to BATCH, dimension)."""
+        for at in range(0, len(chunks), BATCH):
+            some = chunks[at : at + BATCH].tolist()
+            vectors, documents = self._store.vectors(some), self._store.documents_of(some)
+            there = sorted(vectors.keys() & documents.keys())
+            if there:
+                yield there, [documents[one] for one in there], np.stack([vectors[one] for one in there])
+
+    def __len__(self) -> int:
+        return int((~self._gone).sum()) + len(self._recent.chunks)
+
+
+def _nearest_rows(
+    file: IndexFile,
+    gone: NDArray[np.bool_],
+    vector: Vectors,
+    number: int,
+    *,
+    chosen: NDArray[np.bool_] | None,
+    share: float,
+) -> Found:
+    """Return rows that are not `gone`, nearest first, of the documents chosen, which are about such a share of all.
+
+    Those among more of the nearest, if these are enough, else the best of all that are allowed.
+    """
+
+    def allowed(rows: Ids | slice) -> NDArray[np.bool_]:
+        there = ~gone[rows]
+        return there if chosen is None else there & chosen[file.documents[rows]]
+
+    evenly = number if chosen is None else MORE * number / max(share, 1 / file.rows)
+    wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, gone.mean())))
+    while wanted <= MOST_IN_GRAPH and file.engine.compared * max(wanted, LEAST_LOOKED_AT) < share * file.rows:
+        found = file.nearest(vector, wanted, 2 * number)
+        if found is None:
+            break
+        rows, cosines = found
+        there = allowed(rows)
+        if there.sum() >= number:
+            return rows[there][:number], cosines[there][:number]
+        wanted *= 3
+    return file.nearest_of(np.flatnonzero(allowed(slice(None))), vector, number)
+
+
+def _gone_in(file: NDArray[np.bool_]) -> bytes:
+    return np.flatnonzero(file).astype("<i4").tobytes()
+
+
+def _ids(of: Collection[int]) -> Ids:
+    return np.sort(np.fromiter(of, np.int64, len(of)))

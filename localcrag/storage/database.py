@@ -1,0 +1,275 @@
+"""The SQLite file that is the source of truth: connection, schema, transactions.
+
+Knows nothing of what is stored. One connection per process, used by one thread at a time; WAL lets other processes read
+while one writes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from localcrag.privacy.private_folder import make_lasting
+from localcrag.records.documents import BackedUp
+from localcrag.records.errors import StoreError
+from localcrag.storage import backup
+from localcrag.storage import files as durable_files
+from localcrag.storage.schema import (
+    APPLICATION_ID,
+    SCHEMA,
+    SQLITE_FAILED,
+    STEPS,
+    Header,
+    check_data_folder,
+    check_header,
+    is_full,
+    refusal,
+)
+
+FULL_TEXT = ("chunks_fts", "chunks_fts_stems")
+"""The indexes of full text."""
+PRAGMAS = (
+    "foreign_keys = ON", "secure_delete = ON",
+    # A row that is replaced counts as deleted for triggers, too: what it said is to be overwritten.
+    "recursive_triggers = ON",
+    # What is reported done is on the disk, past a power cut: NORMAL would lose the last transactions of a WAL.
+    "synchronous = FULL",
+    # The same on macOS, where fsync leaves it in the disk's own memory; elsewhere it changes nothing.
+    "fullfsync = ON",
+)  # fmt: skip
+"""How each connection is set up (https://www.sqlite.org/pragma.html)."""
+BUSY_TIMEOUT = 30.0
+"""Seconds to wait for another process that is writing."""
+
+
+class Database:
+    """An open database file."""
+
+    def __init__(self, path: Path, *, steps: Sequence[str] = STEPS) -> None:
+        """Open `path`, making it and its folder if need be; `steps` bring the schema of 0.1.0 up to date.
+
+        Raises StoreError, also for a database that was made before 0.1.0 or by a newer version.
+        """
+        self.path, self._scripts = path, (SCHEMA, *steps)
+        self._lock = threading.RLock()
+        self._chosen: Container[Any] = ()
+        self._open()
+
+    def _open(self) -> None:
+        path = self.path
+        check_data_folder(path)
+        try:
+            make_lasting(path.parent)
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+            )
+            self._connection.row_factory = sqlite3.Row
+            self._connection.create_function("chosen", 1, lambda number: number in self._chosen)
+            self._check_origin()
+            self._use_wal()
+            for pragma in PRAGMAS:
+                self._connection.execute(f"PRAGMA {pragma}")
+            self._bring_up_to_date()
+            # Of a killed process: whoever makes one now holds this database, so that nobody opens it.
+            backup.remove_staged(path)
+        except (*SQLITE_FAILED, OSError) as error:
+            if is_full(error) or isinstance(error, MemoryError):
+                raise refusal(path, error) from error
+            raise StoreError(
+                f"The database {path} cannot be opened: {error}. Check that the folder is writable and the disk not "
+                "full; if the file is damaged, restore it from a backup or move it away to begin anew."
+            ) from error
+
+    def _check_origin(self) -> None:
+        """Raise StoreError for a database that localcrag cannot use, before anything is written to it."""
+        # Once more: what was written last may still be in the log of writes, which check_data_folder does not read.
+        kind, version, tables = (
+            self._connection.execute(sql).fetchone()[0]
+            for sql in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+        )
+        check_header(Header(kind, version), self.path, empty=not tables)
+
+    def _use_wal(self) -> None:
+        """Have writes go to a log beside the file, as a new one has to be told.
+
+        SQLite itself does not wait here for another process that is about to write, which at a first start is there.
+        """
+        end = time.monotonic() + BUSY_TIMEOUT
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+            time.sleep(0.01)
+
+    def _bring_up_to_date(self) -> None:
+        """Make the tables of a new database, and take the steps that an older one lacks, in one transaction."""
+        with self.transaction() as connection:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            newest = len(self._scripts)
+            if version > newest:
+                raise StoreError(
+                    f"The database {self.path} was written by a newer localcrag (schema {version}, this one knows "
+                    f"{newest}). Update localcrag, or use another --data-dir."
+                )
+            for script in self._scripts[version:]:
+                for statement in _statements(script):
+                    connection.execute(statement)
+            if version < newest:
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {newest}")
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Everything done inside is written together, or not at all; in another one, with that. Raises StoreError."""
+        with self._lock:
+            if self._connection.in_transaction:
+                with self._part():
+                    yield self._connection
+                return
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                    self._connection.execute("COMMIT")
+                finally:
+                    # SQLite ends a transaction by itself where the disk is full.
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+            except SQLITE_FAILED as error:
+                raise refusal(self.path, error) from error
+
+    @contextmanager
+    def _part(self) -> Iterator[None]:
+        """Undo what is done inside if that fails, and nothing of what the transaction had done before."""
+        self._connection.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            # SQLite ends a transaction by itself where the disk is full.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO part")
+                self._connection.execute("RELEASE part")
+            raise
+        self._connection.execute("RELEASE part")
+
+    def rows(self, sql: str, *values: object, chosen: Container[Any] = ()) -> list[sqlite3.Row]:
+        """Return what a query finds; `chosen(number)` in it says whether a number is one of these. Raises StoreError.
+
+        So many numbers need not be handed to SQLite, which would make a table of them for each query.
+        """
+        with self._lock:
+            self._chosen = chosen
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except SQLITE_FAILED as error:
+                raise refusal(self.path, error) from error
+            finally:
+                self._chosen = ()
+
+    def free(self) -> int:
+        """Return how many bytes of the file are empty: what was deleted was there. Raises StoreError."""
+        pages, size = (self.rows(f"PRAGMA {pragma}")[0][0] for pragma in ("freelist_count", "page_size"))
+        return int(pages * size)
+
+    def copy_to(self, path: Path, files: Mapping[str, bytes] | None = None) -> BackedUp:
+        """Write everything, and files from beside it, into a new file; see backup_file.write. Raises StoreError."""
+        with self._lock:
+            return backup.write(self._connection, path, files or {})
+
+    def replace_by(self, path: Path) -> BackedUp:
+        """Put a copy's content in the place of this one's; see replacing.replace. Raises StoreError."""
+        with self._lock:
+            self._connection.close()
+            try:
+                return backup.replace(self.path, path, bring_up)
+            finally:
+                self._open_again()
+
+    def _open_again(self) -> None:
+        try:
+            self._open()
+        except StoreError:
+            # What failed once may go well now (memory, a lock): else all that follows would fail, until the next start.
+            self._open()
+
+    def put_back_files(self, folder: Path) -> None:
+        """Put the files of a copy that took this one's place beside it, but those that are there. Raises StoreError."""
+        with self.transaction() as connection:
+            try:
+                for path, data in backup.put_back(connection, folder):
+                    with durable_files.whole_or_not_at_all(path) as file:
+                        file.write_bytes(data)
+            except OSError as error:
+                raise StoreError(
+                    f"A file of the backup could not be written to {folder}: {error.strerror or error}. Check that the "
+                    "folder is writable and the disk not full, and start localcrag again: it goes on there."
+                ) from error
+            backup.forget_files(connection)
+
+    def erase(self) -> None:
+        """Remove all that is in it, also from the file itself. Raises StoreError."""
+        with self.transaction() as connection:
+            tables = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' "
+                "AND name NOT LIKE 'chunks@_fts%' ESCAPE '@' AND name != 'words_to_overwrite'"
+            ).fetchall()
+            for (name,) in tables:
+                connection.execute(f"DELETE FROM {name}")  # noqa: S608 - a table of ours
+            for index in FULL_TEXT:
+                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")  # noqa: S608 - as above
+        with self._lock:
+            try:
+                self._connection.execute("VACUUM")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except SQLITE_FAILED as error:
+                raise refusal(self.path, error) from error
+
+    def empty_log(self, *, anew: bool = False, patience: float = BUSY_TIMEOUT) -> None:
+        """Have the log of writes (`-wal`) be empty; with `anew`, write the file without free pages and gaps before.
+
+        Raises StoreError, also where another process is reading for longer than `patience` seconds.
+        """
+        with self._lock:
+            try:
+                if anew:
+                    self._connection.execute("VACUUM")
+                self._connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
+                try:
+                    (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                finally:
+                    self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT * 1000)}")
+            except SQLITE_FAILED as error:
+                raise refusal(self.path, error) from error
+        if busy:
+            raise StoreError(
+                f"What was deleted is still in {self.path}-wal, since another localcrag reads the database. Stop that "
+                "one, or wait for its answer, then: localcrag forget"
+            )
+
+    def close(self) -> None:
+        """Close the file; using the object afterwards raises StoreError."""
+        with self._lock:
+            self._connection.close()
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Cut a script into statements: executescript would commit the transaction it runs in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def bring_up(path: Path) -> None:
+    """Bring a database up to date that no other process has open, without a WAL next to it. Raises StoreError."""
+    Database(path).close()

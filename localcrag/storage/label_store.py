@@ -1,0 +1,243 @@
+"""Labels and pinned questions, in SQLite. They outlive their runs, documents and collections."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from localcrag.privacy.private_folder import to_disk
+from localcrag.records.enums import Origin, ScorerKind
+from localcrag.records.errors import EvaluationError, LabelError, ReportError, StoreError
+from localcrag.records.evaluation_set import DOCUMENTS, QUESTIONS, Question
+from localcrag.runs.labels import Circumstances, Label, LabelKind, LabelledScore, LabelledStrip, Pin
+from localcrag.storage.database import Database
+
+_CIRCUMSTANCES = TypeAdapter(Circumstances)
+_QUESTION = TypeAdapter(Question)
+_COLUMNS = tuple(field.name for field in dataclasses.fields(Label) if field.name != "id")
+
+
+class LabelStore:
+    """The labels of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, label: Label) -> Label:
+        """Keep a label in place of an earlier one of the same target; return it with its id. Raises StoreError."""
+        names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
+        changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
+        with self._database.transaction() as connection:
+            connection.execute(
+                f"INSERT INTO labels ({names}) VALUES ({marks}) "  # noqa: S608  our own column names
+                f"ON CONFLICT (run_id, kind, target) DO UPDATE SET {changed}",
+                _values(label),
+            )
+            row = connection.execute(
+                "SELECT id FROM labels WHERE run_id = ? AND kind = ? AND target = ?",
+                (label.run_id, label.kind, label.target),
+            ).fetchone()
+        return dataclasses.replace(label, id=row["id"])
+
+    def take_back(self, run_id: str, kind: LabelKind, target: str) -> bool:
+        """Remove the label of a target; return whether there was one. Raises StoreError."""
+        with self._database.transaction() as connection:
+            found = connection.execute(
+                "DELETE FROM labels WHERE run_id = ? AND kind = ? AND target = ?", (run_id, kind, target)
+            )
+        return found.rowcount > 0
+
+    def find(
+        self,
+        *,
+        collection: str | None = None,
+        run_id: str | None = None,
+        document: str | None = None,
+        kind: LabelKind | None = None,
+    ) -> list[Label]:
+        """Return labels, oldest first; only those of a collection, run, document or kind where one is given.
+
+        A label is of a document when what was labelled came from it, or its run found a passage in it. Raises
+        StoreError.
+        """
+        rows = self._database.rows(
+            "SELECT * FROM labels WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
+            "AND kind = coalesce(?, kind) ORDER BY id",
+            collection,
+            run_id,
+            kind,
+        )
+        labels = [_label(row) for row in rows]
+        return [label for label in labels if document is None or _quotes(label, document)]
+
+    def remove(self, ids: Sequence[int]) -> int:
+        """Remove the labels of these ids; return how many there were. Raises StoreError."""
+        removed = 0
+        with self._database.transaction() as connection:
+            for label_id in ids:
+                removed += connection.execute("DELETE FROM labels WHERE id = ?", (label_id,)).rowcount
+        return removed
+
+
+class PinStore:
+    """The pinned questions of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, collection: str, question: Question) -> Pin:
+        """Pin a question, in place of what its run was pinned with before. Raises StoreError."""
+        pin = Pin(question.id, datetime.now(UTC).isoformat(timespec="seconds"), collection, question)
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO pins VALUES (?, ?, ?, ?)",
+                (pin.run_id, pin.pinned_at, collection, _QUESTION.dump_json(question).decode()),
+            )
+        return pin
+
+    def find(self, *, collection: str | None = None, run_id: str | None = None) -> list[Pin]:
+        """Return pins, oldest first; only those of a collection or run where one is given. Raises StoreError."""
+        rows = self._database.rows(
+            "SELECT * FROM pins WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
+            "ORDER BY rowid",
+            collection,
+            run_id,
+        )
+        return [
+            Pin(row["run_id"], row["pinned_at"], row["collection"], _read(_QUESTION, row["question"])) for row in rows
+        ]
+
+    def remove(self, run_id: str) -> None:
+        """Unpin. Raises LabelError when nothing of that run is pinned, and StoreError."""
+        with self._database.transaction() as connection:
+            found = connection.execute("DELETE FROM pins WHERE run_id = ?", (run_id,))
+        if not found.rowcount:
+            raise LabelError(f"Nothing is pinned of the run “{run_id}”. `localcrag pins list` shows what is.")
+
+
+def _values(label: Label) -> tuple[Any, ...]:
+    given = {name: getattr(label, name) for name in _COLUMNS}
+    given["good"] = int(label.good)
+    if label.circumstances:
+        given["circumstances"] = _CIRCUMSTANCES.dump_json(label.circumstances).decode()
+    return tuple(given.values())
+
+
+def _label(row: sqlite3.Row) -> Label:
+    given = dict(row)
+    circumstances = given.pop("circumstances")
+    return Label(
+        **{
+            **given,
+            "kind": LabelKind(given["kind"]),
+            "good": bool(given["good"]),
+            "origin": given["origin"] and Origin(given["origin"]),
+            "scorer_kind": ScorerKind(given["scorer_kind"]),
+            "circumstances": circumstances and _read(_CIRCUMSTANCES, circumstances),
+        }
+    )
+
+
+def _read(adapter: TypeAdapter[Any], written: str) -> Any:
+    try:
+        return adapter.validate_json(written)
+    except ValidationError as error:
+        raise StoreError("A stored label or pin was written by another version and cannot be read.") from error
+
+
+def _quotes(label: Label, document: str) -> bool:
+    kept = label.circumstances
+    return label.document == document or bool(kept and document in (*kept.documents, *kept.case.documents))
+
+
+def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) -> None:
+    """Write an evaluation set to `folder`, which must not exist yet, or be empty. Raises ReportError."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ReportError(f"{folder} is there already, and not empty. Choose a new folder for the evaluation set.")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            (making / DOCUMENTS).mkdir()
+            for name, text in documents.items():
+                (making / DOCUMENTS / name).write_text(text, "utf-8")
+            (making / QUESTIONS).write_text("".join(lines), "utf-8")
+            making.replace(folder)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+    except OSError as error:
+        raise _not_written(folder, error) from error
+
+
+def write_lines(file: Path, lines: Iterable[str]) -> None:
+    """Write lines to `file`, in place of what was there. Raises ReportError."""
+    temporary = file.with_name(f".{file.name}.tmp")
+    try:
+        temporary.write_text("".join(lines), "utf-8")
+        to_disk(temporary)
+        temporary.replace(file)
+        to_disk(file.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise _not_written(file, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> ReportError:
+    return ReportError(f"{path} could not be written: {error.strerror or error}. Choose another place.")
+
+
+KEPT_FIELDS = " ".join(field.name for kind in (LabelledScore, LabelledStrip) for field in fields(kind))
+"""Part of the file's name: what was kept without a field says nothing of it."""
+Scored = tuple[list[LabelledScore], list[LabelledStrip]]
+
+
+class KeptScores:
+    """The scores of one set, of one scorer under one retrieval; the file's name has to tell these apart."""
+
+    def __init__(self, path: Path) -> None:
+        """Read what is kept. Lines that are torn or of another version do not count."""
+        self._path = path
+        self._known: dict[str, Scored] = {}
+        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+        for line in lines:
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                row = json.loads(line)
+                self._known[row["question"]] = (
+                    [LabelledScore(**score) for score in row["scores"]],
+                    [LabelledStrip(**strip) for strip in row["strips"]],
+                )
+
+    def of(self, question: str) -> Scored | None:
+        """Return what is kept of a question, by its id."""
+        return self._known.get(question)
+
+    def keep(self, question: str, scored: Scored) -> None:
+        """Write down the scores of a question. Raises EvaluationError."""
+        scores, strips = scored
+        row = {
+            "question": question,
+            "scores": [asdict(one) for one in scores],
+            "strips": [asdict(one) for one in strips],
+        }
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                # On a line of its own, also after a line that was torn.
+                file.write("\n" + json.dumps(row))
+        except OSError as error:
+            raise EvaluationError(
+                f"The scores could not be kept in {self._path}: {error.strerror}. Check that the folder can be written "
+                "to and the disk is not full."
+            ) from error
+        self._known[question] = scored

@@ -1,0 +1,372 @@
+"""Names and tags of documents in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from localcrag.records import documents as stored_document
+from localcrag.records.documents import Document, ScannedPage, StoredChunk, StoredDocument, StoredScan
+from localcrag.records.errors import StoreError
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.admin import checked, name_taken
+from localcrag.storage.collections.chunks import COLUMNS, chunk_from, packed, titles_of
+from localcrag.storage.collections.queries import checked_tag, no_document, no_folder
+from localcrag.storage.postgres import rows as scan_rows
+from localcrag.storage.postgres import schema
+from localcrag.storage.postgres import schema as vacuuming
+from localcrag.storage.postgres.address import PostgresAddress
+from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, kept
+from localcrag.storage.postgres.document_store import (
+    NEW_DOCUMENT,
+    NEW_ORIGINAL,
+    NEW_TAG,
+    TAGS,
+    PostgresScans,
+    PostgresStore,
+)
+from localcrag.storage.postgres.rows import (
+    DOCUMENT,
+    NAMES_AND_TITLES,
+    collection_row,
+    document_from,
+    forget_chunks,
+    put_chunks,
+    replace_vectors,
+    vector_from,
+)
+from localcrag.text.titles import in_context, in_front, named
+
+_NAMED = "collection_id = :collection AND name = :name"
+
+
+def rename_document(session: Session, collection: int, old: str, new: str, called: str) -> None:
+    """Give a document of a collection, which is `called` so, another name. Raises NameRefused and UnknownDocument."""
+    new = checked(new, "document")
+    document = _document(session, collection, old, called)
+    if new == old:
+        return
+    if find(session, collection, new):
+        raise name_taken(called, new)
+    session.run(f"UPDATE localcrag.documents SET name = :new WHERE {_NAMED}", new=new, collection=collection, name=old)
+    session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=collection)
+    if document["title"] is None:
+        search_by_name(session, collection, document["id"], new)
+
+
+def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
+    """Give tags to documents, or to folders, whose names end with "/". Raises NameRefused and UnknownDocument."""
+    words = [checked_tag(one) for one in tags]
+    for name in names if words else ():
+        if name.endswith("/"):
+            folder = name.rstrip("/")
+            there = "SELECT 1 FROM localcrag.documents WHERE collection_id = :collection AND starts_with(name, :folder)"
+            if not session.rows(f"{there} LIMIT 1", collection=collection, folder=f"{folder}/"):
+                raise no_folder(name)
+            sql = "INSERT INTO localcrag.folder_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
+            of: object = folder
+        else:
+            sql = "INSERT INTO localcrag.document_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
+            of = _document(session, collection, name, called)["id"]
+        for word in words:
+            session.run(sql, collection=collection, of=of, tag=word)
+
+
+def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
+    """Take tags from documents, or from folders; a tag of its folder stays with a document. Raises UnknownDocument."""
+    for name in names if tags else ():
+        if name.endswith("/"):
+            sql = "DELETE FROM localcrag.folder_tags WHERE collection_id = :collection AND folder = :of"
+            of: object = name.rstrip("/")
+        else:
+            sql = "DELETE FROM localcrag.document_tags WHERE collection_id = :collection AND document_id = :of"
+            of = _document(session, collection, name, called)["id"]
+        for word in tags:
+            session.run(f"{sql} AND lower(tag) = lower(:tag)", collection=collection, of=of, tag=word)
+
+
+def _document(session: Session, collection: int, name: str, called: str) -> Row:
+    rows = find(session, collection, name)
+    if not rows:
+        raise no_document(called, name)
+    return rows[0]
+
+
+def find(session: Session, collection: int, name: str) -> list[Row]:
+    """Return id and title of the document of that name, if there is one."""
+    sql = f"SELECT id, title FROM localcrag.documents WHERE {_NAMED}"
+    return session.rows(sql, collection=collection, name=name)
+
+
+def search_by_name(session: Session, collection: int, document: int, name: str) -> None:
+    """Have the chunks of a document that is called as its file is found by its new name."""
+    of_document = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
+    columns = f"{COLUMNS}, vector_send(vector) AS vector"
+    rows = session.rows(f"SELECT {columns} {of_document} ORDER BY id", collection=collection, document=document)
+    chunks = [StoredChunk(chunk_from(row), "", packed(vector_from(row["vector"]))) for row in rows]
+    forget_chunks(session, collection, document)
+    session.run(f"DELETE {of_document}", collection=collection, document=document)
+    fronts = [in_front(named(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead) for one in chunks]
+    put_chunks(
+        session, collection, document, [replace(one, front=front) for one, front in zip(chunks, fronts, strict=True)]
+    )
+
+
+class PostgresNames:
+    """The names of a collection's documents."""
+
+    def __init__(self, store: Callable[[], PostgresStore]) -> None:
+        self._store = store
+
+    def rename_all(self, names: Mapping[str, str]) -> None:
+        """Give documents other names, all at once: they may take each other's. One that has such a name is replaced."""
+        store = self._store()
+        rename = "UPDATE localcrag.documents SET name = :new WHERE collection_id = :collection AND name = :name"
+        # By way of names that nobody has: PostgreSQL has no NUL in a text.
+        away = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
+        with store.writing() as session:
+            for there, (old, _) in away.items():
+                session.run(rename, new=there, collection=store.id, name=old)
+            for there, (_, new) in away.items():
+                for document in find(session, store.id, there):
+                    store.remove(session, new)
+                    session.run(rename, new=new, collection=store.id, name=there)
+                    if document["title"] is None:
+                        search_by_name(session, store.id, document["id"], new)
+            session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=store.id)
+
+    def there(self, names: Iterable[str]) -> set[str]:
+        """Return those of these names that documents have."""
+        store = self._store()
+        sql = (
+            "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
+            "AND name = ANY(CAST(:names AS text[]))"
+        )
+        asked = [one for one in names if "\0" not in one]  # PostgreSQL has none in a text.
+        return {row["name"] for row in store.database.rows(sql, collection=store.id, names=asked)}
+
+    def within(self, name: str) -> list[str]:
+        """Return the document of that name, if it is there, and those that came within it, by name."""
+        store = self._store()
+        sql = (
+            "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
+            "AND (name = :name OR starts_with(name, :folder))"
+        )
+        rows = store.database.rows(sql, collection=store.id, name=name, folder=f"{name}/")
+        return sorted(row["name"] for row in rows)
+
+    def with_content(self, sha256: str) -> str | None:
+        """Return the first name, in order, of a document of that checksum."""
+        return self._store().twin(sha256, but="")
+
+
+HERE = "collection_id = :collection"
+_OF_DOCUMENT = f"{HERE} AND document_id = :document"
+
+
+class PostgresHome:
+    """One collection of a database; `name` is what it is called on this computer."""
+
+    def __init__(self, database: PostgresDatabase, collection: int, name: str) -> None:
+        self.database, self.id, self.name = database, collection, name
+        self.names = PostgresNames(self._store)
+
+    @property
+    def server(self) -> PostgresAddress:
+        """The address of its database."""
+        return self.database.address
+
+    def writer(self) -> str:
+        """Return who else is writing to it right now, "" when nobody is. Raises StoreError."""
+        return self.database.writer(self.id)
+
+    def embedder(self) -> tuple[str, int]:
+        """Return the name of the embedder that its vectors are of, and their dimension."""
+        row = collection_row(self.database, self.id, self.name)
+        return row["embedder"], row["dimension"]
+
+    def open(self, embedder: str, dimension: int) -> PostgresStore:
+        """Return its documents and chunks for a question. Raises EmbedderMismatch and UnknownCollection."""
+        return PostgresStore(self.database, self.id, self.name, embedder=embedder, dimension=dimension)
+
+    def together(self) -> AbstractContextManager[object]:
+        """Begin a transaction in which several documents may be put."""
+        return self.database.transaction(self.id)
+
+    def scans(self) -> PostgresScans:
+        """Return the scanned pages of its documents. Raises UnknownCollection."""
+        return PostgresScans(self._store())
+
+    def documents(self) -> list[Document]:
+        """Return all documents, by name."""
+        rows = self.database.rows(f'{DOCUMENT} ORDER BY d.name COLLATE "C"', collection=self.id)
+        return [document_from(row) for row in rows]
+
+    def texts(self) -> dict[str, str]:
+        """Return the text of all documents, by name."""
+        rows = self._rows(f"SELECT name, text FROM localcrag.documents WHERE {HERE}")
+        return {row["name"]: row["text"] for row in rows}
+
+    def text(self, name: str) -> str:
+        """Return a document's text. Raises UnknownDocument."""
+        return self._store().text(name)
+
+    def original(self, name: str) -> bytes | None:
+        """Return a document's file, if it was kept."""
+        rows = self._rows(
+            "SELECT o.data FROM localcrag.originals o JOIN localcrag.documents d ON (d.collection_id, d.id) = "
+            "(o.collection_id, o.document_id) WHERE d.collection_id = :collection AND d.name = :name",
+            name=name,
+        )
+        return rows[0]["data"] if rows else None
+
+    def scanned_page(self, name: str, page: int) -> ScannedPage | None:
+        """Return what was read of a document's page, if it was."""
+        there = [one for one in self._named([name]) if one]
+        return self.scans().read(there[0]).get(page) if there else None
+
+    def _named(self, wanted: Sequence[str]) -> list[Document]:
+        """Return the documents of these names, by name."""
+        sql = f"{DOCUMENT} AND d.name = ANY(CAST(:names AS text[]))"
+        return [document_from(row) for row in self._rows(sql, names=list(wanted))]
+
+    def to_recognise(self) -> bool:
+        """Return whether pages wait for text recognition, or were read and are not in the text."""
+        return bool(self._rows(f"SELECT 1 FROM localcrag.scans WHERE {HERE} AND error IS NULL AND in_text = 0 LIMIT 1"))
+
+    def rename_document(self, old: str, new: str) -> None:
+        """Give a document another name. Raises NameRefused and UnknownDocument."""
+        with self._store().writing() as session:
+            rename_document(session, self.id, old, new, self.name)
+
+    def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
+        """Give tags to documents or folders and take others; see tag_store. Raises as that does."""
+        with self._store().writing() as session:
+            tag(session, self.id, documents, put, self.name)
+            untag(session, self.id, documents, take, self.name)
+
+    def folder_tags(self) -> dict[str, list[str]]:
+        """Return the tags of its folders, both in order."""
+        tags: dict[str, list[str]] = {}
+        sql = f'SELECT folder, tag FROM localcrag.folder_tags WHERE {HERE} ORDER BY folder COLLATE "C", tag COLLATE "C"'
+        for row in self._rows(sql):
+            tags.setdefault(row["folder"], []).append(row["tag"])
+        return tags
+
+    def chunk_texts(self) -> list[tuple[int, str]]:
+        """Return id and text of all chunks as they are embedded, shortest first."""
+        titles = titles_of(self._rows(NAMES_AND_TITLES))
+        rows = self._rows(f"SELECT id, text, section, lead, document_id FROM localcrag.chunks WHERE {HERE}")
+        texts = [
+            (
+                row["id"],
+                in_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"]),
+            )
+            for row in rows
+        ]
+        return sorted(texts, key=lambda one: len(one[1]))
+
+    def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
+        """Replace all vectors by those of another embedder, in one transaction. Raises StoreError."""
+        with self.database.transaction(self.id) as session:
+            there = session.rows(f"SELECT id FROM localcrag.chunks WHERE {HERE}", collection=self.id)
+            if {row["id"] for row in there} != set(vectors):
+                raise StoreError(
+                    f"The collection “{self.name}” changed while it was embedded anew, so nothing was changed. "
+                    "Wait until no other localcrag adds documents, and try again."
+                )
+            schema.drop_index(session, self.id)
+            replace_vectors(session, self.id, vectors)
+            session.run(
+                "UPDATE localcrag.collections SET embedder = :embedder, dimension = :dimension, changes = changes + 1 "
+                "WHERE id = :collection",
+                embedder=embedder, dimension=dimension, collection=self.id,
+            )  # fmt: skip
+            schema.add_index(session, self.id, dimension)
+
+    def vacuum(self) -> None:
+        """Have what was deleted be in no file of a table or index of the server any more. Raises StoreError.
+
+        Tables are written anew, and nobody can use them meanwhile: after a plain VACUUM the text is still in the files.
+        """
+        vacuuming.vacuum(self.database, self.id)
+
+    def delete(self) -> None:
+        """Remove the collection there, for everybody who uses it."""
+        with self.database.transaction(self.id) as session:
+            schema.drop_partition(session, self.id)
+            session.run("DELETE FROM localcrag.collections WHERE id = :id", id=self.id)
+
+    def stored(self, name: str) -> StoredDocument:
+        """Return a document with all that is kept of it. Raises UnknownDocument."""
+        rows = self._rows(f"SELECT * FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
+        if not rows:
+            raise no_document(self.name, name)
+        row = rows[0]
+        chunks = self._of(row, f"SELECT {COLUMNS}, front, vector_send(vector) AS vector FROM localcrag.chunks", "id")
+        scans = self._of(row, "SELECT page, read, confidence, seconds, error, in_text FROM localcrag.scans", "page")
+        return StoredDocument(
+            **{field: row[field] for field in stored_document.COLUMNS},
+            chunks=tuple(
+                StoredChunk(chunk_from(one), one["front"], packed(vector_from(one["vector"]))) for one in chunks
+            ),
+            tags=tuple(one["tag"] for one in self._rows(TAGS, name=name)),
+            scans=tuple(StoredScan(**{**one, "in_text": bool(one["in_text"])}) for one in scans),
+            original=self.original(name),
+        )
+
+    def put_stored(self, document: StoredDocument) -> None:
+        """Put a document in place of the one of that name, as it is, in one transaction. Raises StoreError."""
+        store = self._store()
+        with self.database.transaction(self.id) as session:
+            store.remove(session, document.name)
+            values = {field: getattr(document, field) for field in stored_document.COLUMNS}
+            document_id = session.rows(NEW_DOCUMENT, collection=self.id, **values)[0]["id"]
+            put_chunks(session, self.id, document_id, document.chunks)
+            for scan in document.scans:
+                session.run(
+                    scan_rows.NEW_SCAN, collection=self.id, document=document_id, page=scan.page, read=scan.read,
+                    confidence=scan.confidence, seconds=scan.seconds, error=scan.error, in_text=int(scan.in_text),
+                )  # fmt: skip
+            for tag in document.tags:
+                session.run(NEW_TAG, collection=self.id, document=document_id, tag=tag)
+            if document.original is not None:
+                session.run(NEW_ORIGINAL, collection=self.id, document=document_id, data=document.original)
+
+    def remove(self, documents: Iterable[str]) -> None:
+        """Remove these documents, as far as they are there. Raises StoreError."""
+        store = self._store()
+        for name in documents:
+            with self.database.transaction(self.id) as session:
+                store.remove(session, name)
+
+    def put_folder_tags(self, tags: Mapping[str, Sequence[str]]) -> None:
+        """Have folders have these tags and no others. Raises StoreError."""
+        with self.database.transaction(self.id) as session:
+            session.run(f"DELETE FROM localcrag.folder_tags WHERE {HERE}", collection=self.id)
+            for folder, words in tags.items():
+                for word in words:
+                    sql = "INSERT INTO localcrag.folder_tags VALUES (:collection, :folder, :tag)"
+                    session.run(sql, collection=self.id, folder=folder, tag=word)
+
+    @staticmethod
+    def as_kept(document: StoredDocument) -> StoredDocument:
+        """Return a document as it is kept here: PostgreSQL has no NUL in a text, and this a “�” instead."""
+        return replace(
+            document,
+            text=kept(document.text),
+            chunks=tuple(
+                replace(one, chunk=replace(one.chunk, text=kept(one.chunk.text)), front=kept(one.front))
+                for one in document.chunks
+            ),
+        )
+
+    def _store(self) -> PostgresStore:
+        return self.open(*self.embedder())
+
+    def _rows(self, sql: str, **values: object) -> list[Row]:
+        return self.database.rows(sql, collection=self.id, **values)
+
+    def _of(self, document: Row, sql: str, order: str) -> list[Row]:
+        return self._rows(f"{sql} WHERE {_OF_DOCUMENT} ORDER BY {order}", document=document["id"])

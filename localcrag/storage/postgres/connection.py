@@ -1,0 +1,332 @@
+"""What is said where a PostgreSQL server refuses something, or does not answer."""
+
+from __future__ import annotations
+
+import platform
+import re
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from localcrag.privacy import guard
+from localcrag.privacy.addresses import causes, is_private, trusted_certificates
+from localcrag.privacy.egress_log import Purpose
+from localcrag.records.errors import EgressRefused, StoreError
+from localcrag.storage.postgres.address import PostgresAddress, too_far
+
+if TYPE_CHECKING:
+    from pg8000.exceptions import DatabaseError
+    from pg8000.native import Connection
+
+
+REMEDIES = {
+    "28": "Check the user's name, and the password in ~/.pgpass (or PGPASSWORD).",
+    "3D": "Make the database first: createdb --template=template0 --encoding=UTF8 --locale=C.UTF-8 NAME",
+    "42501": "Ask the server's administrator for that right.",
+    "53": "The server lacks room: free some, then try again.",
+    "57P": "Try again when it is up.",
+}
+"""By how PostgreSQL's error codes begin (its manual, appendix A)."""
+
+
+def refused(address: PostgresAddress, error: DatabaseError) -> StoreError:
+    """Return the error for what a server refused."""
+    remedy = next((said for code, said in REMEDIES.items() if code_of(error).startswith(code)), "Nothing changed.")
+    return StoreError(f"The PostgreSQL server at {address.at} refused: {_message(error).rstrip('.')}. {remedy}")
+
+
+def silent(address: PostgresAddress, error: BaseException) -> StoreError:
+    """Return the error for a connection that broke, or never came about."""
+    cause = error.__cause__ or error
+    said = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return StoreError(
+        f"The PostgreSQL server at {address.at} does not answer: {said.rstrip('.')}. What was reported as done is "
+        "there. Check that it runs and that this computer is connected, then try again."
+    )
+
+
+def code_of(error: DatabaseError) -> str:
+    """Return PostgreSQL's code of an error, such as 23505."""
+    return str(error.args[0].get("C", "")) if error.args and isinstance(error.args[0], dict) else ""
+
+
+def _message(error: DatabaseError) -> str:
+    said = error.args[0] if error.args else ""
+    return str(said.get("M", "")) if isinstance(said, dict) else str(said)
+
+
+CONNECT_SECONDS = 5.0
+KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""Seconds, seconds and times: a computer that vanished is noticed after a minute, however long a statement may take."""
+WAIT_FOR_WRITER = 10.0
+LOCK_SPACE = 0x6C6372
+"""The first key of our advisory locks ("lcr"); the second is the collection's id."""
+_LOCK_NOT_AVAILABLE = "55P03"
+_NOT_KEPT = re.compile("[\0\ud800-\udfff]")
+_SESSION = (
+    "SET hnsw.ef_search = 600",
+    # Where documents are restricted, the graph is followed until enough are found; what is found is sorted by us.
+    "SET hnsw.iterative_scan = relaxed_order",
+    "SET hnsw.max_scan_tuples = 100000",
+    "SET search_path = localcrag, public",
+    "SET jit = off",
+)
+Row = dict[str, Any]
+
+
+def _lost() -> tuple[type[Exception], ...]:
+    from pg8000.exceptions import InterfaceError  # noqa: PLC0415
+
+    return (InterfaceError, OSError, struct.error)
+
+
+class Session:
+    """A connection in the middle of a transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """Return what a statement with :names finds or returns."""
+        found = self._connection.run(sql, **_kept_in(values)) or []
+        names = [column["name"] for column in self._connection.columns or ()]
+        return [dict(zip(names, row, strict=True)) for row in found]
+
+    def run(self, sql: str, **values: Any) -> int:
+        """Run a statement and return how many rows it changed."""
+        self._connection.run(sql, **_kept_in(values))
+        return max(0, self._connection.row_count or 0)
+
+    def copy(self, sql: str, lines: IO[bytes]) -> None:
+        """Run a COPY … FROM STDIN with these lines."""
+        self._connection.run(sql, stream=lines)
+
+
+class PostgresDatabase:
+    """A database of a server, for any number of threads. Nothing is connected to before it is needed."""
+
+    def __init__(self, address: PostgresAddress, patience: float = WAIT_FOR_WRITER) -> None:
+        """`patience`: seconds for which another writer is waited for."""
+        self.address, self._patience = address, patience
+        self._session: Session | None = None
+        self._owner = 0
+        self._connections: dict[str, Connection | None] = {"reading": None, "writing": None}
+        self._locks = {"reading": threading.RLock(), "writing": threading.RLock()}
+
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """Return what a query with :names finds; in a transaction, what that has written, too. Raises StoreError."""
+        if self._session and self._owner == threading.get_ident():
+            return self._session.rows(sql, **values)
+        with self._locks["reading"]:
+            known = self._connections["reading"] is not None
+            try:
+                with self._in_turn("reading") as session:
+                    return session.rows(sql, **values)
+            except StoreError:
+                # Not asked before each query whether it is still there: a lost one is opened anew, once.
+                if not known or self._connections["reading"] is not None:
+                    raise
+            with self._in_turn("reading") as session:
+                return session.rows(sql, **values)
+
+    @contextmanager
+    def transaction(self, collection: int | None = None) -> Iterator[Session]:
+        """Everything done inside is written together, or not at all; to a collection, by one at a time.
+
+        In another one, it is written with that. Raises StoreError, also when another writes to the collection for long.
+        """
+        with self._locks["writing"]:
+            if self._session:
+                with self._part(self._session) as session:
+                    yield session
+                return
+            with self._begun(collection) as session:
+                self._owner, self._session = threading.get_ident(), session
+                try:
+                    yield session
+                finally:
+                    self._session = None
+
+    @contextmanager
+    def _part(self, session: Session) -> Iterator[Session]:
+        """Undo what is done inside if that fails, and nothing of what the transaction had done before."""
+        from pg8000.exceptions import DatabaseError  # noqa: PLC0415
+
+        session.run("SAVEPOINT part")
+        try:
+            yield session
+        except BaseException as error:
+            with suppress(*_lost(), DatabaseError):
+                session.run("ROLLBACK TO part")
+            if isinstance(error, DatabaseError):
+                raise refused(self.address, error) from error
+            raise
+        session.run("RELEASE part")
+
+    @contextmanager
+    def _begun(self, collection: int | None) -> Iterator[Session]:
+        from pg8000.exceptions import DatabaseError  # noqa: PLC0415
+
+        with self._in_turn("writing", again=True) as session:
+            session.run("BEGIN")
+            try:
+                if collection is not None:
+                    session.run(f"SET LOCAL lock_timeout = {round(1000 * self._patience)}")
+                    try:
+                        session.run("SELECT pg_advisory_xact_lock(:space, :id)", space=LOCK_SPACE, id=collection)
+                    except DatabaseError as error:
+                        if code_of(error) != _LOCK_NOT_AVAILABLE:
+                            raise
+                        session.run("ROLLBACK")
+                        raise StoreError(self._busy(session, collection)) from error
+                yield session
+                session.run("COMMIT")
+            except BaseException:
+                with suppress(*_lost(), DatabaseError):
+                    session.run("ROLLBACK")
+                raise
+
+    def run_alone(self, sql: str) -> None:
+        """Run what cannot be part of a transaction. Raises StoreError."""
+        with self._in_turn("writing", again=True) as session:
+            session.run(sql)
+
+    def writer(self, collection: int) -> str:
+        """Return who is writing to a collection right now, "" when nobody is, or it is this program."""
+        with self._in_turn("reading", again=True) as session:
+            return _writer(session, collection)
+
+    def close(self) -> None:
+        """Close the connections; they are opened again when they are needed."""
+        for use, lock in self._locks.items():
+            with lock:
+                self._drop(use)
+
+    @contextmanager
+    def _in_turn(self, use: str, *, again: bool = False) -> Iterator[Session]:
+        """Yield a connection for one thread at a time. With `again`, one that was lost meanwhile is opened anew."""
+        from pg8000.exceptions import DatabaseError  # noqa: PLC0415
+
+        with self._locks[use]:
+            connection = self._connections[use]
+            if connection is not None and again and not _answers(connection):
+                self._drop(use)
+                connection = None
+            try:
+                connection = self._connections[use] = connection or self._open()
+                yield Session(connection)
+            except EgressRefused:
+                raise
+            except DatabaseError as error:
+                if code_of(error).startswith("57P"):  # Shut down, or about to start.
+                    self._drop(use)
+                raise refused(self.address, error) from error
+            except _lost() as error:
+                self._drop(use)
+                # Refused, and closed before pg8000 could say goodbye.
+                said_no = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
+                if said_no:
+                    raise refused(self.address, said_no) from error
+                raise silent(self.address, error) from error
+
+    def _open(self) -> Connection:
+        connection = self._connect()
+        for setting in _SESSION:
+            connection.run(setting)
+        return connection
+
+    def _connect(self) -> Connection:
+        from pg8000.native import Connection  # noqa: PLC0415
+
+        address = self.address
+        known: dict[str, Any] = {
+            "user": address.user,
+            "database": address.database,
+            "password": address.password(),
+            # A server of another encoding is refused later, by name.
+            "startup_params": {"client_encoding": "UTF8"},
+            "application_name": f"localcrag on {platform.node() or 'a computer'}",
+        }
+        if not address.host:
+            return Connection(unix_sock=address.socket, ssl_context=False, **known)
+        with guard.passage(Purpose.COLLECTION, (address.host, address.port), judge=is_private):
+            try:
+                own = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
+            except EgressRefused as error:
+                raise StoreError(too_far(address)) from error
+        own.settimeout(None)
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in KEEPALIVE.items():
+            if hasattr(socket, name):
+                own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        try:
+            return Connection(host=address.host, sock=own, ssl_context=_encryption(address), **known)
+        except BaseException:
+            own.close()
+            raise
+
+    def _drop(self, use: str) -> None:
+        connection, self._connections[use] = self._connections[use], None
+        if connection is not None:
+            with suppress(*_lost()):
+                connection.close()
+
+    def _busy(self, session: Session, collection: int) -> str:
+        return (
+            f"The collection is being written to by {_writer(session, collection) or 'somebody else'}, and one writes "
+            "at a time. Questions are answered meanwhile; try again when that one is done."
+        )
+
+
+def kept(text: str) -> str:
+    """Return a text as PostgreSQL can keep it, of the same length: without NUL and without halves of characters."""
+    return _NOT_KEPT.sub("\ufffd", text)
+
+
+def _kept_in(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _as_kept(value) for name, value in values.items()}
+
+
+def _as_kept(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_kept(one) for one in value]
+    return kept(value) if isinstance(value, str) else value
+
+
+def _writer(session: Session, collection: int) -> str:
+    found = session.rows(
+        "SELECT a.application_name AS name, host(a.client_addr) AS address FROM pg_locks l "
+        "JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
+        "AND l.classid = :space AND l.objid = :id AND a.application_name != current_setting('application_name')",
+        space=LOCK_SPACE,
+        id=collection,
+    )
+    return next((" ".join(filter(None, (one["name"], one["address"]))) for one in found), "")
+
+
+def _encryption(address: PostgresAddress) -> ssl.SSLContext | bool:
+    """Return how a connection is encrypted: always, and with the server's name proven, outside this computer."""
+    if address.here:
+        return False
+    context = trusted_certificates()
+    if address.authority:
+        try:
+            context.load_verify_locations(address.authority)
+        except (OSError, ssl.SSLError) as error:
+            raise StoreError(
+                f"The certificates in {address.authority} cannot be read: {error}. Name another file as sslrootcert."
+            ) from error
+    return context
+
+
+def _answers(connection: Connection) -> bool:
+    from pg8000.exceptions import DatabaseError  # noqa: PLC0415
+
+    with suppress(*_lost(), DatabaseError):
+        connection.run("SELECT 1")
+        return True
+    return False

@@ -1,0 +1,257 @@
+"""A collection's documents in PostgreSQL: put, found and removed. Knows no model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from localcrag.records.documents import Chunk, Document, ScannedPage
+from localcrag.records.ingest import FileAsRead
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.chunks import own_title, with_front
+from localcrag.storage.collections.queries import no_document
+from localcrag.storage.files import pieces_of
+from localcrag.storage.postgres import rows as scan_rows
+from localcrag.storage.postgres.connection import Row, Session
+from localcrag.storage.postgres.rows import DOCUMENT, document_from, forget_chunks, put_chunks, vector_from
+from localcrag.storage.postgres.search import HERE, PostgresChunks
+from localcrag.text.titles import BEGINNING, in_context, title_of
+
+NEW_DOCUMENT = (
+    "INSERT INTO localcrag.documents (collection_id, id, name, sha256, media_type, pages, text, added_at, dated, "
+    "title, language) VALUES (:collection, nextval('localcrag.ids'), :name, :sha256, :media_type, "
+    "CAST(:pages AS integer), :text, :added_at, :dated, :title, '') RETURNING id"
+)
+NEW_ORIGINAL = "INSERT INTO localcrag.originals VALUES (:collection, :document, :data)"
+NEW_TAG = "INSERT INTO localcrag.document_tags VALUES (:collection, :document, :tag)"
+TAGS = (
+    "SELECT t.tag FROM localcrag.document_tags t JOIN localcrag.documents d ON (d.collection_id, d.id) = "
+    "(t.collection_id, t.document_id) WHERE d.collection_id = :collection AND d.name = :name ORDER BY t.tag"
+)
+
+
+class PostgresStore(PostgresChunks):
+    """One collection's part of a database."""
+
+    def find(self, name: str) -> Document | None:
+        """Return the document of that name, if there is one."""
+        rows = self.database.rows(f"{DOCUMENT} AND d.name = :name", collection=self.id, name=name)
+        return document_from(rows[0]) if rows else None
+
+    def twin(self, sha256: str, but: str) -> str | None:
+        """Return the first name, in order, of another document than `but` with that checksum, if there is one."""
+        rows = self._rows(
+            f"SELECT name FROM localcrag.documents WHERE {HERE} AND sha256 = :sha256 AND name != :but "
+            'ORDER BY name COLLATE "C" LIMIT 1',
+            sha256=sha256, but=but,
+        )  # fmt: skip
+        return rows[0]["name"] if rows else None
+
+    def put(
+        self,
+        name: str,
+        *,
+        sha256: str,
+        media_type: str,
+        pages: int | None,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        title: str | None = None,
+        dated: str | None = None,
+        original: FileAsRead | None = None,
+        unread: Sequence[int] = (),
+    ) -> None:
+        """Store a document in place of the one of that name, in one transaction; see `DocumentStore.put`.
+
+        Raises StoreError, also where another computer writes to the collection for long, and UnreadableDocument when
+        the file has gone or is another; then nothing has changed.
+        """
+        title = title or title_of(text[:BEGINNING], name)
+        data = b"".join(pieces_of(original)) if original else None
+        with self.writing() as session:
+            read = scan_rows.of_same_file(session, self.id, name, sha256)
+            tags = session.rows(TAGS, collection=self.id, name=name)
+            self.remove(session, name)
+            document: int = session.rows(
+                NEW_DOCUMENT, collection=self.id, name=name, sha256=sha256, media_type=media_type, pages=pages,
+                text=text, added_at=_now(), dated=dated, title=own_title(title, name),
+            )[0]["id"]  # fmt: skip
+            put_chunks(session, self.id, document, with_front(title, chunks, vectors))
+            scan_rows.put(session, self.id, document, unread, read)
+            for row in tags:
+                session.run(NEW_TAG, collection=self.id, document=document, tag=row["tag"])
+            if data is not None:
+                session.run(NEW_ORIGINAL, collection=self.id, document=document, data=data)
+
+    def text(self, name: str) -> str:
+        """Return a document's text. Raises UnknownDocument."""
+        rows = self._rows(f"SELECT text FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
+        if not rows:
+            raise no_document(self.name, name)
+        return str(rows[0]["text"])
+
+    def title(self, name: str) -> str | None:
+        """Return a document's title where it is not made of its name."""
+        rows = self._rows(f"SELECT title FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
+        return rows[0]["title"] if rows else None
+
+    def delete(self, name: str) -> int:
+        """Remove a document with all made from it, and return of how many attachments. Raises UnknownDocument."""
+        with self.writing() as session:
+            if not self.remove(session, name):
+                raise no_document(self.name, name)
+            within = session.rows(
+                f"SELECT name FROM localcrag.documents WHERE {HERE} AND starts_with(name, :within)",
+                collection=self.id, within=f"{name}/",
+            )  # fmt: skip
+            for row in within:
+                self.remove(session, row["name"])
+            return len(within)
+
+    def remove(self, session: Session, name: str) -> bool:
+        """Remove a document within a transaction, and return whether there was one."""
+        sql = f"SELECT id FROM localcrag.documents WHERE {HERE} AND name = :name"
+        rows = session.rows(sql, collection=self.id, name=name)
+        for row in rows:
+            forget_chunks(session, self.id, row["id"])
+            delete = f"DELETE FROM localcrag.documents WHERE {HERE} AND id = :id"
+            session.run(delete, collection=self.id, id=row["id"])
+        return bool(rows)
+
+    def replace_chunks(
+        self, session: Session, document: int, *, title: str, chunks: Sequence[Chunk], vectors: Vectors
+    ) -> None:
+        """Put these chunks in the place of a document's, within a transaction."""
+        forget_chunks(session, self.id, document)
+        delete = f"DELETE FROM localcrag.chunks WHERE {HERE} AND document_id = :document"
+        session.run(delete, collection=self.id, document=document)
+        put_chunks(session, self.id, document, with_front(title, chunks, vectors))
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Begin a transaction for this collection; see `PostgresDatabase.transaction`.
+
+        Raises UnknownCollection, and EmbedderMismatch when somebody has embedded it anew.
+        """
+        with self.database.transaction(self.id) as session:
+            self.row()
+            yield session
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+_OF_DOCUMENT = "collection_id = :collection AND document_id = :document"
+
+
+class PostgresScans:
+    """The scanned pages of one collection's documents."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+
+    def documents(self) -> list[Document]:
+        """Return the documents with pages that wait, or that were read and are not in the text yet, oldest first."""
+        rows = self._store.database.rows(
+            f"{DOCUMENT} AND EXISTS (SELECT 1 FROM localcrag.scans WHERE collection_id = d.collection_id "
+            "AND document_id = d.id AND error IS NULL AND in_text = 0) ORDER BY d.id",
+            collection=self._store.id,
+        )
+        return [document_from(row) for row in rows]
+
+    def original(self, document: Document) -> bytes | None:
+        """Return a document's file; None when the document is gone."""
+        rows = self._rows(f"SELECT data FROM localcrag.originals WHERE {_OF_DOCUMENT}", document)
+        return rows[0]["data"] if rows else None
+
+    def text(self, document: Document) -> str:
+        """Return a document's text; nothing when it is gone."""
+        sql = "SELECT text FROM localcrag.documents WHERE collection_id = :collection AND id = :document"
+        rows = self._rows(sql, document)
+        return str(rows[0]["text"]) if rows else ""
+
+    def waiting(self, document: Document) -> list[int]:
+        """Return the pages that are still to be read, in order."""
+        rows = self._scans(document, "read IS NULL AND error IS NULL")
+        return [row["page"] for row in rows]
+
+    def read(self, document: Document) -> dict[int, ScannedPage]:
+        """Return what was read of a document's pages, by their numbers."""
+        rows = self._scans(document, "read IS NOT NULL")
+        return {row["page"]: ScannedPage.of(json.loads(row["read"])) for row in rows}
+
+    def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
+        """Keep what was read of a page, unless the document is gone. Raises StoreError."""
+        said = json.dumps(read.plain(), ensure_ascii=False)
+        sets = "read = :read, confidence = CAST(:confidence AS double precision), seconds = :seconds"
+        self._set(document, page, sets, read=said, confidence=read.confidence, seconds=seconds)
+
+    def give_up(self, document: Document, page: int, error: str) -> None:
+        """Keep why a page cannot be read, unless the document is gone. Raises StoreError."""
+        self._set(document, page, "error = :error", error=error)
+
+    def try_again(self) -> None:
+        """Have pages that could not be read wait again. Raises StoreError."""
+        with self._store.writing() as session:
+            sql = "UPDATE localcrag.scans SET error = NULL WHERE collection_id = :collection"
+            session.run(sql, collection=self._store.id)
+
+    def vectors(self, document: Document) -> dict[str, Vectors]:
+        """Return the vectors of a document's chunks, by the text that each was made of."""
+        sql = (
+            f"SELECT id, text, section, lead, vector_send(vector) AS vector FROM localcrag.chunks WHERE {_OF_DOCUMENT}"
+        )
+        rows = self._rows(sql, document)
+        titles = self._store.titles([row["id"] for row in rows])
+        return {
+            in_context(titles.get(row["id"]), row["text"], section=row["section"], lead=row["lead"]): vector_from(
+                row["vector"]
+            )
+            for row in rows
+        }
+
+    def put_text(
+        self,
+        document: Document,
+        *,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        title: str,
+        pages: Sequence[int],
+    ) -> None:
+        """Put this text and these chunks in the place of a document's, in one transaction; they have these `pages`.
+
+        A document that is gone stays gone. `vectors` has a row per chunk. Raises StoreError.
+        """
+        with self._store.writing() as session:
+            changed = session.run(
+                "UPDATE localcrag.documents SET text = :text, title = :title "
+                "WHERE collection_id = :collection AND id = :document",
+                text=text, title=own_title(title, document.name), collection=self._store.id,
+                document=document.id,
+            )  # fmt: skip
+            if not changed:
+                return
+            self._store.replace_chunks(session, document.id, title=title, chunks=chunks, vectors=vectors)
+            session.run(
+                f"UPDATE localcrag.scans SET in_text = 1 WHERE {_OF_DOCUMENT} "
+                "AND page = ANY(CAST(:pages AS integer[]))",
+                collection=self._store.id, document=document.id, pages=list(pages),
+            )  # fmt: skip
+
+    def _scans(self, document: Document, condition: str) -> list[Row]:
+        sql = f"SELECT page, read FROM localcrag.scans WHERE {_OF_DOCUMENT} AND {condition} ORDER BY page"
+        return self._rows(sql, document)
+
+    def _rows(self, sql: str, document: Document) -> list[Row]:
+        return self._store.database.rows(sql, collection=self._store.id, document=document.id)
+
+    def _set(self, document: Document, page: int, sets: str, **values: object) -> None:
+        sql = f"UPDATE localcrag.scans SET {sets} WHERE {_OF_DOCUMENT} AND page = :page"
+        with self._store.writing() as session:
+            session.run(sql, collection=self._store.id, document=document.id, page=page, **values)

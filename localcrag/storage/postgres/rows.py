@@ -1,0 +1,225 @@
+"""A collection's documents in PostgreSQL, as they are listed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from localcrag.records.documents import Document, StoredChunk
+from localcrag.records.errors import UnknownCollection
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.chunks import COLUMNS, packed
+from localcrag.storage.collections.full_text import language_in
+from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, kept
+from localcrag.storage.postgres.schema import PLAIN
+from localcrag.text.lexicon import BY_PAIRS, ENGLISH, LEXICONS, stems
+
+_OWN = "collection_id = d.collection_id AND document_id = d.id"
+DOCUMENT = f"""
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
+       (SELECT count(*) FROM localcrag.chunks WHERE {_OWN}) AS chunks, d.language, s.waiting, s.recognised, s.illegible,
+       s.confidence,
+       (SELECT coalesce(json_agg(tag ORDER BY tag COLLATE "C"), '[]')::text FROM (
+            SELECT tag FROM localcrag.document_tags WHERE {_OWN}
+            UNION SELECT f.tag FROM localcrag.folder_tags f WHERE f.collection_id = d.collection_id
+            AND starts_with(d.name, f.folder || '/')
+       ) t) AS tags
+FROM localcrag.documents d CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE read IS NULL AND error IS NULL) AS waiting,
+           count(*) FILTER (WHERE read IS NOT NULL) AS recognised,
+           count(*) FILTER (WHERE error IS NOT NULL) AS illegible, avg(confidence) AS confidence
+    FROM localcrag.scans WHERE {_OWN}
+) s WHERE d.collection_id = :collection
+"""
+"""Ends in a condition, so that others can follow."""
+
+NAMES_AND_TITLES = "SELECT id, name, title FROM localcrag.documents WHERE collection_id = :collection"
+"""The query for the rows that stored_vectors.titles_of needs; ends in a condition as well."""
+
+
+def collection_row(database: PostgresDatabase, collection: int, name: str) -> Row:
+    """Return what is known of a collection, which is called so here. Raises UnknownCollection and StoreError."""
+    rows = database.rows("SELECT * FROM localcrag.collections WHERE id = :id", id=collection)
+    if not rows:
+        raise UnknownCollection(f"There is no collection “{name}” at {database.address.at} any more.")
+    return rows[0]
+
+
+def document_from(row: Row) -> Document:
+    """Return the document of a row of `DOCUMENT`."""
+    return Document(**{**row, "tags": tuple(json.loads(row["tags"]))})
+
+
+NEW_SCAN = (
+    "INSERT INTO localcrag.scans (collection_id, document_id, page, read, confidence, seconds, error, in_text) VALUES "
+    "(:collection, :document, :page, :read, CAST(:confidence AS double precision), "
+    "CAST(:seconds AS double precision), :error, :in_text)"
+)
+
+
+def of_same_file(session: Session, collection: int, name: str, sha256: str) -> dict[int, Row]:
+    """Return what text recognition has read of a document as long as its file was the same, by page."""
+    rows = session.rows(
+        "SELECT s.* FROM localcrag.scans s JOIN localcrag.documents d ON (d.collection_id, d.id) = "
+        "(s.collection_id, s.document_id) WHERE d.collection_id = :collection AND d.name = :name "
+        "AND d.sha256 = :sha256 AND s.read IS NOT NULL",
+        collection=collection, name=name, sha256=sha256,
+    )  # fmt: skip
+    return {row["page"]: row for row in rows}
+
+
+def put(session: Session, collection: int, document: int, pages: Sequence[int], read: Mapping[int, Row]) -> None:
+    """Have these pages of a document wait for text recognition, but for those that it has read already."""
+    nothing: Row = {"read": None, "confidence": None, "seconds": None}
+    for page in pages:
+        known = read.get(page, nothing)
+        session.run(
+            NEW_SCAN, collection=collection, document=document, page=page, read=known["read"],
+            confidence=known["confidence"], seconds=known["seconds"], error=None, in_text=0,
+        )  # fmt: skip
+
+
+_WRITTEN = f"collection_id, id, document_id, {COLUMNS}, front, language, pairs, words, vector, likeness, in_graph"
+MOST_ALIKE = 16
+"""Chunks with the same vector (a notice on every page, an empty form) that are in the graph. An entry of it has at most
+twice LINKS links: where more are at one place, they link to each other only, and a search that comes by ends there."""
+AT_ONCE = 500
+"""Vectors in one statement."""
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+"""Of COPY's text format (PostgreSQL's manual, COPY)."""
+_WORD = re.compile(r"\w+")
+
+
+def searched_as(language: str) -> str:
+    """Return by whose words a document in a language is found: what localcrag.terms knows."""
+    return PLAIN if language in BY_PAIRS else language if language in LEXICONS else ENGLISH
+
+
+def put_chunks(session: Session, collection: int, document: int, chunks: Sequence[StoredChunk]) -> None:
+    """Add chunks to a document that has none, and have them found by their words; tells the document's language."""
+    language = language_in(one.chunk.text for one in chunks)
+    ids = session.rows("SELECT nextval('localcrag.ids') AS id FROM generate_series(1, :number)", number=len(chunks))
+    there = _in_graph(session, collection, [likeness(one.vector) for one in chunks])
+    lines = []
+    for row, one in zip(ids, chunks, strict=True):
+        there[likeness(one.vector)] += 1
+        alike = likeness(one.vector), there[likeness(one.vector)] <= MOST_ALIKE
+        values = (collection, row["id"], document, *_values(one, language), *alike)
+        lines.append("\t".join(map(_field, values)))
+    # Into the partition's parent: the server finds the place.
+    copy = f"COPY localcrag.chunks ({_WRITTEN}) FROM STDIN"
+    session.copy(copy, io.BytesIO("".join(f"{line}\n" for line in lines).encode()))
+    update = "UPDATE localcrag.documents SET language = :language WHERE collection_id = :collection AND id = :id"
+    session.run(update, language=language, collection=collection, id=document)
+    session.run(
+        "INSERT INTO localcrag.term_counts SELECT :collection, t.lexeme, count(*) FROM localcrag.chunks c, "
+        "unnest(c.search) t WHERE c.collection_id = :collection AND c.document_id = :document GROUP BY t.lexeme "
+        "ON CONFLICT (collection_id, term) DO UPDATE SET chunks = term_counts.chunks + excluded.chunks",
+        collection=collection, document=document,
+    )  # fmt: skip
+    _count(session, collection, document, "+")
+
+
+def forget_chunks(session: Session, collection: int, document: int) -> None:
+    """Have the terms of a document's chunks, which are about to go, counted no more.
+
+    Others take their place in the graph, where more were the same than are in it.
+    """
+    session.run(
+        "UPDATE localcrag.chunks SET in_graph = true FROM (SELECT id, row_number() OVER (PARTITION BY likeness "
+        "ORDER BY in_graph DESC, id) AS place FROM localcrag.chunks WHERE collection_id = :collection "
+        "AND document_id != :document AND likeness IN (SELECT o.likeness FROM localcrag.chunks o JOIN localcrag.chunks "
+        "w ON w.collection_id = o.collection_id AND w.likeness = o.likeness AND NOT w.in_graph "
+        "WHERE o.collection_id = :collection AND o.document_id = :document)) n WHERE chunks.collection_id = "
+        ":collection AND chunks.id = n.id AND NOT chunks.in_graph AND n.place <= :most",
+        collection=collection, document=document, most=MOST_ALIKE,
+    )  # fmt: skip
+    session.run(
+        "UPDATE localcrag.term_counts SET chunks = term_counts.chunks - gone.number FROM (SELECT t.lexeme, count(*) "
+        "AS number FROM localcrag.chunks c, unnest(c.search) t WHERE c.collection_id = :collection "
+        "AND c.document_id = :document GROUP BY t.lexeme) gone "
+        "WHERE term_counts.collection_id = :collection AND term_counts.term = gone.lexeme",
+        collection=collection, document=document,
+    )  # fmt: skip
+    delete = "DELETE FROM localcrag.term_counts WHERE collection_id = :collection AND chunks <= 0"
+    session.run(delete, collection=collection)
+    _count(session, collection, document, "-")
+
+
+def replace_vectors(session: Session, collection: int, vectors: Mapping[int, Vectors]) -> None:
+    """Give chunks these vectors, by their ids."""
+    ids, there = list(vectors), Counter[int]()
+    for at in range(0, len(ids), AT_ONCE):
+        some = ids[at : at + AT_ONCE]
+        numbers = [likeness(packed(vectors[one])) for one in some]
+        in_graph = []
+        for number in numbers:
+            there[number] += 1
+            in_graph.append(there[number] <= MOST_ALIKE)
+        session.run(
+            "UPDATE localcrag.chunks SET vector = CAST(n.v AS vector), likeness = n.l, in_graph = n.g "
+            "FROM unnest(CAST(:ids AS bigint[]), CAST(:vectors AS text[]), CAST(:numbers AS bigint[]), "
+            "CAST(:in_graph AS boolean[])) AS n (id, v, l, g) WHERE chunks.collection_id = :collection "
+            "AND chunks.id = n.id",
+            collection=collection, ids=some, vectors=[as_text(vectors[one]) for one in some], numbers=numbers,
+            in_graph=in_graph,
+        )  # fmt: skip
+
+
+def _count(session: Session, collection: int, document: int, sign: str) -> None:
+    session.run(
+        f"UPDATE localcrag.collections SET changes = changes + 1, chunks = collections.chunks {sign} own.chunks, "
+        f"words = collections.words {sign} own.words FROM (SELECT count(*) AS chunks, coalesce(sum(words), 0) AS words "
+        "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document) own "
+        "WHERE id = :collection",
+        collection=collection, document=document,
+    )  # fmt: skip
+
+
+def likeness(vector: bytes) -> int:
+    """Return a number of 64 bits that is the same for vectors that are the same."""
+    return int.from_bytes(hashlib.blake2b(vector, digest_size=8).digest(), "big", signed=True)
+
+
+def _in_graph(session: Session, collection: int, numbers: Sequence[int]) -> Counter[int]:
+    """Return how many chunks of each likeness are in the graph."""
+    rows = session.rows(
+        "SELECT likeness, count(*) AS number FROM localcrag.chunks WHERE collection_id = :collection AND in_graph "
+        "AND likeness = ANY(CAST(:numbers AS bigint[])) GROUP BY likeness",
+        collection=collection, numbers=sorted(set(numbers)),
+    )  # fmt: skip
+    return Counter({row["likeness"]: row["number"] for row in rows})
+
+
+def as_text(vector: bytes | Vectors) -> str:
+    """Return a vector as pgvector reads it, each number in full."""
+    numbers = np.frombuffer(vector, "<f4") if isinstance(vector, bytes) else vector
+    return "[" + ",".join(map(repr, numbers.tolist())) + "]"
+
+
+def vector_from(sent: bytes) -> Vectors:
+    """Return the vector that pgvector's vector_send sends: two numbers of 16 bits, then big-endian float32."""
+    return np.frombuffer(sent, ">f4", offset=4).astype("<f4")
+
+
+def _values(one: StoredChunk, language: str) -> tuple[object, ...]:
+    chunk = one.chunk
+    rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
+    searched = f"{one.front}\n{chunk.text}"
+    pairs = stems(searched, language) if language in BY_PAIRS else None
+    return (
+        *(chunk.page, chunk.start, chunk.end, chunk.text, chunk.section, chunk.lead, chunk.confidence),
+        *(json.dumps(rows, ensure_ascii=False) if rows else None, one.front, searched_as(language)),
+        *(None if pairs is None else " ".join(pairs), len(_WORD.findall(searched) if pairs is None else pairs)),
+        as_text(one.vector),
+    )
+
+
+def _field(value: object) -> str:
+    return r"\N" if value is None else kept(str(value)).translate(_ESCAPES)

@@ -1,0 +1,364 @@
+"""The tables of collections in PostgreSQL: keys begin with the collection, chunks have partitions.
+
+A partition, because a filter over one HNSW index that several collections share loses most of what is near. Keys and
+foreign keys begin with the collection, so that Citus can distribute every table by it (docs/postgresql.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localcrag.records.documents import Mark, Place
+from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
+from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session
+from localcrag.text.lexicon import ENGLISH, LEXICONS
+
+VERSION = 2
+"""The version of the tables, which grows with each change of them. Version 1 was before 0.1.0."""
+LEAST_POSTGRES, LEAST_PGVECTOR = 150000, (0, 8)
+"""server_version_num, and the version with iterative scans."""
+PLAIN = "plain"
+"""The configuration of languages without stems, among them those that are cut into pairs of characters."""
+_SNOWBALL = {ENGLISH: "english"} | {code: one.snowball for code, one in LEXICONS.items()}
+"""PostgreSQL's dictionaries by language. Without stop words: a question may be made of nothing else."""
+_DICTIONARIES = "".join(
+    f"""
+CREATE TEXT SEARCH DICTIONARY localcrag.stems_{code} (TEMPLATE = pg_catalog.snowball, Language = {language});
+CREATE TEXT SEARCH CONFIGURATION localcrag.{code} (COPY = pg_catalog.simple);
+ALTER TEXT SEARCH CONFIGURATION localcrag.{code}
+    ALTER MAPPING FOR asciiword, word, hword, hword_part, hword_asciipart, asciihword WITH localcrag.stems_{code};"""
+    for code, language in _SNOWBALL.items()
+)
+_TERMS = "\n        ".join(
+    f"WHEN '{code}' THEN to_tsvector('localcrag.{code}'::regconfig, localcrag.words(t))" for code in LEXICONS
+)
+LAYOUT = rf"""
+CREATE SCHEMA localcrag;
+CREATE TABLE localcrag.about (version integer NOT NULL);
+INSERT INTO localcrag.about VALUES ({VERSION});
+CREATE TEXT SEARCH CONFIGURATION localcrag.{PLAIN} (COPY = pg_catalog.simple);{_DICTIONARIES}
+-- As localcrag cuts texts into words elsewhere: letters and digits, whatever stands between them.
+CREATE FUNCTION localcrag.words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN pg_catalog.regexp_replace(normalize(t, NFKC), '[^[:alnum:]]+', ' ', 'g');
+-- Without the marks on letters, as SQLite's full text has English.
+CREATE FUNCTION localcrag.bare_words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN localcrag.words(pg_catalog.regexp_replace(normalize(t, NFKD), '[\u0300-\u036f]', '', 'g'));
+-- By names, not in a column of type regconfig: a server with one cannot be upgraded by pg_upgrade.
+CREATE FUNCTION localcrag.terms(language text, t text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    CASE language
+        {_TERMS}
+        WHEN '{PLAIN}' THEN to_tsvector('localcrag.{PLAIN}'::regconfig, localcrag.words(t))
+        ELSE to_tsvector('localcrag.{ENGLISH}'::regconfig, localcrag.bare_words(t))
+    END;
+CREATE TABLE localcrag.collections (
+    id integer PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    embedder text NOT NULL,
+    dimension integer NOT NULL,
+    created_at text NOT NULL,
+    -- Whose documents are still on their way here; NULL: nobody's, and it can be used.
+    arriving text,
+    -- Grows with each change; the rest is what BM25 needs to know of all chunks.
+    changes bigint NOT NULL DEFAULT 0,
+    chunks bigint NOT NULL DEFAULT 0,
+    words bigint NOT NULL DEFAULT 0
+);
+CREATE TABLE localcrag.documents (
+    collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
+    id bigint NOT NULL,
+    name text NOT NULL,
+    sha256 text NOT NULL,
+    media_type text NOT NULL,
+    pages integer,
+    text text NOT NULL,
+    added_at text NOT NULL,
+    dated text,
+    title text,
+    characters integer GENERATED ALWAYS AS (length(text)) STORED,
+    -- ISO 639-1, 'other', or nothing where the text does not tell.
+    language text NOT NULL,
+    PRIMARY KEY (collection_id, id),
+    UNIQUE (collection_id, name)
+);
+CREATE INDEX documents_by_checksum ON localcrag.documents (collection_id, sha256);
+CREATE TABLE localcrag.chunks (
+    collection_id integer NOT NULL,
+    id bigint NOT NULL,
+    document_id bigint NOT NULL,
+    page integer,
+    start integer NOT NULL,
+    "end" integer NOT NULL,
+    text text NOT NULL,
+    section text,
+    lead text,
+    confidence double precision,
+    rows text,
+    front text NOT NULL,
+    -- By whose words it is found: a language of localcrag.terms; 'en' for all that are found as English is.
+    language text NOT NULL,
+    -- What it is found by where nothing separates words: pairs of characters.
+    pairs text,
+    search tsvector GENERATED ALWAYS AS
+        (localcrag.terms(language, coalesce(pairs, front || E'\n' || text))) STORED,
+    words integer NOT NULL,
+    vector vector NOT NULL,
+    -- The same number where the vector is the same, and whether it is in the graph: of many that are the same some are.
+    likeness bigint NOT NULL,
+    in_graph boolean NOT NULL,
+    PRIMARY KEY (collection_id, id),
+    FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
+) PARTITION BY LIST (collection_id);
+CREATE INDEX chunks_of_document ON localcrag.chunks (collection_id, document_id);
+CREATE INDEX chunks_alike ON localcrag.chunks (collection_id, likeness);
+CREATE INDEX chunks_not_in_graph ON localcrag.chunks (collection_id, likeness) WHERE NOT in_graph;
+CREATE INDEX chunks_by_words ON localcrag.chunks USING gin (search);
+-- In how many chunks a term is: what BM25 weighs it by.
+CREATE TABLE localcrag.term_counts (
+    collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
+    term text NOT NULL,
+    chunks integer NOT NULL,
+    PRIMARY KEY (collection_id, term)
+);
+CREATE INDEX terms_of_none ON localcrag.term_counts (collection_id) WHERE chunks <= 0;
+CREATE TABLE localcrag.originals (
+    collection_id integer NOT NULL,
+    document_id bigint NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (collection_id, document_id),
+    FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
+);
+CREATE TABLE localcrag.scans (
+    collection_id integer NOT NULL,
+    document_id bigint NOT NULL,
+    page integer NOT NULL,
+    read text,
+    confidence double precision,
+    seconds double precision,
+    error text,
+    in_text integer NOT NULL DEFAULT 0,
+    PRIMARY KEY (collection_id, document_id, page),
+    FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
+);
+CREATE TABLE localcrag.document_tags (
+    collection_id integer NOT NULL,
+    document_id bigint NOT NULL,
+    tag text NOT NULL,
+    PRIMARY KEY (collection_id, document_id, tag),
+    FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
+);
+CREATE TABLE localcrag.folder_tags (
+    collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
+    folder text NOT NULL,
+    tag text NOT NULL,
+    PRIMARY KEY (collection_id, folder, tag)
+);
+CREATE SEQUENCE localcrag.collection_ids AS integer;
+"""
+IDS = "CREATE SEQUENCE localcrag.ids START {start}"
+"""Ids of documents and chunks begin somewhere by chance, far above SQLite's: what had one here has no other elsewhere,
+so that a question of before is never shown another passage."""
+LEAST_ID, MOST_ID = 1 << 41, 1 << 52
+LINKS, CONSTRUCTION = 16, 200
+"""As in the index of collections on this computer."""
+INDEX_MEMORY = "512MB"
+"""For making the graph of a whole collection; 1,000,000 chunks of 384 numbers in half precision need twice as much, and
+are made more slowly beyond (pgvector's README, "Index Build Time")."""
+_LOCK = 1
+"""Of whoever makes the tables; collections have other numbers of LOCK_SPACE's, which is another key."""
+
+
+def prepare(database: PostgresDatabase) -> None:
+    """Make the tables where there are none. Raises StoreError where the server or its tables are not as needed."""
+    if database.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
+        _require_server(database)
+        with database.transaction() as session:
+            session.run("SELECT pg_advisory_xact_lock(:key)", key=_LOCK)
+            if session.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
+                _make(session)
+    version = database.rows("SELECT version FROM localcrag.about")[0]["version"]
+    if version < VERSION:
+        raise StoreError(
+            f"The tables at {database.address.at} were made by a localcrag before 0.1.0, which this version cannot "
+            "use. Nothing was changed. Choose another database, or remove these tables (in psql: DROP SCHEMA localcrag "
+            "CASCADE); then add your documents again."
+        )
+    if version > VERSION:
+        raise StoreError(
+            f"The tables at {database.address.at} were made by a newer localcrag (version {version}, this one knows "
+            f"{VERSION}). Update localcrag."
+        )
+
+
+def _require_server(database: PostgresDatabase) -> None:
+    (found,) = database.rows(
+        "SELECT current_setting('server_version') AS server, current_setting('server_version_num')::int AS number, "
+        "(SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS vector, "
+        "(SELECT extversion FROM pg_extension WHERE extname = 'vector') AS installed, "
+        "current_setting('server_encoding') AS encoding, lower('ÄЖ') = 'äж' AS knows_letters"
+    )
+    at, version = database.address.at, found["installed"] or found["vector"] or ""
+    if found["number"] < LEAST_POSTGRES:
+        raise StoreError(f"The server at {at} is PostgreSQL {found['server']}; 15 or newer is needed. Update it.")
+    if not version or tuple(map(int, version.split(".")[:2])) < LEAST_PGVECTOR:
+        there = f"only pgvector {version}" if version else "no pgvector"
+        raise StoreError(
+            f"The server at {at} has {there}; 0.8 or newer is needed. Install it there (on Debian: "
+            "postgresql-NN-pgvector from apt.postgresql.org)."
+        )
+    if found["encoding"] != "UTF8" or not found["knows_letters"]:
+        raise StoreError(
+            f"The database {database.address.database} at {at} does not know letters beyond ASCII. Make one that does: "
+            "createdb --template=template0 --encoding=UTF8 --locale=C.UTF-8 NAME"
+        )
+
+
+def _make(session: Session) -> None:
+    import random  # noqa: PLC0415 - only here
+
+    session.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+    for statement in LAYOUT.split(";\n"):
+        if statement.strip():
+            session.run(statement)
+    session.run(IDS.format(start=random.SystemRandom().randrange(LEAST_ID, MOST_ID)))
+
+
+def add_partition(session: Session, collection: int) -> None:
+    """Make the place for a collection's chunks."""
+    session.run(
+        f"CREATE TABLE localcrag.chunks_{int(collection)} PARTITION OF localcrag.chunks "
+        f"FOR VALUES IN ({int(collection)})"
+    )
+    # First what is found by, and the vector, go out of the row; the rest is read for every chunk that is compared.
+    session.run(f"ALTER TABLE localcrag.chunks_{int(collection)} ALTER COLUMN vector SET STORAGE EXTERNAL")
+
+
+def add_index(session: Session, collection: int, dimension: int) -> None:
+    """Have a collection's vectors found by a graph, in half precision; what is found is compared in full."""
+    session.run(
+        f"CREATE INDEX IF NOT EXISTS chunks_{int(collection)}_nearest ON localcrag.chunks_{int(collection)} "
+        f"USING hnsw ((vector::halfvec({int(dimension)})) halfvec_ip_ops) "
+        f"WITH (m = {LINKS}, ef_construction = {CONSTRUCTION}) WHERE {in_its_graph(dimension)}"
+    )
+
+
+def in_its_graph(dimension: int) -> str:
+    """Return the condition for chunks that are in the graph: queries have to say it, too.
+
+    Vectors of another dimension are those of before, which transactions that began then can still see.
+    """
+    return f"in_graph AND vector_dims(vector) = {int(dimension)}"
+
+
+def drop_index(session: Session, collection: int) -> None:
+    """Remove a collection's graph, before all of its vectors are replaced."""
+    session.run(f"DROP INDEX IF EXISTS localcrag.chunks_{int(collection)}_nearest")
+
+
+def drop_partition(session: Session, collection: int) -> None:
+    """Remove a collection's chunks with their indexes, and the files that they lie in."""
+    session.run(f"DROP TABLE IF EXISTS localcrag.chunks_{int(collection)}")
+
+
+def find(database: PostgresDatabase, name: str) -> Row | None:
+    """Return what is known of the collection of that name. Raises StoreError."""
+    rows = database.rows("SELECT * FROM localcrag.collections WHERE name = :name", name=name)
+    return rows[0] if rows else None
+
+
+def names(database: PostgresDatabase) -> list[str]:
+    """Return the names of the collections that can be used. Raises StoreError."""
+    rows = database.rows('SELECT name FROM localcrag.collections WHERE arriving IS NULL ORDER BY name COLLATE "C"')
+    return [row["name"] for row in rows]
+
+
+def require(database: PostgresDatabase, name: str) -> Row:
+    """Return what is known of a collection that can be used. Raises UnknownCollection and StoreError."""
+    row = find(database, name)
+    at = database.address.at
+    if row is None:
+        there = ", ".join(names(database)) or "none yet"
+        raise UnknownCollection(f"There is no collection “{name}” at {at} (there are: {there}).")
+    if row["arriving"] is not None:
+        raise UnknownCollection(f"The collection “{name}” at {at} is still on its way there. Try again later.")
+    return row
+
+
+def make(
+    database: PostgresDatabase, name: str, *, embedder: str, dimension: int, arriving: str, created_at: str
+) -> int:
+    """Return the id of a collection that is to arrive, which is made unless it is on its way already, from the same.
+
+    Raises NameRefused when there is another of that name, and StoreError.
+    """
+    with database.transaction() as session:
+        sql = "SELECT * FROM localcrag.collections WHERE name = :name FOR UPDATE"
+        for row in session.rows(sql, name=name):
+            if row["arriving"] == arriving and (row["embedder"], row["dimension"]) == (embedder, dimension):
+                return int(row["id"])
+            if row["arriving"] != arriving:
+                raise NameRefused(
+                    f"There is a collection “{name}” at {database.address.at} already. Rename this one first, or use "
+                    f"that one: localcrag collection connect {name} {database.address}"
+                )
+            drop_partition(session, row["id"])
+            session.run("DELETE FROM localcrag.collections WHERE id = :id", id=row["id"])
+        (row,) = session.rows(
+            "INSERT INTO localcrag.collections (id, name, embedder, dimension, created_at, arriving) VALUES "
+            "(nextval('localcrag.collection_ids'), :name, :embedder, :dimension, :created_at, :arriving) RETURNING id",
+            name=name, embedder=embedder, dimension=dimension, created_at=created_at, arriving=arriving,
+        )  # fmt: skip
+        add_partition(session, row["id"])
+        return int(row["id"])
+
+
+def index(database: PostgresDatabase, collection: int) -> None:
+    """Index a collection that has arrived, unless it is indexed. Raises StoreError."""
+    with database.transaction(collection) as session:
+        (row,) = session.rows("SELECT dimension FROM localcrag.collections WHERE id = :id", id=collection)
+        session.run(f"SET LOCAL maintenance_work_mem = '{INDEX_MEMORY}'")
+        add_index(session, collection, row["dimension"])
+        session.run(f"ANALYZE localcrag.chunks_{int(collection)}")
+
+
+def open_to_all(database: PostgresDatabase, collection: int) -> None:
+    """Let everybody use a collection that has arrived. Raises StoreError."""
+    with database.transaction(collection) as session:
+        session.run("UPDATE localcrag.collections SET arriving = NULL WHERE id = :id", id=collection)
+
+
+CLEARED_SINCE = 180000
+"""server_version_num of the first that can forget the statistics of a column (pg_clear_attribute_stats)."""
+_CLEAR = """
+SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited) FROM pg_stats
+WHERE schemaname = 'localcrag' AND tablename = :table
+"""
+
+
+def vacuum(database: PostgresDatabase, collection: int) -> None:
+    """Write the tables of a collection anew, and what the planner knows of them. Raises StoreError.
+
+    It keeps the most frequent values of each column, words of documents among them, and those of before stay in its
+    table until that is written anew, too, which the owner of the database may have done. Of a table that is empty by
+    now, PostgreSQL 15 to 17 keep them.
+    """
+    partition = f"chunks_{int(collection)}"
+    tables = ("documents", partition, "term_counts", "originals", "scans", "document_tags", "folder_tags")
+    can_clear = int(database.rows("SHOW server_version_num")[0]["server_version_num"]) >= CLEARED_SINCE
+    for table in (*tables, "chunks"):
+        if can_clear:
+            database.rows(_CLEAR, table=table)
+        if table in tables:
+            database.run_alone(f"VACUUM (FULL, ANALYZE) localcrag.{table}")
+    database.run_alone("VACUUM (FULL) pg_catalog.pg_statistic")
+
+
+def tables_with(database: PostgresDatabase, marks: Sequence[Mark]) -> list[Place]:
+    """Return which tables of the server, of whichever collection, have a text among these marks. Raises StoreError."""
+    texts = {mark.forms[0].decode(): mark.said for mark in marks if mark.said.startswith("“")}
+    sql = "SELECT 1 FROM localcrag.{} WHERE strpos(text, :text) > 0 LIMIT 1"
+    return [
+        Place(str(database.address), said, table=table)
+        for table in ("documents", "chunks")
+        for text, said in texts.items()
+        if database.rows(sql.format(table), text=text)
+    ]

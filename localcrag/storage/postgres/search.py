@@ -1,0 +1,426 @@
+"""Search in a PostgreSQL collection: BM25, pgvector's graph, and the chunks a question reads."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from localcrag.records.documents import Chunk, Document
+from localcrag.records.protocols import Vectors
+from localcrag.storage.collections.chunks import COLUMNS, chunk_from, titles_of
+from localcrag.storage.collections.queries import embedder_mismatch
+from localcrag.storage.postgres.connection import PostgresDatabase, Row
+from localcrag.storage.postgres.rows import (
+    DOCUMENT,
+    NAMES_AND_TITLES,
+    as_text,
+    collection_row,
+    document_from,
+    searched_as,
+    vector_from,
+)
+from localcrag.storage.postgres.schema import PLAIN, in_its_graph
+from localcrag.text.lexicon import stems
+from localcrag.text.words import is_function_word
+
+K1, B = 1.2, 0.75
+"""As SQLite's bm25() has them."""
+MOST_CHUNKS = 2000
+"""With a word; one that more chunks have tells no documents apart, and takes long to look up."""
+MOST_WEIGHED = 0.2
+"""Share of the chunks: a term that more have weighs little, and each costs a look into every chunk that is compared."""
+ALL_PLACES = 1.64493406685
+"""The sum of 1 / i² over all i (π² / 6), as PostgreSQL has it."""
+HIGHEST_RANK = 0.997
+"""Of a term that is in a chunk 200 times: more are counted as so many."""
+MOST_SCORED = 2000
+"""Chunks that a question is compared with, as far as its words allow."""
+WITHIN = " AND (CAST(:within AS bigint[]) IS NULL OR {0} = ANY(CAST(:within AS bigint[])))"
+_WORD = re.compile(r"\w+")
+
+
+def ids(within: Collection[int] | None) -> list[int] | None:
+    """Return the ids of documents as WITHIN takes them; None: all documents."""
+    return None if within is None else sorted(within)
+
+
+def best_by_words(
+    database: PostgresDatabase,
+    collection: int,
+    question: str,
+    *,
+    k: int,
+    within: Collection[int] | None,
+    languages: Iterable[str],
+) -> list[int]:
+    """Return up to `k` chunk ids by BM25 (Robertson and Zaragoza 2009, k1 = 1.2, b = 0.75), best first.
+
+    Documents in each of the `languages` (as localcrag.terms has them) are searched by the terms of the question in it.
+    In a collection so large that more than MOST_SCORED chunks have words of the question, those are compared that have
+    its rare ones. Raises StoreError.
+    """
+    scored: list[tuple[float, int]] = []
+    for language in languages:
+        words = _terms(database, language, question)
+        counts = _counts(database, collection, list(dict.fromkeys(words.values())))
+        known = {word: term for word, term in words.items() if term in counts}
+        if not known:
+            continue
+        (about,) = database.rows(
+            "SELECT chunks, words::float8 / greatest(chunks, 1) AS mean FROM localcrag.collections WHERE id = :id",
+            id=collection,
+        )
+        weights = _weights(known.values(), counts, about["chunks"])
+        score = _score(list(weights.values()), about["mean"])
+        rank = "ts_rank('{{1,1,1,1}}', s, CAST(:term_{0} AS tsquery)) AS r{0}"
+        ranks = ", ".join(map(rank.format, range(len(weights))))
+        rows = database.rows(
+            f"SELECT id, {score} AS score FROM (SELECT id, words, {ranks} FROM ("
+            # Joined to nothing, a vector of terms is taken out of its compressed row once; OFFSET 0 keeps it so.
+            "SELECT id, words, search || ''::tsvector AS s FROM localcrag.chunks WHERE collection_id = :collection "
+            f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN.format('document_id')} OFFSET 0) c "
+            "OFFSET 0) ranked ORDER BY score DESC, id LIMIT :k",
+            collection=collection, language=language, query=_query(known, counts), within=ids(within), k=k,
+            **{f"term_{at}": _quoted(term) for at, term in enumerate(weights)},
+        )  # fmt: skip
+        scored += [(-row["score"], row["id"]) for row in rows]
+    return [chunk for _, chunk in sorted(scored)[:k]]
+
+
+def _weights(terms: Iterable[str], counts: Mapping[str, int], chunks: int) -> dict[str, float]:
+    """Return what each term weighs (BM25's idf); not those that very many chunks have, unless all are such."""
+    weights = {term: math.log(1 + (chunks - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}
+    telling = {term: weight for term, weight in weights.items() if counts[term] <= MOST_WEIGHED * chunks}
+    return telling or weights
+
+
+def _score(weights: Sequence[float], mean: float) -> str:
+    """Return BM25 in SQL, of the ranks r0, r1, … of single terms and a chunk's number of words.
+
+    How often a term is in a chunk is told by its rank: that is the sum of 1 / i² over so many places, divided by the
+    one over infinitely many (calc_rank_or in PostgreSQL's tsrank.c), and what is missing of that is nearly
+    1 / (times + 1 / 2). To count them otherwise, all terms of a chunk would have to be listed, ten times as slowly.
+    """
+    length = f"{K1} * ({1 - B} + {B} * words / {max(mean, 1.0)})"
+    parts = []
+    for at, weight in enumerate(weights):
+        times = f"round(1 / ({ALL_PLACES} * (1 - least(r{at}, {HIGHEST_RANK}))) - 0.5)"
+        parts.append(f"CASE WHEN r{at} > 0 THEN {weight} * {times} * {K1 + 1} / ({times} + {length}) ELSE 0 END")
+    return " + ".join(parts)
+
+
+def documents_with(
+    database: PostgresDatabase, collection: int, word: str, languages: Iterable[str]
+) -> frozenset[int] | None:
+    """Return the ids of the collection's documents that have a word; None where more than MOST_CHUNKS have it.
+
+    Raises StoreError.
+    """
+    found: list[int] = []
+    for language in languages:
+        rows = database.rows(
+            "SELECT u.lexeme, p.at FROM unnest(localcrag.terms(:language, :text)) u, unnest(u.positions) AS p (at) "
+            "ORDER BY p.at",
+            language=language,
+            text=_as_searched(language, word),
+        )
+        if not rows:
+            continue
+        rows = database.rows(
+            "SELECT document_id AS id FROM localcrag.chunks WHERE collection_id = :collection "
+            "AND language = :language AND search @@ CAST(:query AS tsquery) LIMIT :most",
+            collection=collection, language=language, query=" <-> ".join(_quoted(row["lexeme"]) for row in rows),
+            most=MOST_CHUNKS + 1,
+        )  # fmt: skip
+        found += [row["id"] for row in rows]
+    return None if len(found) > MOST_CHUNKS else frozenset(found)
+
+
+def _terms(database: PostgresDatabase, language: str, question: str) -> dict[str, str]:
+    """Return a question's words, each with its term in a language."""
+    found = stems(question, "zh") if language == PLAIN else [word.lower() for word in _WORD.findall(question)]
+    rows = database.rows(
+        "SELECT w AS word, tsvector_to_array(localcrag.terms(:language, w)) AS terms "
+        "FROM unnest(CAST(:words AS text[])) w",
+        language=language, words=list(dict.fromkeys(found)),
+    )  # fmt: skip
+    return {row["word"]: row["terms"][0] for row in rows if len(row["terms"]) == 1} | {
+        f"{row['word']} {term}": term for row in rows if len(row["terms"]) > 1 for term in row["terms"]
+    }
+
+
+def _as_searched(language: str, text: str) -> str:
+    return " ".join(stems(text, "zh")) if language == PLAIN else text
+
+
+def _counts(database: PostgresDatabase, collection: int, terms: list[str]) -> dict[str, int]:
+    rows = database.rows(
+        "SELECT term, chunks FROM localcrag.term_counts WHERE collection_id = :collection "
+        "AND term = ANY(CAST(:terms AS text[]))",
+        collection=collection, terms=terms,
+    )  # fmt: skip
+    return {row["term"]: row["chunks"] for row in rows}
+
+
+def _query(words: Mapping[str, str], counts: Mapping[str, int]) -> str:
+    """Return the query for chunks that have any of these words, each given with its term.
+
+    Where that would be too many, for those that have a rare one, or all the frequent ones that tell something.
+    """
+    terms = list(dict.fromkeys(words.values()))
+    if sum(counts[term] for term in terms) <= MOST_SCORED:
+        return _any(terms)
+    known = sorted(terms, key=counts.__getitem__)
+    said = {term for word, term in words.items() if not is_function_word(word)}
+    telling = [term for term in known if term in said] or known[:1]
+    rare: list[str] = []
+    for term in telling:
+        if sum(map(counts.__getitem__, rare)) + counts[term] > MOST_SCORED:
+            break
+        rare.append(term)
+    together = " & ".join(map(_quoted, telling[len(rare) :]))
+    return f"({_any(rare)}) | ({together})" if rare and together else _any(rare) or together
+
+
+def _any(terms: Iterable[str]) -> str:
+    return " | ".join(map(_quoted, terms))
+
+
+def _quoted(term: str) -> str:
+    """Return a term as a tsquery has it, whatever is in it."""
+    doubled = term.replace("\\", "\\\\").replace("'", "''")
+    return f"'{doubled}'"
+
+
+HERE = "collection_id = :collection"
+
+
+class PostgresChunks:
+    """A collection's chunks. `name` is what it is called here, whatever it is called there."""
+
+    def __init__(
+        self, database: PostgresDatabase, collection: int, name: str, *, embedder: str, dimension: int
+    ) -> None:
+        """Open the collection of that id. Raises UnknownCollection, EmbedderMismatch and StoreError."""
+        self.database, self.id, self.name = database, collection, name
+        self.embedder, self.dimension = embedder, dimension
+        self._counted: tuple[int, dict[str, int]] | None = None
+        self.row()
+
+    def documents(self) -> list[Document]:
+        """Return all documents, by name."""
+        rows = self.database.rows(f'{DOCUMENT} ORDER BY d.name COLLATE "C"', collection=self.id)
+        return [document_from(row) for row in rows]
+
+    def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
+        """Return the ids of all chunks, or of those of the documents `within`, ascending."""
+        rows = self._within("SELECT id FROM localcrag.chunks", within, " ORDER BY id")
+        return [row["id"] for row in rows]
+
+    def number_of_chunks(self, within: Collection[int] | None = None) -> int:
+        """Return how many chunks there are, or how many the documents `within` have."""
+        if within is None:
+            return int(collection_row(self.database, self.id, self.name)["chunks"])
+        return int(self._within("SELECT count(*) AS number FROM localcrag.chunks", within)[0]["number"])
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
+        """Return document name and chunk of each id that still exists."""
+        columns = ", ".join(f"c.{one.strip()}" for one in COLUMNS.split(","))
+        rows = self._by_id(f"c.id, {columns}, d.name", ids)
+        return {row["id"]: (row["name"], chunk_from(row)) for row in rows}
+
+    def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
+        """Return the chunk before or behind one in its document, with its id; None where there is none."""
+        side, order = (">", "min") if behind else ("<", "max")
+        (row,) = self._rows(
+            f"SELECT {order}(id) AS id FROM localcrag.chunks WHERE {HERE} AND id {side} :id AND document_id = "
+            f"(SELECT document_id FROM localcrag.chunks WHERE {HERE} AND id = :id)",
+            id=chunk_id,
+        )
+        there = self.chunks([row["id"]]) if row["id"] is not None else {}
+        return (row["id"], there[row["id"]][1]) if there else None
+
+    def excerpt(self, chunk_id: int, start: int, end: int) -> str:
+        """Return what stands at these places of a chunk's document; nothing when it is gone."""
+        text = "substr(d.text, CAST(:start AS integer), CAST(:length AS integer)) AS excerpt"
+        rows = self._by_id(text, [chunk_id], start=start + 1, length=end - start)
+        return next((str(row["excerpt"]) for row in rows), "")
+
+    def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
+        """Return the ids of the chunks of a chunk's document that have a part of these places, in order."""
+        rows = self._rows(
+            f"SELECT id FROM localcrag.chunks WHERE {HERE} AND document_id = (SELECT document_id FROM "
+            f'localcrag.chunks WHERE {HERE} AND id = :id) AND start < :end AND "end" > :start ORDER BY id',
+            id=chunk_id, start=start, end=end,
+        )  # fmt: skip
+        return [row["id"] for row in rows]
+
+    def dates(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the date of each chunk's document, for those that have one."""
+        return {row["id"]: row["dated"] for row in self._by_id("c.id, d.dated", ids) if row["dated"] is not None}
+
+    def titles(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the title of each chunk's document."""
+        documents = self.documents_of(ids)
+        of_these = f"{NAMES_AND_TITLES} AND id = ANY(CAST(:ids AS bigint[]))"
+        titles = titles_of(self._rows(of_these, ids=sorted(set(documents.values()))))
+        return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
+        """Return the stored vector, shape (dimension,), of each id that still exists."""
+        rows = self._by_id("c.id, vector_send(c.vector) AS vector", ids)
+        return {row["id"]: vector_from(row["vector"]) for row in rows}
+
+    def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
+        """Return up to `k` chunk ids by BM25, best first, of the documents `within` if they are given."""
+        return best_by_words(self.database, self.id, question, k=k, within=within, languages=self._searched())
+
+    def documents_with(self, word: str) -> frozenset[int] | None:
+        """Return the ids of the documents that have a word; None where very many chunks have it."""
+        return documents_with(self.database, self.id, word, self._searched())
+
+    def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
+        """Return the id of the document of each chunk that still exists."""
+        return {row["id"]: row["document_id"] for row in self._by_id("c.id, c.document_id", ids)}
+
+    def number_of_documents(self) -> int:
+        """Return how many documents there are."""
+        return int(self._rows(f"SELECT count(*) AS number FROM localcrag.documents WHERE {HERE}")[0]["number"])
+
+    def languages(self) -> dict[str, int]:
+        """Return how many documents are in each language, of those whose text tells it; counted after changes."""
+        return {language: number for language, number in self._languages().items() if language}
+
+    def row(self) -> Row:
+        """Return what is known of the collection itself. Raises UnknownCollection, EmbedderMismatch and StoreError."""
+        row = collection_row(self.database, self.id, self.name)
+        if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
+            raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
+        return row
+
+    def _rows(self, sql: str, **values: Any) -> list[Row]:
+        return self.database.rows(sql, collection=self.id, **values)
+
+    def _within(self, sql: str, within: Collection[int] | None, order: str = "") -> list[Row]:
+        where = WITHIN.format("document_id")
+        return self._rows(f"{sql} WHERE {HERE}{where}{order}", within=ids(within))
+
+    def _by_id(self, columns: str, ids: Sequence[int], **values: Any) -> list[Row]:
+        """Return columns of chunks c and their documents d, of those that still exist."""
+        return self._rows(
+            f"SELECT {columns} FROM localcrag.chunks c JOIN localcrag.documents d ON (d.collection_id, d.id) = "
+            "(c.collection_id, c.document_id) WHERE c.collection_id = :collection "
+            "AND c.id = ANY(CAST(:ids AS bigint[]))",
+            ids=list(ids), **values,
+        )  # fmt: skip
+
+    def _languages(self) -> dict[str, int]:
+        changes = int(collection_row(self.database, self.id, self.name)["changes"])
+        if self._counted is None or self._counted[0] != changes:
+            sql = f"SELECT language, count(*) AS number FROM localcrag.documents WHERE {HERE} GROUP BY language"
+            self._counted = changes, {row["language"]: row["number"] for row in self._rows(sql)}
+        return self._counted[1]
+
+    def _searched(self) -> list[str]:
+        """Return by whose words there are documents to be found."""
+        return sorted(set(map(searched_as, self._languages())))
+
+
+MOST_COMPARED = 20_000
+"""Chunks that are compared one by one where documents are restricted; of more, the graph is asked."""
+SPARE = 1.25
+"""How many more than asked for the graph is asked for: it compares in half precision, which may change the order."""
+
+
+class PgVectorIndex:
+    """The vector index of one collection."""
+
+    def __init__(self, store: PostgresChunks) -> None:
+        self._store = store
+        self._changes: int | None = None
+        self._crowded: tuple[int, frozenset[int]] | None = None
+
+    def refresh(self) -> bool:
+        """Return whether the collection has changed since this was asked last; there is nothing to bring up to date."""
+        changes = int(self._store.row()["changes"])
+        changed, self._changes = changes != self._changes, changes
+        return changed
+
+    def save(self) -> None:
+        """Do nothing: the server has saved it."""
+
+    def make_anew(self) -> None:
+        """Do nothing: the server does, when the collection is vacuumed."""
+
+    def remove_file(self) -> None:
+        """Do nothing: it goes with the collection."""
+
+    def consistent(self) -> bool:
+        """Whether it is what was written last: the server sees to that."""
+        return True
+
+    def __len__(self) -> int:
+        return self._store.number_of_chunks()
+
+    def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,).
+
+        Of the documents `within` where they are given. Raises EmbedderMismatch and StoreError.
+        """
+        if k < 1:
+            return []
+        row = self._store.row()
+        number = row["chunks"] if within is None else self._store.number_of_chunks(within)
+        found = self.in_graph(vector, k, within, row["changes"]) if within is None or number > MOST_COMPARED else []
+        return found if len(found) >= min(k, number) else self._compared(vector, k, within)
+
+    def in_graph(
+        self, vector: Vectors, k: int, within: Collection[int] | None, changes: int
+    ) -> list[tuple[int, float]]:
+        """Return what the graph leads to, which may be fewer than there are; after this number of `changes`."""
+        half, crowded = f"halfvec({self._store.dimension})", self._crowded_after(changes)
+        allowed = "(document_id = ANY(CAST(:within AS bigint[])) OR likeness = ANY(CAST(:crowded AS bigint[])))"
+        near = self._store.database.rows(
+            "SELECT id, document_id, likeness, -(vector <#> CAST(:vector AS vector)) AS cosine FROM (SELECT id, "
+            "document_id, likeness, vector FROM localcrag.chunks WHERE collection_id = :collection AND "
+            f"{in_its_graph(self._store.dimension)} {'' if within is None else f'AND {allowed}'} "
+            # In full first: what a value is cast to first is what the server takes it for.
+            f"ORDER BY CAST(vector AS {half}) <#> CAST(CAST(:vector AS vector) AS {half}) LIMIT :more) near",
+            collection=self._store.id, vector=as_text(vector), more=int(k * SPARE) + 1,
+            **({} if within is None else {"within": ids(within), "crowded": sorted(crowded)}),
+        )  # fmt: skip
+        cosines = {row["likeness"]: float(row["cosine"]) for row in near if row["likeness"] in crowded}
+        more = self._store.database.rows(
+            "SELECT id, document_id, likeness FROM localcrag.chunks WHERE collection_id = :collection AND NOT in_graph "
+            "AND likeness = ANY(CAST(:numbers AS bigint[]))",
+            collection=self._store.id, numbers=sorted(cosines),
+        ) if cosines else []  # fmt: skip
+        wanted = None if within is None else frozenset(within)
+        found = [
+            (row["id"], float(row["cosine"]) if "cosine" in row else cosines[row["likeness"]])
+            for row in (*near, *more)
+            if wanted is None or row["document_id"] in wanted
+        ]
+        return sorted(found, key=lambda one: (-one[1], one[0]))[:k]
+
+    def _crowded_after(self, changes: int) -> frozenset[int]:
+        """Return the numbers of the vectors that more chunks have than are in the graph."""
+        if self._crowded is None or self._crowded[0] != changes:
+            rows = self._store.database.rows(
+                "SELECT DISTINCT likeness FROM localcrag.chunks WHERE collection_id = :collection AND NOT in_graph",
+                collection=self._store.id,
+            )
+            self._crowded = changes, frozenset(row["likeness"] for row in rows)
+        return self._crowded[1]
+
+    def _compared(self, vector: Vectors, k: int, within: Collection[int] | None) -> list[tuple[int, float]]:
+        # Materialized: otherwise the graph is asked after all.
+        rows = self._store.database.rows(
+            "WITH own AS MATERIALIZED (SELECT id, -(vector <#> CAST(:vector AS vector)) AS cosine FROM "
+            f"localcrag.chunks WHERE collection_id = :collection{WITHIN.format('document_id')}) "
+            "SELECT id, cosine FROM own ORDER BY cosine DESC, id LIMIT :k",
+            collection=self._store.id, vector=as_text(vector), k=k, within=ids(within),
+        )  # fmt: skip
+        return [(row["id"], float(row["cosine"])) for row in rows]

@@ -1,0 +1,259 @@
+"""Which runs, turns, labels and pins quote a document: by its name, and by what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localcrag.crag.answer.verify import citations
+from localcrag.records.documents import Removed
+from localcrag.records.run import title_from
+from localcrag.storage.chat_store import delete_turn
+from localcrag.storage.database import Database
+
+_BETWEEN = re.compile(r"\[\d[\d, ]*\]|\n")
+_AROUND = " \t-–•*>_|“”\"'."
+"""What an answer has between what it quotes, and around it."""
+LEAST_QUOTED = 20
+"""Characters from which on a text that a document has is taken to come from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quoting:
+    """The documents that are looked for: their collection, names, texts, and phrases that no other document has.
+
+    `others` are the documents that stay, by collection and name: what is cited as theirs is not of these.
+    """
+
+    collection: str
+    names: frozenset[str]
+    texts: tuple[str, ...]
+    phrases: tuple[str, ...]
+    others: frozenset[tuple[str, str]] = frozenset()
+
+    def in_text(self, text: str | None) -> bool:
+        """Return whether a text is part of one of the documents, or has a phrase of one."""
+        if not text:
+            return False
+        part = text.strip()
+        return self._says_phrase(text) or (len(part) >= LEAST_QUOTED and any(part in one for one in self.texts))
+
+    def is_named(self, collection: str, document: object) -> bool:
+        """Return whether a name is that of one of the documents."""
+        return collection == self.collection and document in self.names
+
+    def in_run(self, run: Mapping[str, Any], *, by_name: bool = True) -> bool:
+        """Return whether a run, as it is stored, found or quotes something of the documents.
+
+        Without `by_name`, by what it says alone: the documents of an evaluation set may have any names.
+        """
+        return bool(self._passages(run, by_name=by_name)) or self._beside_passages(run, by_name=by_name)
+
+    def without(self, run: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a run without what it found in the documents; None where its answer cites that, or says it."""
+        found = self._passages(run, by_name=True)
+        cited = {n for text in (run.get("answer", ""), *_cited_beside(run)) for n in citations(text)}
+        if any(piece["passage"] in found and piece["n"] in cited for piece in run.get("evidence", ())):
+            return None
+        parts = (("passages", "id"), ("strips", "passage"), ("evidence", "passage"))
+        rest = run | {part: [one for one in run.get(part, ()) if one[key] not in found] for part, key in parts}
+        used = {piece["source"] for piece in rest["evidence"]}
+        rest["sources"] = [one for one in run.get("sources", ()) if one["id"] in used]
+        return None if self._beside_passages(rest, by_name=True) else rest
+
+    def _passages(self, run: Mapping[str, Any], *, by_name: bool) -> set[str]:
+        """Return the ids of a run's passages that are of the documents."""
+        return {one["id"] for one in run.get("passages", ()) if self._is_ours(one, run["collection"], by_name=by_name)}
+
+    def _is_ours(self, passage: Mapping[str, Any], collection: str, *, by_name: bool) -> bool:
+        if by_name and self.is_named(collection, passage.get("document")):
+            return True
+        if by_name and (collection, passage.get("document")) in self.others:
+            return self._says_phrase(passage["text"])
+        return self.in_text(passage["text"])
+
+    def _beside_passages(self, run: Mapping[str, Any], *, by_name: bool) -> bool:
+        """Return whether something else of a run is from the documents: answer, sources, a table computed on, the rest.
+
+        An answer may show a passage's lines without citing them: where none was sure, the likeliest passages.
+        """
+        computation = run.get("computation") or {}
+        named = [one.get("document") for one in (*run.get("sources", ()), computation)]
+        if by_name and any(self.is_named(run["collection"], name) for name in named):
+            return True
+        cells = [cell for row in computation.get("rows", ()) for cell in row["cells"]]
+        said = [*_pieces(run.get("answer", "")), *(one["text"] for one in run.get("strips", ())), *cells]
+        stay = [one["text"] for one in run.get("passages", ())]
+        return self._says_phrase(json.dumps(run, ensure_ascii=False)) or any(
+            self.in_text(one) and not any(one.strip() in text for text in stay) for one in said
+        )
+
+    def _says_phrase(self, text: str) -> bool:
+        return any(phrase in text for phrase in self.phrases)
+
+
+def _cited_beside(run: Mapping[str, Any]) -> list[str]:
+    """Return what the sentences of a run's answer cite, as citations."""
+    return [f"[{n}]" for one in run.get("support", ()) if one.get("shown", True) for n in one["citations"]]
+
+
+def _pieces(answer: str) -> list[str]:
+    """Return what an answer may quote word for word, without citations and marks."""
+    return [piece.strip(_AROUND) for piece in _BETWEEN.split(answer)]
+
+
+def answers_before(run: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Return the turns that a stored run was read with: question and answer."""
+    return [(turn["question"], turn["answer"]) for turn in run.get("history", ())]
+
+
+Turns = list[sqlite3.Row]
+
+
+def passages_of(database: Database, collection: str, names: Iterable[str]) -> list[str]:
+    """Return what runs found in documents of these names, which may be gone; each text once. Raises StoreError."""
+    with database.transaction() as connection:
+        return list(dict.fromkeys(_passages(connection, collection, frozenset(names))))
+
+
+def are_quoted(database: Database, collection: str, names: Iterable[str]) -> bool:
+    """Return whether a run found something in documents of these names, which may be gone. Raises StoreError."""
+    with database.transaction() as connection:
+        return any(True for _ in _passages(connection, collection, frozenset(names)))
+
+
+def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[str]) -> Iterator[str]:
+    """Yield what runs found in the documents, a run at a time: all records can be more than there is memory for.
+
+    Only those are read in which SQLite finds one of the names, written as a record has it.
+    """
+    sql = (
+        "SELECT record FROM runs WHERE collection = ? "
+        "AND EXISTS (SELECT 1 FROM json_each(?) AS name WHERE instr(record, name.value))"
+    )
+    as_written = [json.dumps(name, ensure_ascii=False) for name in names]
+    for row in connection.execute(sql, (collection, json.dumps(as_written))):
+        found = json.loads(row["record"]).get("passages", ())
+        yield from (one["text"] for one in found if one.get("document") in names)
+
+
+def remove_quotations(database: Database, quoting: Quoting) -> Removed:
+    """Remove all that quotes the documents, all or nothing. Raises StoreError.
+
+    A chat loses the turns that do, hidden versions as well, and goes when none is left; a run that was read with such a
+    turn goes, too.
+    """
+    with database.transaction() as connection:
+        quoted, redacted, read_with = _runs(connection, quoting)
+        turns = _turns(connection, quoting, quoted)
+        said = {(turn["question"], turn["answer"]) for turn in turns}
+        quoted |= {run for run, before in read_with.items() if not said.isdisjoint(before)}
+        _remove(connection, "runs", "id", quoted)
+        for run, record in redacted.items():
+            connection.execute("UPDATE runs SET record = ? WHERE id = ?", (record, run))
+        for turn in turns:
+            delete_turn(connection, turn["chat_id"], turn["number"])
+        return Removed(
+            runs=len(quoted),
+            redacted=len(redacted.keys() - quoted),
+            turns=len(turns),
+            chats=_settle_chats(connection, turns, quoting),
+            labels=_remove(connection, "labels", "id", _labels(connection, quoting, quoted)),
+            pins=_remove(connection, "pins", "run_id", _pins(connection, quoting, quoted)),
+            web_answers=_remove(connection, "web_cache", "rowid", _web_answers(connection, quoting)),
+        )
+
+
+def _runs(
+    connection: sqlite3.Connection, quoting: Quoting
+) -> tuple[set[str], dict[str, str], dict[str, set[tuple[str, str]]]]:
+    """Return the ids of runs that are removed, records without what they found, and the turns each was read with.
+
+    A run that repeats a removed one is, too. Oldest first: a repetition comes after what it repeats.
+    """
+    quoted: set[str] = set()
+    redacted, read_with = {}, {}
+    for row in connection.execute("SELECT id, record FROM runs ORDER BY rowid"):
+        run = json.loads(row["record"])
+        if before := answers_before(run):
+            read_with[row["id"]] = set(before)
+        repeats = run.get("replays") in quoted or run.get("forced_from") in quoted
+        if not (repeats or quoting.in_run(run)):
+            continue
+        if repeats or (rest := quoting.without(run)) is None:
+            quoted.add(row["id"])
+        else:
+            redacted[row["id"]] = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
+    return quoted, redacted, read_with
+
+
+def _turns(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> Turns:
+    rows = connection.execute("SELECT chat_id, number, question, answer, run_id FROM chat_turns").fetchall()
+    return [row for row in rows if row["run_id"] in runs or any(map(quoting.in_text, (row["question"], row["answer"])))]
+
+
+def _settle_chats(connection: sqlite3.Connection, turns: Turns, quoting: Quoting) -> int:
+    """Remove the chats that have lost all their turns, and name others anew that have their name from a lost one."""
+    removed = 0
+    lost = {title_from(turn["question"]) for turn in turns}
+    for chat in {turn["chat_id"] for turn in turns}:
+        first = connection.execute(
+            "SELECT question FROM chat_turns WHERE chat_id = ? AND parent IS NULL ORDER BY chosen DESC LIMIT 1", (chat,)
+        ).fetchone()
+        if first is None:
+            removed += connection.execute("DELETE FROM chats WHERE id = ?", (chat,)).rowcount
+            continue
+        title = connection.execute("SELECT title FROM chats WHERE id = ?", (chat,)).fetchone()["title"]
+        if title in lost or quoting.in_text(title):
+            connection.execute("UPDATE chats SET title = ? WHERE id = ?", (title_from(first["question"]), chat))
+    return removed
+
+
+def _labels(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> set[int]:
+    """Return the ids of labels that are removed; others no longer name the documents among those that were found."""
+    found = set()
+    for row in connection.execute("SELECT * FROM labels").fetchall():
+        kept = json.loads(row["circumstances"] or "{}")
+        names = (row["document"], *kept.get("case", {}).get("documents", ()))
+        texts = (row["question"], row["text"], row["evidence"], row["circumstances"])
+        if (
+            row["run_id"] in runs
+            or any(quoting.is_named(row["collection"], name) for name in names)
+            or any(map(quoting.in_text, texts))
+        ):
+            found.add(row["id"])
+        elif any(quoting.is_named(row["collection"], name) for name in kept.get("documents", ())):
+            kept["documents"] = [one for one in kept["documents"] if not quoting.is_named(row["collection"], one)]
+            changed = json.dumps(kept, ensure_ascii=False)
+            connection.execute("UPDATE labels SET circumstances = ? WHERE id = ?", (changed, row["id"]))
+    return found
+
+
+def _pins(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> set[str]:
+    found = set()
+    for row in connection.execute("SELECT * FROM pins"):
+        question = json.loads(row["question"])
+        texts = (row["question"], question["question"], *question.get("answers", ()))
+        if (
+            row["run_id"] in runs
+            or any(quoting.is_named(row["collection"], name) for name in question.get("documents", ()))
+            or any(map(quoting.in_text, texts))
+        ):
+            found.add(row["run_id"])
+    return found
+
+
+def _web_answers(connection: sqlite3.Connection, quoting: Quoting) -> set[int]:
+    rows = connection.execute("SELECT rowid AS number, query, answer FROM web_cache")
+    return {row["number"] for row in rows if quoting.in_text(row["query"]) or quoting.in_text(row["answer"])}
+
+
+def _remove(connection: sqlite3.Connection, table: str, column: str, keys: Iterable[object]) -> int:
+    removed = 0
+    for key in keys:
+        removed += connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,)).rowcount  # noqa: S608 - ours
+    return removed

@@ -1,0 +1,72 @@
+"""The search for traces in all files of a folder, as the app asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from localcrag.processes.child import ChildProcess, Over
+from localcrag.records.documents import Mark, Place, Searched
+from localcrag.records.errors import StoreError
+from localcrag.storage.database import Database
+
+MODULE = "localcrag.storage.residue"
+PATIENCE = 600.0
+"""Seconds for one file: a database of tens of gigabytes is read so often as there are marks."""
+
+
+def search(folder: Path, marks: Sequence[Mark], left_out: Sequence[Path] = ()) -> Searched:
+    """Return where in the files below a folder these marks are, but for the folders `left_out`. Raises StoreError."""
+    folder = folder.absolute()
+    process = ChildProcess(MODULE, PATIENCE)
+    places: list[Place] = []
+    try:
+        process.ask(
+            {
+                "folder": os.fsencode(folder).hex(),
+                "left_out": [os.fsencode(one.absolute()).hex() for one in left_out],
+                "lengths": [[len(form) for form in mark.forms] for mark in marks],
+            },
+            b"".join(form for mark in marks for form in mark.forms),
+        )
+        content, _ = process.answer()
+        while "end" not in content:
+            if "file" in content:
+                name = Path(os.fsdecode(bytes.fromhex(content["file"]))).relative_to(folder).as_posix()
+                places += [Place(name, marks[number].said, at=at) for number, at in content["places"]]
+            content, _ = process.answer()
+    except Over as over:
+        raise StoreError(
+            f"The files in {folder} could not be searched to the end: {over}. Search again: localcrag forget --verify"
+        ) from over
+    finally:
+        process.end()
+    unread = [f"{os.fsdecode(bytes.fromhex(path))} ({why})" for path, why in content["unread"]]
+    return Searched(tuple(places), len(marks), content["files"], content["bytes"], tuple(unread))
+
+
+class _Held:
+    """Values that have one of some marks; it remembers which."""
+
+    def __init__(self, marks: Sequence[Mark]) -> None:
+        self._marks, self.found = list(marks), dict[str, None]()
+
+    def __contains__(self, value: object) -> bool:
+        held = [mark.said for mark in self._marks if mark.within(value)]
+        self.found |= dict.fromkeys(held)
+        return bool(held)
+
+
+def tables_with(database: Database, marks: Sequence[Mark]) -> list[Place]:
+    """Return which tables have which of these marks. Raises StoreError."""
+    places = []
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    for (table,) in database.rows(tables):
+        for column in database.rows("SELECT name FROM pragma_table_info(?)", table):
+            held = _Held(marks)
+            # A function of ours looks at each value, so that no two of them are in memory at once.
+            sql = f'SELECT count(*) FROM "{table}" WHERE chosen("{column["name"]}")'  # noqa: S608 - names of ours
+            database.rows(sql, chosen=held)
+            places += [Place(database.path.name, said, table=f"{table}.{column['name']}") for said in held.found]
+    return places

@@ -1,0 +1,292 @@
+"""A table that a question can be put to, with the plan for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from localcrag.records.enums import Grade, Operation, Origin
+from localcrag.records.passages import GradedPassage
+from localcrag.records.protocols import ChunkStore
+from localcrag.tables.parse import PAGE_BREAK, Table, Tables, places_of
+from localcrag.tables.parsed_question import may_meet
+from localcrag.tables.plan import plan_of
+from localcrag.tables.plan_columns import Plan
+from localcrag.tables.question import Request
+from localcrag.tables.vocabulary import said_by, stems_of, words_of
+from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.text.sentences import split_sentences
+from localcrag.text.words import FUNCTION_WORDS, SMALL, TENS
+
+LONGEST_TEXT = 5_000_000
+"""Characters of a document whose tables are read whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plan for a table of a document, and the retrieved passages that have a part of the table."""
+
+    plan: Plan
+    document: str
+    title: str | None
+    passages: tuple[GradedPassage, ...]
+
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.plan.known.table
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of its columns, in lower case."""
+        return tuple(name.casefold() for name in self.table.header)
+
+    @property
+    def may_have_rows(self) -> bool:
+        """Whether some row meets the conditions, or may."""
+        return bool(may_meet(self.plan.tests, self.plan.known.rows))
+
+
+def names_of(document: str, title: str | None, section: str | None) -> list[str]:
+    """Return what a document is called, and the section of it that a table stands in."""
+    stem = PurePath(document).stem.replace("_", " ").replace("-", " ")
+    return [name for name in (stem, title, section) if name]
+
+
+def without_copies(found: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates without tables that say the same as another: a file that was added twice."""
+    kept: dict[tuple[object, ...], Candidate] = {}
+    for one in found:
+        kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
+    return list(kept.values())
+
+
+def chunk_of(passage: GradedPassage) -> int:
+    """Return the id of the chunk that a passage of a document is, or begins from."""
+    return int(passage.id.removeprefix("chunk-"))
+
+
+MOST_CHUNKS = 30
+"""Passages that full-text search looks for the names of columns in: several of one document are one look."""
+MOST_PAGES = 50
+"""Of a document that are read for tables with the same columns."""
+
+
+def rivals(
+    request: Request,
+    found: Sequence[Candidate],
+    store: ChunkStore,
+    within: Collection[int] | None,
+    texts: Mapping[str, Tables],
+) -> list[Candidate]:
+    """Return candidates with the same columns as those found, that no passage has a part of.
+
+    `texts` are documents that have been read, by name.
+    """
+    seen = {(one.document, one.table.start) for one in found}
+    made: list[Candidate] = []
+    for header in dict.fromkeys(one.header for one in found):
+        own = {one.document: chunk_of(one.passages[0]) for one in found if one.header == header and one.passages}
+        for document, title, table in _alike(header, own, store, within, texts):
+            place = (document, table.start)
+            if place in seen or tuple(name.casefold() for name in table.header) != header:
+                continue
+            seen.add(place)
+            names = names_of(document, title, None)
+            one = next(one for one in found if one.header == header)
+            if plan := plan_of(request, table, names) or _plan_of_both(request, one.table, table, names):
+                made.append(Candidate(plan, document, title, ()))
+    return made
+
+
+def _plan_of_both(request: Request, table: Table, rival: Table, names: Sequence[str]) -> Plan | None:
+    """Return the plan for both tables as one, where rows of the rival would count; None where it is not about these.
+
+    A rival in which no customer has two orders would fit no question about groups by itself.
+    """
+    both = replace(table, rows=(*table.rows, *rival.rows), caption=rival.caption, section=rival.section)
+    plan = plan_of(request, both, names)
+    if plan is None:
+        return None
+    return plan if set(rival.rows).intersection(may_meet(plan.tests, plan.known.rows)) else None
+
+
+def _alike(
+    header: Sequence[str],
+    own: Mapping[str, int],
+    store: ChunkStore,
+    within: Collection[int] | None,
+    texts: Mapping[str, Tables],
+) -> Iterator[tuple[str, str | None, Table]]:
+    """Yield document, title and table for the tables of documents in which full-text search finds these columns.
+
+    Those of `own`, with a chunk of each, are read in any case: a long table fills all places of a search by itself.
+    """
+    others = _others(list(own.values()), store, within)
+    ids = [*own.values(), *(store.full_text(" ".join(header), MOST_CHUNKS, others) if others else ())]
+    chunks, titles = store.chunks(ids), store.titles(ids)
+    documents: dict[str, int] = {}
+    for chunk in ids:
+        if chunk in chunks:
+            documents.setdefault(chunks[chunk][0], chunk)
+    for document, chunk in documents.items():
+        read = texts.get(document)
+        if read is None:
+            text = store.excerpt(chunk, 0, LONGEST_TEXT)
+            read = Tables(text if len(text) < LONGEST_TEXT else "", paged=chunks[chunk][1].page is not None)
+        end = -1
+        for number, place in enumerate(places_of(read.text, header)):
+            if place < end or number >= MOST_PAGES:
+                continue  # On a page that a table goes on over.
+            for table in read.on_page_of(place):
+                end = max(end, table.end)
+                yield document, titles.get(chunk), table
+
+
+def _others(own: Sequence[int], store: ChunkStore, within: Collection[int] | None) -> set[int]:
+    """Return the ids of the documents that may be asked, but those of these chunks."""
+    every = {document.id for document in store.documents()} if within is None else set(within)
+    return every - set(store.documents_of(own).values())
+
+
+BEHIND_NUMBER = 3
+"""Words behind a number among which what it counts stands: "45 permanent employees"."""
+
+_NUMBERS = frozenset((*SMALL, *TENS, "dozen", "hundred"))
+_TABLE = (BlockKind.HEADER, BlockKind.ROW)
+
+
+def candidates(
+    request: Request, passages: Sequence[GradedPassage], store: ChunkStore, within: Collection[int] | None = None
+) -> list[Candidate]:
+    """Return the tables that a request can be put to, those whose names it says best; several are equally good.
+
+    None where a passage of another document answers and none of the table's does, or where a sentence seems to say what
+    would be computed. Tables with the same columns that retrieval did not find, of the documents `within`, are looked
+    for as well: an answer on one of them alone would pass over the others.
+    """
+    texts: dict[str, Tables] = {}
+    found = [
+        Candidate(plan, str(first.document), first.title, tuple(own))
+        for table, first, own in _tables(passages, store, texts)
+        if (plan := plan_of(request, table, _names(first)))
+    ]
+    named = _best_named(request, without_copies([*found, *rivals(request, found, store, within, texts)]))
+    if len(named) > 1:
+        named = [one for one in named if one.may_have_rows] or named
+    if len(named) == 1 and not named[0].passages:
+        return []  # What retrieval did not find is hardly meant.
+    kept = [one for one in named if _is_relevant(one, passages) and not _is_said(one, request, passages)]
+    headers = {one.header for one in kept}
+    return [one for one in named if one in kept or one.header in headers]
+
+
+def _names(passage: GradedPassage) -> list[str]:
+    """Return what a passage's document is called; of one with pages, also where in it the passage stands."""
+    return names_of(passage.document or "", passage.title, passage.section if passage.page is not None else None)
+
+
+def _tables(
+    passages: Sequence[GradedPassage], store: ChunkStore, texts: dict[str, Tables]
+) -> Iterator[tuple[Table, GradedPassage, list[GradedPassage]]]:
+    """Yield the tables of pages of which a passage has a part of one, each once.
+
+    With each come a passage of its document, and those that have a part of it, which may be none. What is read of
+    documents is kept in `texts`.
+    """
+    seen: set[tuple[str, int]] = set()
+    read: set[tuple[str, int]] = set()
+    local = [one for one in passages if one.origin is Origin.LOCAL and one.document and one.start is not None]
+    for passage in local:
+        name = str(passage.document)
+        if not any(block.kind in _TABLE for block in blocks_of(passage.text)) and not passage.lead:
+            continue
+        if name not in texts:
+            text = store.excerpt(chunk_of(passage), 0, LONGEST_TEXT)
+            texts[name] = Tables(text if len(text) < LONGEST_TEXT else "", paged=passage.page is not None)
+        page = texts[name].text.rfind(PAGE_BREAK, 0, passage.start or 0)
+        if (name, page) in read:
+            continue
+        read.add((name, page))
+        for table in texts[name].on_page_of(passage.start or 0):
+            if (name, table.start) not in seen:
+                seen.add((name, table.start))
+                own = [one for one in local if one.document == name and overlaps(one, table.start, table.end)]
+                yield table, passage, own
+
+
+def overlaps(passage: GradedPassage, start: int, end: int) -> bool:
+    """Whether a passage has a part of these places of its document."""
+    return passage.start is not None and passage.end is not None and passage.start < end and start < passage.end
+
+
+def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
+    """Return those candidates whose table or document the question names best; all where it names none.
+
+    A cell counts as much: "the cost of Kitchen" may be a department's, or of the quote for a kitchen.
+    """
+    asked = {word.stem for word in words_of(request.text)}
+
+    def named(one: Candidate) -> tuple[int, int]:
+        of_document = said_by(f"{PurePath(one.document).stem} {one.title or ''}".replace("_", " "))
+        cells = {
+            stem for test in one.plan.tests if isinstance(test.value, str)
+            for value in (test.value, *test.others) for stem in said_by(value)
+        }  # fmt: skip
+        return len((said_by(one.table.name) | cells) & asked), len((of_document | cells) & asked)
+
+    best = max(map(named, found), default=(0, 0))
+    return [one for one in found if named(one) == best]
+
+
+def _is_relevant(one: Candidate, passages: Sequence[GradedPassage]) -> bool:
+    """Whether no other document answers better, by the grades of its passages."""
+    own = any(passage.grade is not Grade.INCORRECT for passage in passages if passage.document == one.document)
+    return own or not any(passage.grade is Grade.CORRECT for passage in passages)
+
+
+def _is_said(one: Candidate, request: Request, passages: Sequence[GradedPassage]) -> bool:
+    """Whether a sentence of a passage that may help, or does as well as the table's, seems to say what is asked for."""
+    if one.plan.operation in (Operation.FILTER, Operation.VALUES):
+        return False
+    best = max((passage.relevance for passage in passages if passage.document == one.document), default=0.0)
+    passages = [passage for passage in passages if passage.grade is not Grade.INCORRECT or passage.relevance >= best]
+    nouns = _nouns(request)
+    asks = set(stems_of(request.asks))
+    about = nouns | said_by(one.plan.column.name) if one.plan.column else nouns
+    if one.plan.operation is Operation.COUNT:
+        return any(_counts(words, nouns) for words in _sentences(passages))
+    return any(
+        asks <= set(words) and about & set(words) and any(map(_is_number, words)) for words in _sentences(passages)
+    )
+
+
+def _counts(words: Sequence[str], nouns: set[str]) -> bool:
+    """Whether a sentence has a number of what these words name: "45 permanent employees"."""
+    return any(
+        _is_number(word) and nouns & set(words[at + 1 : at + 1 + BEHIND_NUMBER]) for at, word in enumerate(words)
+    )
+
+
+def _sentences(passages: Sequence[GradedPassage]) -> Iterator[list[str]]:
+    """Yield the words of each sentence of passages that stands in no table and is no heading."""
+    for passage in passages:
+        for block in blocks_of(passage.text):
+            if block.kind not in (*_TABLE, BlockKind.HEADING):
+                for sentence in split_sentences(passage.text[block.start : block.end]):
+                    yield stems_of(sentence.text)
+
+
+def _nouns(request: Request) -> set[str]:
+    """Return the words of what is counted, or all that say something where nothing is."""
+    words = [word.stem for word in words_of(request.rest[request.target or 0 :])]
+    first = next((at for at, word in enumerate(words) if word not in FUNCTION_WORDS), 0)
+    if request.target is None:
+        return set(words) - FUNCTION_WORDS
+    behind = next((at for at, word in enumerate(words) if at > first and word in FUNCTION_WORDS), len(words))
+    return set(words[first:behind])
+
+
+def _is_number(word: str) -> bool:
+    return word.isdigit() or word in _NUMBERS

@@ -1,0 +1,607 @@
+"""Execute a plan exactly, by decimal arithmetic; or refuse, with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from fractions import Fraction
+
+from localcrag.records.enums import Operation
+from localcrag.records.run import Computation, Group, LeftOut, TableRow
+from localcrag.tables.parse import Row, has_digit
+from localcrag.tables.parsed_question import Test, in_words, meets, why_unknown, with_year, with_years
+from localcrag.tables.plan_columns import Plan
+from localcrag.tables.values import MONTHS_OF_A_QUARTER, Amount, Moment, amount_of, is_empty, written
+from localcrag.tables.vocabulary import Column, Kind, stems_of
+from localcrag.text.translation import gettext as _
+
+DIGITS = 60
+"""That decimal arithmetic keeps: more than any sum of cells has."""
+LEAST_ADDED = 3
+"""Rows that a last one with their sum may be the total of: two numbers make a third one by chance."""
+_OF_EACH = re.compile(
+    r"\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
+    r"|\bper (?:unit|piece|item|hour|day|night|week|month|kg|km|litre|liter|kwh|m²)\b"
+    r"|\beach\W*\Z|\brate\W*\Z|(?:[€$£]|EUR|USD|CHF|GBP|km)/\w",
+    re.IGNORECASE,
+)
+_PRICE = re.compile(r"(?:price|rate)\W*(?:[(\[].*)?", re.IGNORECASE)
+_RUNNING = re.compile(r"\b(?:cumulative|cumulated|running|ytd|(?:year )?to date|kumuliert)\b", re.IGNORECASE)
+_BALANCE = re.compile(r"\bbalance\b", re.IGNORECASE)
+
+
+class Refused(Exception):
+    """What was asked for cannot be computed exactly; the message says why."""
+
+
+@dataclass(slots=True)
+class Work:
+    """A plan while it is carried out: the rows that count, by their place, and how many were left out for what."""
+
+    plan: Plan
+    at: list[int]
+    left_out: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[Row]:
+        return [self.plan.known.rows[at] for at in self.at]
+
+    @property
+    def column(self) -> Column:
+        """The column that is computed with."""
+        column = self.plan.column
+        if column is None:
+            raise Refused(_("no column is named"))
+        if column.problem and not column.mixed:
+            raise Refused(column.problem)
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an operation comes to."""
+
+    result: str = ""
+    values: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
+
+
+def select(work: Work, tests: Sequence[Test]) -> None:
+    """Keep the rows that meet all conditions. Raises Refused where a column cannot be compared."""
+    for test in tests:
+        if problem := _problem_of(test):
+            raise Refused(problem)
+        if _may_mean_the_sign(test):
+            raise Refused(
+                _("%(column)s has values below zero, and whether these are meant is not clear", column=test.column.name)
+            )
+        if with_year(test) is None:
+            raise Refused(_("%(column)s has several years, and the question names none", column=test.column.name))
+    kept = []
+    for at, row in enumerate(work.plan.known.rows):
+        met = [meets(test, at, row.cells[test.column.at]) for test in tests]
+        if all(met):
+            kept.append(at)
+        elif False not in met:
+            test = tests[met.index(None)]
+            unknown = test.than if test.than and test.column.values[at] is not None else test.column
+            if test.negated:
+                raise Refused(_("%(column)s is empty in rows that may be meant, too", column=unknown.name))
+            work.left_out[why_unknown(unknown, row.cells[unknown.at])] += 1
+    work.at = kept
+
+
+def _problem_of(test: Test) -> str:
+    """Return why a condition cannot be put to its columns; empty where it can."""
+    relative = test.relative
+    problem = test.column.problem or (test.than.problem if test.than else "") or (relative.problem if relative else "")
+    if problem or relative is None:
+        return problem
+    rows = test.column.values
+    if rows and all(meets(test, at, "") is None for at in range(len(rows))):
+        return _(
+            "the dates in %(column)s do not say whether they are “%(words)s”; ask with what stands there, as in "
+            "“%(example)s”",
+            column=test.column.name, words=relative.written, example=next(iter(test.column.moments), ""),
+        )  # fmt: skip
+    return ""
+
+
+def _may_mean_the_sign(test: Test) -> bool:
+    """Whether a bound is put to a column that has both signs: "over 50 euros" may mean what was paid, with a minus."""
+    if test.than:
+        return any(one.value < 0 for one in (*test.column.amounts, *test.than.amounts))
+    return isinstance(test.value, Amount) and test.value.value > 0 and any(one.value < 0 for one in test.column.amounts)
+
+
+def amounts_of(work: Work) -> list[Amount]:
+    """Return the amounts of the rows that count, and leave out those without one."""
+    column = work.column
+    kept, amounts = [], []
+    for at in work.at:
+        value = column.values[at]
+        if isinstance(value, Amount):
+            kept.append(at)
+            amounts.append(value)
+        else:
+            work.left_out[why_unknown(column, work.plan.known.rows[at].cells[column.at])] += 1
+    work.at = kept
+    if len(kept) > 1:
+        refuse_a_total(work, kept)
+    if len({one.unit for one in amounts}) > 1:
+        raise Refused(column.problem)
+    return amounts
+
+
+def total_of(amounts: Sequence[Amount]) -> Decimal:
+    """Return the exact sum of amounts."""
+    with localcontext(prec=DIGITS):
+        return sum((one.value for one in amounts), Decimal(0))
+
+
+def refuse_below_zero(column: Column, amounts: Sequence[Amount]) -> None:
+    """Raise Refused for amounts of which some are below zero."""
+    if any(one.value < 0 for one in amounts):
+        raise Refused(_("%(column)s has values below zero", column=column.name))
+
+
+def refuse_to_add(column: Column, columns: Sequence[Column]) -> None:
+    """Raise Refused for a column of the table's whose sum is none of anything: in percent, of one piece, or running."""
+    refuse_percentages(column)
+    beside = {word for one in columns if one is not column for word in stems_of(one.name)}
+    if _OF_EACH.search(column.name) or (_PRICE.fullmatch(column.name) and beside & {"quantity", "qty"}):
+        raise Refused(_("%(column)s is for one of each: its sum is no total", column=column.name))
+    dated = any(one.kind is Kind.DATE for one in columns)
+    if _RUNNING.search(column.name) or (dated and _BALANCE.search(column.name)):
+        raise Refused(_("%(column)s has what was before in it: its sum is no total", column=column.name))
+
+
+def refuse_a_total(work: Work, at: Sequence[int]) -> None:
+    """Raise Refused where the last row is among those at these places, and is the sum of all the others."""
+    rows, amounts = work.plan.known.rows, work.column.amounts
+    last = len(rows) - 1
+    if last not in at or not isinstance(work.column.values[last], Amount) or len(amounts) <= LEAST_ADDED:
+        return
+    if amounts[-1].value and total_of(amounts[:-1]) == amounts[-1].value:
+        label = next(filter(None, rows[last].cells))
+        raise Refused(_("the last row, “%(label)s”, may be the total of the others", label=label))
+
+
+def refuse_percentages(column: Column) -> None:
+    """Raise Refused for a column that is in percent."""
+    if column.unit == "percent":
+        raise Refused(
+            _("%(column)s is in percent, and percentages of different things are not added up", column=column.name)
+        )
+
+
+def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
+    """Return what an operation comes to for each group, largest groups' names first where one is asked for.
+
+    Raises Refused where rows have no group's name that can be told, or results are in several units.
+    """
+    plan = work.plan
+    if plan.operation is Operation.SUM:
+        refuse_to_add(work.column, plan.known.columns)
+    elif plan.operation is not Operation.COUNT:
+        refuse_percentages(work.column)
+    groups: list[Group] = []
+    values: list[Decimal] = []
+    units: set[str] = set()
+    counted: list[int] = []
+    for name, rows in _rows_by_name(work).items():
+        own = Work(replace(plan, by=None), rows)
+        result = _result(own, operation)
+        work.left_out.update(own.left_out)
+        work.notes.extend(note for note in own.notes if note not in work.notes)
+        if result is None:
+            continue
+        groups.append(Group(name, result[0], len(own.at)))
+        values.append(result[1])
+        units.add(result[2])
+        counted += own.at
+    work.at = sorted(counted)
+    if plan.pick is None or not groups:
+        return Found(groups=tuple(groups))
+    if len(units) > 1:
+        raise Refused(work.column.problem)
+    best = max(values) if plan.pick is Operation.MAXIMUM else min(values)
+    named = [group.name for group, value in zip(groups, values, strict=True) if value == best]
+    order = sorted(range(len(groups)), key=lambda at: values[at], reverse=plan.pick is Operation.MAXIMUM)
+    return Found(", ".join(named), groups=tuple(groups[at] for at in order))
+
+
+def _result(own: Work, operation: Callable[[Work], Found]) -> tuple[str, Decimal, str] | None:
+    """Return the result of a group as it is written, exactly, and its unit; None where no row has a value."""
+    if own.plan.operation is Operation.COUNT:
+        return str(len(own.at)), Decimal(len(own.at)), ""
+    column = own.column
+    amounts = amounts_of(own)
+    if not amounts:
+        return None
+    left_out = own.left_out.copy()
+    said = operation(own).result
+    own.left_out = left_out  # The operation has left out what already was.
+    total = total_of(amounts)
+    exact = total / len(amounts) if own.plan.operation is Operation.AVERAGE else total
+    return said, exact, amounts[0].unit or column.unit
+
+
+def _rows_by_name(work: Work) -> dict[str, list[int]]:
+    """Return the rows of each group, by its name as it is written first, in the order of the table or of time."""
+    by = work.plan.by
+    if by is None:
+        return {}
+    if work.plan.period:
+        return _rows_by_period(work)
+    names: dict[str, str] = {}
+    rows: dict[str, list[int]] = {}
+    for at in work.at:
+        cell = work.plan.known.rows[at].cells[by.at]
+        if is_empty(cell):
+            work.left_out[why_unknown(by, "")] += 1
+            continue
+        name = names.setdefault(cell.casefold(), cell)
+        rows.setdefault(name, []).append(at)
+    return rows
+
+
+def _rows_by_period(work: Work) -> dict[str, list[int]]:
+    by, period = work.plan.by, work.plan.period
+    found: dict[tuple[int, int, int], list[int]] = {}
+    for at in work.at:
+        value = by.values[at] if by else None
+        said = isinstance(value, Moment) and value.year is not None and _says(value, period)
+        if by is None or not isinstance(value, Moment) or not said:
+            if by and isinstance(value, Moment) and value.year is None:
+                raise Refused(_("the dates in %(column)s have no year", column=by.name))
+            cell = work.plan.known.rows[at].cells[by.at] if by else ""
+            work.left_out[why_unknown(by, cell) if by else ""] += 1
+            continue
+        month = value.month or 0
+        part = {"year": 0, "quarter": -(-month // MONTHS_OF_A_QUARTER)}.get(period, month)
+        day = (value.day or 0) if period == "day" else 0
+        found.setdefault((value.year or 0, part, day), []).append(at)
+    return {_name(*key, period): found[key] for key in sorted(found)}
+
+
+def _says(value: Moment, period: str) -> bool:
+    """Whether a moment says in which period it lies."""
+    return period == "year" or (value.month is not None and (period != "day" or value.day is not None))
+
+
+def _name(year: int, part: int, day: int, period: str) -> str:
+    if period == "quarter":
+        return f"Q{part} {year}"
+    return str(Moment(year, part or None, day or None))
+
+
+DECIMALS_OF_A_SHARE = Decimal("0.01")
+"""Of a percentage."""
+
+
+def difference(work: Work) -> Found:
+    """Return how much more the first side is than the second, with both. Raises Refused where a side has no value."""
+    plan = work.plan
+    if plan.pick:
+        return furthest(work)
+    if plan.column is None:
+        return _of_numbers(work)
+    columns = plan.side_columns or (work.column, work.column)
+    groups, totals, amounts, rows = [], [], [], set[int]()
+    for column, tests in zip(columns, plan.sides, strict=True):
+        own = _side(work, tests)
+        own.plan = replace(plan, column=column)
+        found = amounts_of(own)
+        name = column.name if plan.side_columns else _in_words(tests) or column.name
+        if not found or own.left_out:
+            raise Refused(_("there is no value for every row where %(conditions)s", conditions=name))
+        refuse_below_zero(column, found)
+        amounts += found
+        totals.append(total_of(found))
+        groups.append(Group(name, written(totals[-1], found, column.mark, column.shown_unit), len(own.at)))
+        rows.update(own.at)
+    if len({one.unit for one in amounts}) > 1:
+        raise Refused(columns[0].problem or _("the two sides have different units"))
+    if sum(group.rows for group in groups) > len(groups):
+        refuse_to_add(columns[0], plan.known.columns)
+    work.at = sorted(rows)
+    with localcontext(prec=DIGITS):
+        result = totals[0] - totals[1]
+    return Found(written(result, amounts, columns[0].mark, columns[0].shown_unit), groups=tuple(groups))
+
+
+def furthest(work: Work) -> Found:
+    """Keep the rows in which two columns differ most, or least. Raises Refused where that cannot be told."""
+    plan = work.plan
+    found: dict[int, tuple[Decimal, Decimal]] = {}
+    for column in plan.side_columns:
+        if column.problem:
+            raise Refused(column.problem)
+        refuse_below_zero(column, column.amounts)
+    for at in work.at:
+        values = [column.values[at] for column in plan.side_columns]
+        amounts = [value.value for value in values if isinstance(value, Amount)]
+        if len(amounts) < len(values):
+            column = next(one for one in plan.side_columns if not isinstance(one.values[at], Amount))
+            work.left_out[why_unknown(column, plan.known.rows[at].cells[column.at])] += 1
+            continue
+        base = amounts[plan.side_columns.index(plan.percent_of)] if plan.percent_of else Decimal(1)
+        if plan.percent_of and not base:
+            raise Refused(_("%(column)s is zero in a row, which makes no percentage", column=plan.percent_of.name))
+        with localcontext(prec=DIGITS):
+            found[at] = abs(amounts[0] - amounts[1]), base
+    if not found:
+        work.at = []
+        return Found()
+    ranks = {at: Fraction(part) / Fraction(whole) for at, (part, whole) in found.items()}
+    best = max(ranks.values()) if plan.pick is Operation.MAXIMUM else min(ranks.values())
+    work.at = [at for at, rank in ranks.items() if rank == best]
+    part, whole = found[work.at[0]]
+    if plan.percent_of:
+        return Found(_percentage(work, part, whole))
+    first = plan.side_columns[0]
+    return Found(written(part, [*first.amounts, *plan.side_columns[1].amounts], first.mark, first.shown_unit))
+
+
+def _of_numbers(work: Work) -> Found:
+    """Return how many more rows the first side has."""
+    sides = [_side(work, tests) for tests in work.plan.sides]
+    for side in sides:
+        work.left_out.update(side.left_out - work.left_out)
+    groups = [
+        Group(_in_words(tests), str(len(side.at)), len(side.at))
+        for tests, side in zip(work.plan.sides, sides, strict=True)
+    ]
+    work.at = sorted({at for side in sides for at in side.at})
+    return Found(str(len(sides[0].at) - len(sides[1].at)), groups=tuple(groups))
+
+
+def share(work: Work) -> Found:
+    """Return which percentage the part is of the whole. Raises Refused where values are missing or below zero."""
+    plan = work.plan
+    totals, groups = [], []
+    for name, tests in zip((_("all"), _in_words(plan.sides[1])), plan.sides, strict=True):
+        own = _side(work, tests)
+        if own.left_out:
+            raise Refused("; ".join(own.left_out))
+        amounts = _measured(own)
+        totals.append(total_of(amounts))
+        column = plan.column
+        result = written(totals[-1], amounts, column.mark, column.shown_unit) if column else str(len(own.at))
+        groups.append(Group(_in_words(plan.sides[0]) or name if tests is plan.sides[0] else name, result, len(own.at)))
+        work.at = own.at
+    if totals[0] <= 0:
+        raise Refused(_("there is nothing that it could be a share of"))
+    return Found(_percentage(work, totals[1], totals[0]), groups=(groups[1], groups[0]))
+
+
+def _percentage(work: Work, part: Decimal, whole: Decimal) -> str:
+    """Return which percentage a part is, and note where it is rounded."""
+    with localcontext(prec=DIGITS):
+        rounded = (100 * part / whole).quantize(DECIMALS_OF_A_SHARE, ROUND_HALF_EVEN)
+        if rounded * whole != 100 * part:
+            work.notes.append(_("The percentage is rounded."))
+    return f"{rounded.normalize():f} %"
+
+
+def _measured(own: Work) -> Sequence[Amount]:
+    """Return what the rows of a side are added up from: their amounts, or one for each."""
+    if own.plan.column is None:
+        return [Amount(Decimal(1))] * len(own.at)
+    refuse_to_add(own.column, own.plan.known.columns)
+    amounts = amounts_of(own)
+    if own.left_out:
+        raise Refused("; ".join(own.left_out))
+    refuse_below_zero(own.column, amounts)
+    return amounts
+
+
+def _side(work: Work, tests: Sequence[Test]) -> Work:
+    """Return the work with the rows of one side."""
+    own = Work(work.plan, list(work.at))
+    select(own, with_years(tests))
+    return own
+
+
+def _in_words(tests: Sequence[Test]) -> str:
+    return _(" and ").join(in_words(test) for test in with_years(tests))
+
+
+MOST_ROWS = 200
+"""Of those that count, which a run keeps."""
+MORE_DECIMALS = 2
+"""That an average is given with, beyond those of the cells."""
+
+
+def compute(plan: Plan, document: str, title: str | None) -> Computation:
+    """Return what a plan comes to; `document` and `title` are those of the table's document."""
+    table = plan.known.table
+    tests = with_years(plan.tests)
+    said = [test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative]
+    work, refused, found = Work(plan, list(range(len(plan.known.rows)))), "", Found()
+    work.notes += dict.fromkeys(relative.note for relative in said if not relative.problem)
+    try:
+        select(work, tests)
+        found = in_groups(work, _OPERATIONS[plan.operation]) if plan.by else _OPERATIONS[plan.operation](work)
+    except Refused as error:
+        refused = str(error)
+    rows = work.rows
+    return Computation(
+        document=document,
+        title=title,
+        table=table.name,
+        section=table.section,
+        pages=tuple(dict.fromkeys(row.page for row in table.rows if row.page is not None)),
+        header=table.header,
+        operation=plan.operation,
+        column=_named(plan),
+        filters=tuple(map(in_words, tests)),
+        of_rows=len(plan.known.rows),
+        row_count=len(rows),
+        rows=tuple(TableRow(row.cells, row.page, row.start, row.end) for row in rows[:MOST_ROWS]),
+        result=found.result,
+        values=found.values,
+        left_out=tuple(_left_out(work)),
+        notes=tuple(work.notes),
+        refused=refused,
+        few=plan.few,
+        by=plan.by.name if plan.by else None,
+        period=plan.period,
+        pick=plan.pick,
+        groups=found.groups,
+    )
+
+
+def _named(plan: Plan) -> str | None:
+    """Return the names of the columns that are computed with."""
+    names = [column.name for column in plan.side_columns]
+    if not names or not plan.pick:
+        return " − ".join(names) or (plan.column.name if plan.column else None)
+    both = _(" and ").join(names)
+    return (
+        _("%(columns)s, in percent of %(base)s", columns=both, base=plan.percent_of.name) if plan.percent_of else both
+    )
+
+
+def _left_out(work: Work) -> Iterator[LeftOut]:
+    """Yield how many rows were left out, for each reason."""
+    for why, number in work.left_out.items():
+        yield LeftOut(number, why)
+    known = work.plan.known
+    if len(known.rows) == len(known.table.rows):
+        return
+    if totals := sum(row.is_total for row in known.table.rows):
+        yield LeftOut(totals, _("a total of other rows"))
+    if labels := sum(row.is_label and not row.is_total for row in known.table.rows):
+        yield LeftOut(labels, _("nothing but its first cell"))
+
+
+def _count(work: Work) -> Found:
+    column = work.plan.column
+    if column is None:
+        return Found(str(len(work.at)))
+    values = _distinct(work, column)
+    return Found(str(len(values)), tuple(values))
+
+
+def _distinct(work: Work, column: Column) -> list[str]:
+    """Return the different values of a column, as they are written first."""
+    values: dict[str, str] = {}
+    kept = []
+    for at in work.at:
+        cell = work.plan.known.rows[at].cells[column.at]
+        if is_empty(cell):
+            work.left_out[why_unknown(column, "")] += 1
+            continue
+        kept.append(at)
+        values.setdefault(cell.casefold(), cell)
+    work.at = kept
+    return list(values.values())
+
+
+def _sum(work: Work) -> Found:
+    column = work.column
+    refuse_to_add(column, work.plan.known.columns)
+    amounts = amounts_of(work)
+    if not amounts:
+        return Found()
+    total = total_of(amounts)
+    _compare_with_own_total(work, total)
+    return Found(written(total, amounts, column.mark, column.shown_unit))
+
+
+def _compare_with_own_total(work: Work, total: Decimal) -> None:
+    """Note where the table's own total of all rows is another one."""
+    table, column = work.plan.known.table, work.column
+    totals = [row for row in table.rows if row.is_total]
+    if work.plan.tests or len(totals) != 1 or totals[0] is not table.rows[-1]:
+        return
+    says = totals[0].cells[column.at]
+    own = amount_of(says, column.mark)
+    label = next(cell for cell in totals[0].cells if cell)
+    if own and own.value != total and not label.lower().startswith(("average", "mean", "median")):
+        work.notes.append(_("The table itself says %(value)s in its row “%(label)s”.", value=says, label=label))
+
+
+def _average(work: Work) -> Found:
+    column, amounts = work.column, amounts_of(work)
+    if not amounts:
+        return Found()
+    mean, rounded = mean_of(amounts)
+    if rounded:
+        work.notes.append(_("The average is rounded."))
+    return Found(written(mean, amounts, column.mark, column.shown_unit))
+
+
+def mean_of(amounts: Sequence[Amount]) -> tuple[Decimal, bool]:
+    """Return the average of amounts, and whether it is rounded."""
+    places = max(one.decimals for one in amounts) + MORE_DECIMALS
+    with localcontext(prec=DIGITS):
+        total = sum((one.value for one in amounts), Decimal(0))
+        mean = (total / len(amounts)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)
+        return mean.normalize(), mean * len(amounts) != total
+
+
+def _extreme(work: Work) -> Found:
+    """Keep the rows with the highest or lowest value."""
+    column = work.column
+    ranks: list[tuple[int, Decimal | date]] = []
+    for at in work.at:
+        value = column.values[at]
+        rank = value.value if isinstance(value, Amount) else value.first if isinstance(value, Moment) else None
+        if rank is None:
+            work.left_out[why_unknown(column, work.plan.known.rows[at].cells[column.at])] += 1
+        else:
+            ranks.append((at, rank))
+    if not ranks and column.moments:
+        raise Refused(_("the dates in %(column)s have no year", column=column.name))
+    if not ranks:
+        work.at = []
+        return Found()
+    if column.mixed and len({value.unit for at, _ in ranks if isinstance(value := column.values[at], Amount)}) > 1:
+        raise Refused(column.problem)
+    cells = [work.plan.known.rows[at].cells[column.at] for at in work.at if column.values[at] is None]
+    if unread := next(filter(has_digit, cells), ""):
+        raise Refused(
+            _("%(column)s is “%(cell)s”, which may be the lowest or highest value", column=column.name, cell=unread)
+        )
+    ranks.sort(key=lambda one: one[1], reverse=work.plan.operation is Operation.MAXIMUM)
+    limit = ranks[min(work.plan.few, len(ranks)) - 1][1]
+    at_least = work.plan.operation is Operation.MAXIMUM
+    work.at = [at for at, rank in ranks if (rank >= limit if at_least else rank <= limit)]  # type: ignore[operator]
+    if isinstance(column.values[work.at[0]], Amount) and at_least:
+        refuse_a_total(work, work.at)
+    if work.plan.few > 1:
+        if len(work.at) > work.plan.few:
+            work.notes.append(_("The last of them have the same value."))
+        return Found()
+    cell = work.rows[0].cells[column.at]
+    return Found(f"{cell} {column.shown_unit}".strip())
+
+
+def _filter(_work: Work) -> Found:
+    return Found()
+
+
+def _values(work: Work) -> Found:
+    column = work.plan.column
+    return Found(values=tuple(_distinct(work, column))) if column else Found()
+
+
+_OPERATIONS: dict[Operation, Callable[[Work], Found]] = {
+    Operation.COUNT: _count,
+    Operation.SUM: _sum,
+    Operation.AVERAGE: _average,
+    Operation.MAXIMUM: _extreme,
+    Operation.MINIMUM: _extreme,
+    Operation.FILTER: _filter,
+    Operation.VALUES: _values,
+    Operation.DIFFERENCE: difference,
+    Operation.SHARE: share,
+}

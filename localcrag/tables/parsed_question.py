@@ -1,0 +1,500 @@
+"""A question parsed against one table: its cells, and the column and test of each condition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from itertools import pairwise
+
+from localcrag.records.enums import Operation
+from localcrag.tables.parse import Row
+from localcrag.tables.question import Request
+from localcrag.tables.question_conditions import Condition, Relation, Relative, bare
+from localcrag.tables.values import CLOCK, Amount, Moment, is_empty, moments_in
+from localcrag.tables.vocabulary import EXACT, Column, Kind, Known, NamedCell, Word, stems_of, words_of
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
+from localcrag.text.words import FUNCTION_WORDS
+
+OF_UNIT = 4
+"""What it counts for that a column's amounts have the unit that a condition names."""
+BEHIND = 12
+"""Characters behind a condition in which a word may still name its column: "more than 3 rooms"."""
+
+_BEFORE_NAMES = frozenset(("did", "doe", "for", "of", "by", "than"))
+"""Words behind which "will" and "may" are people, however they are written."""
+_OF_WHOM = re.compile(r"(?:for|of|from|by) \w+")
+"""A preposition with a name: of a month, or of a person who is called like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition on a column; `value` is the cell's text where it must be just that, or one of `others`.
+
+    `negated`: it must be none of these. `start` is where the question says it, `relative` how it says days from today.
+    `than` is the column of the same row that is compared with, in place of a value.
+    """
+
+    column: Column
+    relation: Relation
+    value: Amount | Moment | str
+    high: Amount | Moment | None = None
+    others: tuple[str, ...] = ()
+    negated: bool = False
+    start: int = 0
+    relative: Relative | None = None
+    than: Column | None = None
+
+
+@dataclass(slots=True)
+class Reading:
+    """A request as it is read with a table at hand: the words that are left, and the tests so far."""
+
+    request: Request
+    known: Known
+    words: list[Word]
+    cells: list[NamedCell]
+    tests: list[Test] = field(default_factory=list)
+
+    @property
+    def target(self) -> list[Word]:
+        """The words that say what is counted or listed: up to the first that says nothing by itself, or a cell."""
+        start = self.request.target or 0
+        noun: list[Word] = []
+        text = self.request.rest
+        for word in (word for word in self.words if word.start >= start):
+            gap = text[noun[-1].start + len(noun[-1].written) : word.start] if noun else ""
+            if {word.stem, word.written.lower()} & FUNCTION_WORDS or len(gap) > 1:
+                if noun:
+                    break
+                continue
+            noun.append(word)
+        return noun
+
+
+def read(request: Request, known: Known) -> Reading | None:
+    """Return a request with the cells that it names; None where it is not clear whether a word is one, or of which."""
+    words = words_of(request.rest, request.names.at)
+    cells = known.cells_named(words)
+    if any(_may_be_cell(request, known, words, at) for at in range(len(words))):
+        return None
+    if cells is None or request.excused - {word.start for cell in cells for word in cell.words}:
+        return None
+    return Reading(request, known, words, cells)
+
+
+def _may_be_cell(request: Request, known: Known, words: Sequence[Word], at: int) -> bool:
+    """Whether a word of no meaning may be meant as a cell though it has no capital: "total sales us", "are on"."""
+    like = known.like_word(words[at])
+    if not like or at == len(words) - 1:
+        return bool(like)
+    may_lack_capital = not request.names.telling or words[at - 1].stem in _BEFORE_NAMES
+    return may_lack_capital and any(cell.value.isupper() or known.are_people(cell.column) for cell in like)
+
+
+def free(reading: Reading) -> list[Word]:
+    """Return the words that name no cell."""
+    taken = {word.start for cell in reading.cells for word in cell.words}
+    return [word for word in reading.words if word.start not in taken]
+
+
+def place(reading: Reading, condition: Condition) -> bool:
+    """Find the column that a condition is of; False where there is none, or no saying which."""
+    known = reading.known
+    if any(start <= condition.start < end for start, end in reading.request.forms.negated):
+        return False  # What "not over 40 euros in March" denies is not for rules.
+    if isinstance(condition.low, Amount):
+        column = _of_amount(reading, condition, condition.low)
+        if column:
+            reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
+        return column is not None
+    if condition.quarter and not known.of_kind(Kind.DATE):
+        return _of_quarter(reading, condition)
+    return _of_days(reading, condition)
+
+
+def _of_days(reading: Reading, condition: Condition) -> bool:
+    """Find the column of dates, or the column or cell that is called by the days, of a condition on these."""
+    known = reading.known
+    dates = clearest(known, known.of_kind(Kind.DATE), free(reading)) or known.of_kind(Kind.DATE)
+    if condition.relative and (named := _headers_saying(known, condition)):
+        reading.words += [Word(word, condition.start, word) for word in named]
+        return True
+    if condition.relative and (condition.relative.problem or dates):
+        return _place(reading, condition, dates[0] if len(dates) == 1 else None)
+    said = set(stems_of(str(condition.low)))
+    in_headers = [
+        column
+        for column in known.columns
+        if said <= known.header_words(column) or moments_in([column.name]) == [condition.low]
+    ]
+    in_cells = known.cells_named(words_of(str(condition.low), names=(0,))) or []
+    whole = [cell for cell in in_cells if len(cell.words) == len(said)]
+    people = [cell for cell in whole if known.are_people(cell.column)]
+    if people and _OF_WHOM.fullmatch(reading.request.text[condition.start : condition.end]):
+        reading.cells += people
+        return not (dates or in_headers)
+    whole = [cell for cell in whole if cell not in people]
+    if condition.relation is Relation.EQUAL and (in_headers or whole):
+        if dates or (in_headers and whole):
+            return False
+        reading.cells += whole
+        named = {word for column in in_headers for word in known.header_words(column)}
+        reading.words += [Word(word, condition.start, word) for word in named]
+        return True
+    return _place(reading, condition, dates[0] if len(dates) == 1 else None)
+
+
+def _place(reading: Reading, condition: Condition, column: Column | None) -> bool:
+    if column:
+        test = Test(column, condition.relation, condition.low, condition.high, start=condition.start,
+                    relative=condition.relative)  # fmt: skip
+        reading.tests.append(test)
+    return column is not None
+
+
+def _headers_saying(known: Known, condition: Condition) -> set[str]:
+    """Return the words of the one header that says the same days in the same words: "Last year"."""
+    said = stems_of(condition.relative.written) if condition.relative else []
+    named = [own for column in known.columns if set(said) <= (own := known.header_words(column))]
+    return named[0] if len(named) == 1 and condition.relation is Relation.EQUAL else set()
+
+
+def _of_quarter(reading: Reading, condition: Condition) -> bool:
+    """Find the one cell that is a quarter, in a column of words: "Q2 2025"."""
+    year = condition.low.year if isinstance(condition.low, Moment) else None
+    form = re.compile(rf"Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z", re.IGNORECASE)
+    found = {
+        (column.at, row.cells[column.at])
+        for column in reading.known.of_kind(Kind.TEXT)
+        for row in reading.known.rows
+        if form.match(row.cells[column.at])
+    }
+    if len(found) != 1:
+        return False
+    ((at, cell),) = found
+    reading.tests.append(Test(reading.known.columns[at], Relation.EQUAL, cell, start=condition.start))
+    return True
+
+
+def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column | None:
+    """Return the one column of amounts that a condition fits best."""
+    known = reading.known
+    near = _near(reading, condition)
+    # "More than 2 orders" is of no column but one of orders.
+    counted = next((word for word in near if 0 <= word.start - condition.end <= 1), None)
+    if counted and counted.stem in FUNCTION_WORDS:
+        counted = None
+    scored: list[tuple[int, Column]] = []
+    columns = known.of_kind(Kind.TIME if amount.unit == CLOCK else Kind.AMOUNT)
+    for column in columns:
+        if amount.unit and column.unit and amount.unit != column.unit and not column.problem:
+            continue
+        named = known.mention(column, near)
+        if counted and not known.mention(column, [counted]):
+            continue
+        same = bool(amount.unit) and amount.unit == column.unit
+        if named or same or (len(columns) == 1 and amount.unit in ("", CLOCK)):
+            scored.append((named + OF_UNIT * same, column))
+    return _best(scored)
+
+
+def _near(reading: Reading, condition: Condition) -> list[Word]:
+    """Return the words that may say what a condition is of: up to the one before it, and right behind it."""
+    others = [other for other in reading.request.conditions if other is not condition]
+    begin = max((other.end for other in others if other.end <= condition.start), default=0)
+    end = condition.end + BEHIND if others else len(reading.request.text)
+    end = min([end, *(other.start for other in others if other.start >= condition.end)])
+    near = [word for word in free(reading) if begin <= word.start < end]
+    behind = [word for word in near if word.start >= condition.end]
+    # Of several conditions each has its own words: those of the one before end where it does.
+    return near if not others or condition.start - begin > 1 else behind
+
+
+def _best(scored: Sequence[tuple[int, Column]]) -> Column | None:
+    """Return the column with the highest score; None where several have it."""
+    if not scored:
+        return None
+    highest = max(score for score, _ in scored)
+    best = [column for score, column in scored if score == highest]
+    return best[0] if len(best) == 1 else None
+
+
+def clearest(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
+    """Return the columns that the words name best; none where they name none."""
+    scored = [(score, column) for column in columns if (score := known.mention(column, words))]
+    highest = max((score for score, _ in scored), default=0)
+    return [column for score, column in scored if score == highest]
+
+
+_OR = re.compile(r"\bor\b", re.IGNORECASE)
+_JOINS = re.compile(r"\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*", re.IGNORECASE)
+
+
+def add_cell_tests(reading: Reading) -> bool:
+    """Add the conditions of what a question names in a table; False where it is not clear what they are."""
+    two_sides = reading.request.forms.form is Operation.DIFFERENCE
+    by_column: dict[tuple[int, bool], list[NamedCell]] = {}
+    for cell in reading.cells:
+        side = two_sides and _start(cell) >= reading.request.forms.split
+        by_column.setdefault((cell.column.at, side), []).append(cell)
+    gaps: list[tuple[int, int]] = []
+    for cells in by_column.values():
+        joined = [_gap(reading, first, second) for first, second in pairwise(cells)]
+        denied = {_is_denied(reading, _start(cell)) for cell in cells}
+        if None in joined or len(denied) > 1:
+            return False
+        gaps += [gap for gap in joined if gap]
+        reading.tests.append(
+            Test(cells[0].column, Relation.EQUAL, cells[0].value, others=tuple(cell.value for cell in cells[1:]),
+                 negated=True in denied, start=_start(cells[0]))
+        )  # fmt: skip
+    _add_flags(reading)
+    return _add_empty(reading) and _are_alternatives(reading, gaps)
+
+
+def _start(cell: NamedCell) -> int:
+    return cell.words[0].start
+
+
+def _is_denied(reading: Reading, place: int) -> bool:
+    return any(start <= place < end for start, end in reading.request.forms.negated)
+
+
+def _gap(reading: Reading, first: NamedCell, second: NamedCell) -> tuple[int, int] | None:
+    """Return what stands between two cells of one column where it joins them, else None."""
+    start, end = first.words[-1].start + len(first.words[-1].written), _start(second)
+    between = reading.request.rest[start:end]
+    words = set(stems_of(between)) - {"or", "and"}
+    column = reading.known.header_words(first.column)
+    if _JOINS.match(between) and words <= FUNCTION_WORDS | column:
+        return start, end
+    return None
+
+
+def _add_flags(reading: Reading) -> None:
+    """Add what the name of a column that says yes or no asks for: "paid", "not billable", "with a screen"."""
+    known, tested = reading.known, {test.column.at for test in reading.tests}
+    for at, yes in known.flags.items():
+        own = known.header_words(known.columns[at]) - FUNCTION_WORDS
+        named = [word for word in free(reading) if word.stem in own]
+        if at in tested or not named or reading.request.forms.by in own:
+            continue
+        start = named[0].start
+        reading.tests.append(
+            Test(known.columns[at], Relation.EQUAL, yes, negated=_is_denied(reading, start), start=start)
+        )
+
+
+def _add_empty(reading: Reading) -> bool:
+    """Add for each denied place that names no cell the column that is to be empty; False where none is one."""
+    known = reading.known
+    for start, end in reading.request.forms.negated:
+        if any(start <= test.start < end for test in reading.tests):
+            continue
+        words = [word for word in _between(free(reading), start, end) if word.stem not in FUNCTION_WORDS]
+        named = [column for column in known.columns if known.mention(column, words) >= EXACT]
+        if len(named) != 1 or (start, end) not in reading.request.forms.absent:
+            return False
+        if not any(is_empty(row.cells[named[0].at]) for row in known.rows):
+            return False  # "Without VAT" is hardly about cells then.
+        reading.tests.append(Test(named[0], Relation.EMPTY, "", start=start))
+    return True
+
+
+def _between(words: Sequence[Word], start: int, end: int) -> list[Word]:
+    return [word for word in words if start <= word.start < end]
+
+
+def _are_alternatives(reading: Reading, gaps: Sequence[tuple[int, int]]) -> bool:
+    """Whether each "or" stands between values of one column, or in what is denied as a whole."""
+    places = [*gaps, *reading.request.forms.negated]
+    return all(
+        any(start <= found.start() < end for start, end in places) for found in _OR.finditer(reading.request.rest)
+    )
+
+
+MOST_CELLS = 4096
+"""Of which the stems are remembered, as a column has the same ones again and again."""
+
+
+def meets(test: Test, at: int, cell: str) -> bool | None:
+    """Return whether the row at a place meets a condition; `cell` is its text in the condition's column."""
+    if test.relation is Relation.EMPTY:
+        return is_empty(cell)
+    if test.than:
+        return _against(test.column.values[at], test.than.values[at], test.relation)
+    if isinstance(test.value, str):
+        # What is empty may be meant to be as the cell above it.
+        said = map(_stems, (test.value, *test.others))
+        return None if is_empty(cell) else (_stems(cell) in said) is not test.negated
+    return _of_value(test, test.column.values[at])
+
+
+@lru_cache(maxsize=MOST_CELLS)
+def _stems(cell: str) -> tuple[str, ...]:
+    return tuple(stems_of(cell))
+
+
+def _of_value(test: Test, value: Amount | Moment | None) -> bool | None:
+    if isinstance(test.value, Amount):
+        high = test.high.value if isinstance(test.high, Amount) else None
+        return _compared(value.value, test.relation, test.value.value, high) if isinstance(value, Amount) else None
+    if not isinstance(value, Moment) or isinstance(test.value, str):
+        return None
+    return test.value.holds(value) if test.relation is Relation.EQUAL else _in_time(value, test)
+
+
+def _against(value: Amount | Moment | None, other: Amount | Moment | None, relation: Relation) -> bool | None:
+    """Return how a value stands to another one of its row; None where one says nothing, or days cannot be told."""
+    if isinstance(value, Amount) and isinstance(other, Amount):
+        if value.unit != other.unit or (value.unit == CLOCK and abs(value.value - other.value) > 12 * 60):
+            return None  # A time may be of the day after.
+        return _compared(value.value, relation, other.value, None)
+    if not isinstance(value, Moment) or not isinstance(other, Moment):
+        return None
+    first, last = (value.first, value.last), (other.first, other.last)
+    if None in (*first, *last):
+        return None
+    if first == last:
+        return relation is Relation.EQUAL if value.day else None
+    later, earlier = first[0] > last[1], first[1] < last[0]  # type: ignore[operator]
+    return {Relation.ABOVE: later, Relation.BELOW: earlier}.get(relation, False) if later or earlier else None
+
+
+def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | None) -> bool:
+    match relation:
+        case Relation.ABOVE:
+            return value > low
+        case Relation.BELOW:
+            return value < low
+        case Relation.AT_LEAST:
+            return value >= low
+        case Relation.AT_MOST:
+            return value <= low
+        case Relation.WITHIN:
+            return high is not None and low <= value <= high
+        case _:
+            return value == low
+
+
+def _in_time(value: Moment, test: Test) -> bool | None:
+    """Return whether a moment lies before or after others; None where it has no year, or overlaps with them."""
+    begin, end = value.first, value.last
+    first, last = _bounds(test)
+    if begin is None or end is None:
+        return None
+    inside = (first is None or begin >= first) and (last is None or end <= last)
+    outside = (first is not None and end < first) or (last is not None and begin > last)
+    return True if inside else False if outside else None
+
+
+def _bounds(test: Test) -> tuple[date | None, date | None]:
+    """Return the first and the last day that a condition allows."""
+    low, high = test.value, test.high
+    if not isinstance(low, Moment) or low.first is None or low.last is None:
+        return None, None
+    match test.relation:
+        case Relation.BELOW:
+            return None, date.fromordinal(low.first.toordinal() - 1)
+        case Relation.ABOVE:
+            return date.fromordinal(low.last.toordinal() + 1), None
+        case Relation.AT_LEAST:
+            return low.first, None
+        case Relation.AT_MOST:
+            return None, low.last
+        case _:
+            return low.first, high.last if isinstance(high, Moment) else low.last
+
+
+def with_year(test: Test) -> Test | None:
+    """Return a condition on moments with the one year that its column has, where it says none and needs one.
+
+    None where there are several years.
+    """
+    low, high = test.value, test.high
+    if not isinstance(low, Moment) or test.relation is Relation.EQUAL or low.year is not None:
+        return test
+    years = {moment.year for moment in test.column.moments}
+    if len(years) != 1:
+        return None
+    (year,) = years
+    upper = Moment(year, high.month, high.day) if isinstance(high, Moment) and high.year is None else high
+    return replace(test, value=Moment(year, low.month, low.day), high=upper)
+
+
+def with_years(tests: Sequence[Test]) -> list[Test]:
+    """Return conditions with the years of their columns, as far as these are clear."""
+    return [with_year(test) or test for test in tests]
+
+
+def may_meet(tests: Sequence[Test], rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that meet all of the conditions, or may: where a cell does not say."""
+    dated = with_years(tests)
+    return [
+        row
+        for at, row in enumerate(rows)
+        if False not in [meets(test, at, row.cells[test.column.at]) for test in dated]
+    ]
+
+
+def why_unknown(column: Column, cell: str) -> str:
+    """Return why a cell of a column does not tell."""
+    if not re.search(r"\w", cell):
+        return _("%(column)s is empty", column=column.name)
+    return _("%(column)s is “%(cell)s”", column=column.name, cell=cell)
+
+
+_AMOUNTS = {
+    Relation.ABOVE: later("%(column)s is more than %(value)s"),
+    Relation.BELOW: later("%(column)s is less than %(value)s"),
+    Relation.AT_LEAST: later("%(column)s is at least %(value)s"),
+    Relation.AT_MOST: later("%(column)s is at most %(value)s"),
+    Relation.WITHIN: later("%(column)s is from %(value)s to %(high)s"),
+    Relation.EQUAL: later("%(column)s is %(value)s"),
+    Relation.EMPTY: later("%(column)s is empty"),
+}
+_MOMENTS = {
+    Relation.ABOVE: later("%(column)s is after %(value)s"),
+    Relation.BELOW: later("%(column)s is before %(value)s"),
+    Relation.AT_LEAST: later("%(column)s is %(value)s or later"),
+    Relation.AT_MOST: later("%(column)s is %(value)s or earlier"),
+    Relation.WITHIN: later("%(column)s is from %(value)s to %(high)s"),
+    Relation.EQUAL: later("%(column)s is in %(value)s"),
+}
+MANY = 2
+_DAY, _ANY_YEAR = later("%(column)s is %(value)s"), later("%(column)s is in %(value)s, of whatever year")
+
+
+def in_words(test: Test) -> str:
+    """Return a condition in words: "Price is more than 40 €"."""
+    said = {"column": test.column.name, "value": _said(test.value), "high": _said(test.high) if test.high else ""}
+    if test.relative and test.relative.problem:
+        return _(_MOMENTS[Relation.EQUAL], **said | {"value": f"“{test.relative.written}”"})
+    if test.than:
+        in_time = test.column.kind is not Kind.AMOUNT and test.relation is not Relation.EQUAL
+        return _((_MOMENTS if in_time else _AMOUNTS)[test.relation], **said | {"value": test.than.name})
+    if test.others:
+        said["value"] = _(" or ").join([_said(test.value), *test.others])
+    if test.negated:
+        return _("%(column)s is not %(value)s", **said)
+    if isinstance(test.value, Amount) and test.value.unit == CLOCK:
+        return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **said)
+    return _of_moment(test, test.value, said) if isinstance(test.value, Moment) else _(_AMOUNTS[test.relation], **said)
+
+
+def _of_moment(test: Test, value: Moment, said: Mapping[str, str]) -> str:
+    if test.relation is not Relation.EQUAL or value.year:
+        return _(_DAY if test.relation is Relation.EQUAL and value.day else _MOMENTS[test.relation], **said)
+    years = {moment.year for moment in test.column.moments if moment.year}
+    if value.day and len(years) < MANY:
+        return _(_DAY, **said)
+    return _(_ANY_YEAR if len(years) > 1 else _MOMENTS[test.relation], **said)
+
+
+def _said(value: Amount | Moment | str) -> str:
+    return bare(value) if isinstance(value, Amount) else str(value)

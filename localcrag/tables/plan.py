@@ -1,0 +1,306 @@
+"""Whether a plan uses every word of its question; one that leaves a word out answers another question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from localcrag.records.enums import Operation
+from localcrag.tables.parse import Table
+from localcrag.tables.parsed_question import Reading, Test, add_cell_tests, clearest, free, place, read
+from localcrag.tables.plan_columns import (
+    Plan,
+    asks_for_rows,
+    asks_who,
+    computed_column,
+    grouped,
+    highest_group,
+    is_in_header,
+    is_of_groups,
+    label_of,
+    may_be_spent,
+    names_period,
+    noun_end,
+    rows_meant,
+    says_how_many,
+)
+from localcrag.tables.plan_comparisons import (
+    compared_in_rows,
+    named_as_planned,
+    named_in_time,
+    of_difference,
+    of_furthest,
+    of_share,
+)
+from localcrag.tables.question import Request
+from localcrag.tables.question_conditions import Relation
+from localcrag.tables.vocabulary import (
+    PERIODS,
+    ROW_NOUNS,
+    SAYS_NOTHING,
+    Column,
+    Kind,
+    Known,
+    Superlative,
+    Word,
+    alike,
+    has_header,
+    meaningful,
+    stems_of,
+)
+from localcrag.text.words import FUNCTION_WORDS
+
+OF_SEVERAL = frozenset((Operation.SUM, Operation.AVERAGE, Operation.MAXIMUM, Operation.MINIMUM))
+"""Operations that say nothing of one row alone."""
+
+
+def unused(reading: Reading, plan: Plan) -> list[Word]:
+    """Return the words that name a column which the plan does not use, and nothing else.
+
+    Of rows, only a word of the header itself counts as its name: "trains leave" is no wish for the departure.
+    """
+    known = reading.known
+    used = {column.at for column in _columns_of(plan)}
+    used |= {column.at for column in known.columns if _is_label(plan, column)}
+    used |= {column.at for column in clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), reading.target)}
+    kept = [column for column in known.columns if column.at in {*used, label_of(known).at}]
+    left = known.unexplained(free(reading), kept)
+    if plan.operation in (Operation.FILTER, Operation.COUNT, Operation.VALUES):
+        left = [word for word in left if word.stem in known.all_header_words]
+    if plan.period or reading.request.superlative:
+        left = [word for word in left if word.stem not in PERIODS]
+    return left
+
+
+def is_of_one_row(plan: Plan) -> bool:
+    """Whether the plan adds up, or compares, rows of which its conditions leave the one that they name.
+
+    "The rent, all together" is not the row "Rent" alone: what "all together" adds to it is somewhere else.
+    """
+    if plan.operation not in OF_SEVERAL or plan.by or plan.period:
+        return False
+    return any(
+        test.relation is Relation.EQUAL and isinstance(test.value, str) and not test.negated and not test.others
+        and _is_label(plan, test.column)
+        for test in plan.tests
+    )  # fmt: skip
+
+
+def _is_label(plan: Plan, column: Column) -> bool:
+    """Whether a column has another name for each row: a word for it is one for the rows."""
+    cells = [row.cells[column.at] for row in plan.known.rows]
+    names = column.kind in (Kind.TEXT, Kind.NAME) or (column.kind is Kind.DATE and column.at == 0)
+    return names and len(set(cells)) == len(cells)
+
+
+def _columns_of(plan: Plan) -> Iterator[Column]:
+    tests: list[Test] = [*plan.tests, *(test for side in plan.sides for test in side)]
+    yield from (column for column in (plan.column, plan.by, plan.percent_of, *plan.side_columns) if column)
+    for test in tests:
+        yield test.column
+        if test.than:
+            yield test.than
+
+
+LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
+"""Words of columns that hold rules: the highest of several limits is hardly what "the maximum age" asks for."""
+MOST_OF_STEM = 3
+"""Letters that a word has in common with its stem: a cell without them has no such word."""
+_NUMBER = re.compile(r"\d{1,3}")
+
+
+def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None:
+    """Return what a request comes to on a table; `names` are those of its document. None where it is not about it."""
+    known = Known(table, names)
+    if not has_header(table):
+        return None
+    reading = read(request, known)
+    if reading is None or _is_said_by_header(request, known) or _is_a_column_of_sums(request, known):
+        return None
+    if request.forms.versus or request.forms.form is Operation.DIFFERENCE:
+        named_in_time(reading)
+    named_as_planned(reading)
+    if _unexplained(reading) or not all(place(reading, condition) for condition in request.conditions):
+        return None
+    if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in free(reading)):
+        return None  # A small number that is no cell is something else, though the table's name may have it.
+    plan = _planned(reading)
+    return plan if plan and not is_of_one_row(plan) and not unused(reading, plan) else None
+
+
+def _planned(reading: Reading) -> Plan | None:
+    request = reading.request
+    if request.forms.versus:
+        return of_furthest(reading) if request.forms.versus.end else _compared(reading)
+    return grouped(reading) if request.forms.by else _OPERATIONS[request.operation](reading)
+
+
+def _compared(reading: Reading) -> Plan | None:
+    """Return a plan for the rows in which two columns stand to each other as is said."""
+    compared = compared_in_rows(reading)
+    if compared is None:
+        return None
+    reading.tests.append(compared)
+    return _OPERATIONS[reading.request.operation](reading)
+
+
+def _unexplained(reading: Reading) -> bool:
+    """Whether a word is nothing of the table; of "which month has the highest total" the dates have the month."""
+    left = reading.known.unexplained(free(reading))
+    if reading.request.superlative and reading.known.of_kind(Kind.DATE):
+        left = [word for word in left if word.stem not in PERIODS]
+    return bool(left)
+
+
+def _is_said_by_header(request: Request, known: Known) -> bool:
+    """Whether the word that would say the operation names a column or a row: "maximum stay" is looked up there."""
+    asks = set(stems_of(request.asks)) - {"number", "total"}
+    begin = tuple(word[:MOST_OF_STEM] for word in asks)
+    cells = [cell for cell in {row.cells[0] for row in known.rows} if any(one in cell.lower() for one in begin)]
+    labels = {word for cell in cells for word in stems_of(cell)}
+    headers = {word for column in known.columns for word in known.header_words(column)}
+    return bool(asks & (labels | headers))
+
+
+def _is_a_column_of_sums(request: Request, known: Known) -> bool:
+    """Whether what is compared "in sum", or a share of "the total", may be a column that is called so."""
+    headers = {word for column in known.columns for word in known.header_words(column)}
+    return request.forms.form is not None and bool({"sum", "total"} & headers & set(stems_of(request.text)))
+
+
+def _aggregated(reading: Reading) -> Plan | None:
+    known, request = reading.known, reading.request
+    words = free(reading)
+    if request.target is not None:
+        # "How many … in total": a sum of what is counted in a column, else a number of rows.
+        noun = [word for word in reading.target if word.stem not in SAYS_NOTHING]
+        if not noun or not clearest(known, known.of_kind(Kind.AMOUNT), noun[-1:]):
+            return _counted(reading)
+        words = noun
+    elif request.asks == "total":
+        in_header = [column for column in known.of_kind(Kind.AMOUNT) if "total" in known.header_words(column)]
+        if len(in_header) == 1 and not clearest(known, known.of_kind(Kind.AMOUNT), words):
+            return Plan(known, request.operation, in_header[0], tuple(reading.tests))
+    column = computed_column(reading, words)
+    return Plan(known, request.operation, column, tuple(reading.tests)) if column else None
+
+
+def _extreme(reading: Reading) -> Plan | None:
+    known, wanted = reading.known, reading.request.superlative
+    if wanted is None:
+        return None
+    if reading.request.of_groups or names_period(reading):
+        return highest_group(reading)
+    column = _column_of(reading, wanted)
+    if column is None:
+        return highest_group(reading) if reading.request.asks in ("most", "fewest", "least") else None
+    if LIMITS & known.header_words(column):
+        return None
+    if is_of_groups(reading, column) or not _is_the_most(reading, column):
+        return highest_group(reading)
+    tests, few = tuple(reading.tests), reading.request.few
+    return None if may_be_spent(reading, column) else Plan(known, reading.request.operation, column, tests, few=few)
+
+
+def _column_of(reading: Reading, wanted: Superlative) -> Column | None:
+    """Return the column that a word like "cheapest" is of; None where it is not clear which."""
+    known, words = reading.known, free(reading)
+    if wanted.dates:
+        dates = known.of_kind(Kind.DATE, Kind.TIME)
+        found = clearest(known, dates, words) or dates
+        return found[0] if len(found) == 1 else None
+    if wanted.columns:
+        fitting = [
+            column for column in known.of_kind(Kind.AMOUNT) if alike(wanted.columns) & known.header_words(column)
+        ]
+        found = clearest(known, fitting, words) or fitting
+        return found[0] if len(found) == 1 else None
+    column = computed_column(reading, words)
+    fitting = [one for one in known.of_kind(Kind.AMOUNT) if wanted.otherwise & known.header_words(one)]
+    if column is None and len(fitting) == 1 and not clearest(known, known.of_kind(Kind.AMOUNT), words):
+        return fitting[0]
+    return column
+
+
+def _is_the_most(reading: Reading, column: Column) -> bool:
+    """Whether what "the most" is of is the column: "the most points", and not "the most flats" of a floor."""
+    request = reading.request
+    if request.asks not in ("most", "fewest", "least"):
+        return True
+    place = re.search(rf"\b{request.asks}\b", request.text, re.IGNORECASE)
+    behind = [
+        word
+        for word in free(reading)
+        if place and word.start >= place.end() and word.stem not in (SAYS_NOTHING - ROW_NOUNS) | FUNCTION_WORDS
+    ]
+    return not behind or reading.known.mention(column, behind[:1]) > 0
+
+
+def _counted(reading: Reading) -> Plan | None:
+    known = reading.known
+    noun = reading.target
+    if not noun:
+        return None
+    of_cells = {word.start for cell in reading.cells for word in cell.words}
+    if noun[-1].start in of_cells:
+        # "How many laptops": a kind of row, if several rows are of it; one row has a number to be looked up.
+        cell = next(cell for cell in reading.cells if noun[-1] in cell.words)
+        is_one = cell.rows > 1 and not says_how_many(known) and not reading.request.forms.different
+        return Plan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
+    last = noun_end(reading, noun)
+    if reading.request.forms.different:
+        named = clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [last])
+        return Plan(known, Operation.COUNT, named[0], tuple(reading.tests)) if len(named) == 1 else None
+    found = rows_meant(reading, last)
+    if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
+        return None  # Of a column that has to be one value there is nothing to count.
+    if found[0] is None and says_how_many(known) and not is_in_header(known, last):
+        return None  # "How many shirts" may be as many as are ordered, and not the orders.
+    return Plan(known, Operation.COUNT, found[0], tuple(reading.tests))
+
+
+def _filtered(reading: Reading) -> Plan | None:
+    known, request = reading.known, reading.request
+    if asks_who(reading):
+        return _rows(reading) if known.are_people(label_of(known)) else None
+    noun = meaningful(reading.target)
+    if not noun or (request.forms.different and not request.everything):
+        return None
+    if not asks_for_rows(reading, noun):
+        return None
+    if (request.conditions or request.forms.versus) and reading.tests:
+        return _rows(reading)
+    return _by_words(reading, clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [noun_end(reading, noun)]))
+
+
+def _by_words(reading: Reading, of_words: Sequence[Column]) -> Plan | None:
+    """Return a plan for rows, or a whole column, that a question names by words alone."""
+    known = reading.known
+    if not reading.request.everything:
+        first = not of_words or of_words[0] is label_of(known)
+        return _rows(reading) if first and _may_be_several(reading) else None
+    if len(of_words) == 1 and of_words[0].kind is Kind.TEXT and not reading.tests:
+        return Plan(known, Operation.VALUES, of_words[0])
+    return _rows(reading)
+
+
+def _rows(reading: Reading) -> Plan | None:
+    return Plan(reading.known, Operation.FILTER, None, tuple(reading.tests)) if reading.tests else None
+
+
+def _may_be_several(reading: Reading) -> bool:
+    """Whether no condition is a single row's cell: that row is looked up, and not computed."""
+    single = {cell.column.at for cell in reading.cells if cell.rows == 1}
+    return all(test.negated or test.others or test.column.at not in single for test in reading.tests)
+
+
+_OPERATIONS: dict[Operation, Callable[[Reading], Plan | None]] = {
+    Operation.COUNT: _counted,
+    Operation.SUM: _aggregated,
+    Operation.AVERAGE: _aggregated,
+    Operation.MAXIMUM: _extreme,
+    Operation.MINIMUM: _extreme,
+    Operation.FILTER: _filtered,
+    Operation.DIFFERENCE: of_difference,
+    Operation.SHARE: of_share,
+}

@@ -1,0 +1,313 @@
+"""Plans that compare: two columns of a row, two cells or totals, and the share of some rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from localcrag.records.enums import Operation
+from localcrag.tables.parsed_question import Reading, Test, clearest, free, meets
+from localcrag.tables.plan_columns import (
+    Plan,
+    asks_for_rows,
+    asks_who,
+    is_in_header,
+    label_of,
+    rows_meant,
+    says_how_many,
+)
+from localcrag.tables.question_conditions import Condition, Relation
+from localcrag.tables.values import Amount
+from localcrag.tables.vocabulary import (
+    COMPARATIVES,
+    LESS,
+    PRICE,
+    ROW_NOUNS,
+    SAYS_NOTHING,
+    THEN_AND_NOW,
+    Column,
+    Kind,
+    Known,
+    NamedCell,
+    Word,
+    alike,
+    meaningful,
+)
+from localcrag.text.quantities import CURRENCIES
+from localcrag.text.words import FUNCTION_WORDS
+
+IN_TIME = frozenset(("after", "before", "later", "earlier"))
+"""Words that compare days and times, and no amounts."""
+PLANS = frozenset("budget plan planned target limit minimum min maximum max estimate estimated expected".split())
+DONE = frozenset("actual spending spent expense cost used stock consumption".split())
+"""What columns are called that hold what was planned, and what came of it: "over budget" names the one alone."""
+_OF_MONEY = frozenset("budget plan planned estimate estimated expected".split())
+_MONEY = frozenset("spending spent expense cost".split())
+_SCALE = re.compile(r"\b(?:hundreds|thousands?|millions?|billions?|bn|mn?|[kKM]|000s?)\b")
+_DATES = frozenset(("date", "day", "time"))
+_WITHIN = re.compile(r"\b(?:in|for|at|on|from|with|by) (?:the )?$", re.IGNORECASE)
+_COSTS = frozenset(("cost", "costing", "expensive", "price"))
+
+
+def compared_in_rows(reading: Reading) -> Test | None:
+    """Return the condition that two columns make of a question with `versus`; None where it is not clear which."""
+    said, columns = reading.request.forms.versus, compared_columns(reading)
+    if said is None or said.relation is None or columns is None:
+        return None
+    return Test(columns[0], said.relation, "", than=columns[1], start=said.split)
+
+
+def compared_columns(reading: Reading) -> tuple[Column, Column] | None:
+    """Return the two columns that a question with `versus` compares row by row; None where it is not clear which."""
+    said = reading.request.forms.versus
+    if said is None or any(_is_by(reading, one) for one in reading.request.conditions):
+        return None
+    if any(_is_of_another(reading, cell, said.split) for cell in reading.cells):
+        return None
+    columns = pair_of(reading, said.split, of_time=said.word in IN_TIME)
+    if columns is None or not are_of(said.word, reading, columns):
+        return None
+    return columns if _is_of_rows(reading, columns) else None
+
+
+def named_in_time(reading: Reading) -> None:
+    """Have "now" and "before" name the column that is called by another word for it, or by this year."""
+    known = reading.known
+    said = [condition.relative for condition in reading.request.conditions if condition.relative]
+    years = {str(one.asked.year) for one in said if one.low.month is None}
+    words: list[Word] = []
+    for word in reading.words:
+        group = next((group for group in THEN_AND_NOW if word.stem in group), frozenset())
+        meant = (group | years if "now" in group else group) if group else group
+        named = [column for column in known.columns if known.header_words(column) & meant]
+        of_itself = any(word.stem in known.header_words(column) for column in named)
+        own = known.header_words(named[0]) if len(named) == 1 and not of_itself else [word.stem]
+        words += [Word(one, word.start, word.written) for one in sorted(own)]
+    said_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in IN_TIME
+    # "Before the due date" is before what is "Due".
+    reading.words = [word for word in words if not (said_in_time and word.stem in _DATES - known.all_header_words)]
+
+
+def named_as_planned(reading: Reading) -> None:
+    """Have "budget" name the column that is called by another word for what was planned: "Planned"."""
+    known = reading.known
+    planned = [column for column in known.columns if _OF_MONEY & known.header_words(column)]
+    if reading.request.forms.versus is None or len(planned) != 1:
+        return
+    own = sorted(known.header_words(planned[0]) & _OF_MONEY)[0]
+    others = _OF_MONEY - known.all_header_words
+    reading.words = [replace(word, stem=own) if word.stem in others else word for word in reading.words]
+
+
+def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Column, Column] | None:
+    """Return the two columns that the words before and behind a place name, which have one kind and unit."""
+    known, words = reading.known, free(reading)
+    kinds = (Kind.DATE, Kind.TIME) if of_time else (Kind.AMOUNT,)
+    columns = [column for column in known.of_kind(*kinds) if column.unit != "percent"]
+    left = _named(known, columns, [word for word in words if word.start < split])
+    right = _named(known, columns, [word for word in words if word.start >= split])
+    if len(right) == 2 and not left:
+        right = [column for column in right if PLANS & known.header_words(column)]
+    if len(right) != 1:
+        return None
+    left = [column for column in left if column.at != right[0].at] if len(left) > 1 else left
+    if not left and PLANS & known.header_words(right[0]):
+        own = known.header_words(right[0])
+        money = own & _OF_MONEY or right[0].unit in CURRENCIES.values()
+        done = DONE if money else DONE - _MONEY
+        left = [
+            one
+            for one in columns
+            if done & (its := known.header_words(one)) and not PLANS & its and own - PLANS - FUNCTION_WORDS <= its
+        ]
+    if len(left) != 1 or left[0].at == right[0].at:
+        return None
+    alike_in = (left[0].kind, left[0].unit, _scale(left[0])) == (right[0].kind, right[0].unit, _scale(right[0]))
+    return (left[0], right[0]) if alike_in else None
+
+
+def _scale(column: Column) -> str:
+    """Return what a column's header says that its amounts are in: "thousands"."""
+    found = _SCALE.search(column.name)
+    return found[0].lower() if found else ""
+
+
+def _is_by(reading: Reading, one: Condition) -> bool:
+    """Whether an amount says by how much: "more than 20 over budget"."""
+    text, said = reading.request.text, reading.request.forms.versus
+    if said is None or not isinstance(one.low, Amount):
+        return False
+    if one.end <= said.start:
+        return re.fullmatch(r"\s*(?:\w+\s+)?", text[one.end : said.start]) is not None
+    return re.search(r"\bby\s*\Z", text[: one.start]) is not None
+
+
+def _is_of_another(reading: Reading, cell: NamedCell, split: int) -> bool:
+    """Whether a row is named whose cell is compared with, as in "above the cost of Garden", and not the row's own."""
+    start = cell.words[0].start
+    return start >= split and not _WITHIN.search(reading.request.text[:start])
+
+
+def _named(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
+    """Return the columns that words name best; one that is named by all of its own words goes before others."""
+    said = {word.stem for word in words}
+    found = clearest(known, columns, words)
+    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= said]
+    return whole or found
+
+
+def are_of(word: str, reading: Reading, columns: Sequence[Column]) -> bool:
+    """Whether columns hold what a comparison is about: prices, where a word says that something costs more."""
+    about = COMPARATIVES.get(word, frozenset())
+    headers = {stem for column in columns for stem in reading.known.header_words(column)}
+    if not about and _COSTS & {said.stem for said in reading.words} - headers:
+        about = PRICE
+    if not about:
+        return True
+    money = about is PRICE and columns[0].unit in CURRENCIES.values()
+    return money or all(alike(about) & reading.known.header_words(column) for column in columns)
+
+
+def _is_of_rows(reading: Reading, compared: Sequence[Column]) -> bool:
+    """Whether what is asked for has one row each: a department with several may be meant in sum."""
+    known, tests = reading.known, reading.tests
+    rows = [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
+    others = [column for column in known.columns if column not in compared]
+    nouns = [word for word in reading.target if word.stem not in ROW_NOUNS]
+    named = [column for column in others if any(known.mention(column, [noun]) for noun in nouns)]
+    named += [label_of(known)] if asks_who(reading) else []
+    cells = [[row.cells[column.at] for row in rows] for column in named]
+    return all(len(set(own)) == len(own) for own in cells)
+
+
+_ADDS_UP = re.compile(
+    r"\b(?:total|altogether|combined|in all|in sum|spen[dt]|sold|used|worked|paid|ordered|bought|how many|sum)\b",
+    re.IGNORECASE,
+)
+"""Words that say that the rows of a side are added up where there are several."""
+
+
+_HOW_MANY = re.compile(r"\W*how many\b", re.IGNORECASE)
+_Sides = tuple[tuple[Test, ...], tuple[Test, ...]]
+
+
+def of_difference(reading: Reading) -> Plan | None:
+    """Return a plan for how much more one side is than the other; None where it is not clear what is compared."""
+    known, request = reading.known, reading.request
+    split = request.forms.split
+    sides = _sides(reading.tests, split)
+    tested = {test.column.at for test in reading.tests}
+    amounts = [column for column in known.of_kind(Kind.AMOUNT) if column.at not in tested]
+    if sides is None:
+        return _of_columns(reading, split)
+    if any(test.negated for side in sides for test in side):
+        return None
+    words = free(reading)
+    column = _compared_column(known, amounts, words, request.forms.more)
+    if _HOW_MANY.match(request.text) and not (column and known.mention(column, words)):
+        counted = meaningful(words)[:1]
+        rows = counted and rows_meant(reading, counted[0]) == (None,) and not says_how_many(known)
+        return Plan(known, Operation.DIFFERENCE, None, sides=_in_order(reading, sides)) if rows else None
+    if column is None:
+        return None
+    most = max(_rows_of(known, side) for side in sides)
+    if most > 1 and not _ADDS_UP.search(request.text):
+        return None  # "How much more do lamps cost than chairs" is no sum.
+    return Plan(known, Operation.DIFFERENCE, column, sides=_in_order(reading, sides))
+
+
+def of_share(reading: Reading) -> Plan | None:
+    """Return a plan for which share some rows have in others, or in all; None where it is not clear which."""
+    known, split = reading.known, reading.request.forms.split
+    whole = tuple(test for test in reading.tests if test.start < split)
+    part = tuple(test for test in reading.tests if test.start >= split)
+    if not part or (len(part) > 1 and any(test.column.kind is Kind.DATE for test in part)):
+        return None
+    tested = {test.column.at for test in reading.tests}
+    words = [word for word in free(reading) if word.start < split and word.stem not in SAYS_NOTHING]
+    named = [column for column in clearest(known, known.of_kind(Kind.AMOUNT), words) if column.at not in tested]
+    if len(named) == 1:
+        return Plan(known, Operation.SHARE, named[0], sides=(whole, (*whole, *part)))
+    if named or not words or rows_meant(reading, words[-1]) != (None,):
+        return None
+    if says_how_many(known) and not is_in_header(known, words[-1]):
+        return None
+    return Plan(known, Operation.SHARE, None, sides=(whole, (*whole, *part)))
+
+
+def _in_order(reading: Reading, sides: _Sides) -> _Sides:
+    """Return the side that is said to have more first: the second of "cheaper than"."""
+    return (sides[1], sides[0]) if reading.request.forms.more in LESS else sides
+
+
+def _sides(tests: Sequence[Test], split: int) -> _Sides | None:
+    """Return the conditions of both sides, with those that only one of them says; None where they do not differ."""
+    left = [test for test in tests if test.start < split]
+    right = [test for test in tests if test.start >= split]
+    common = {test.column.at for test in left} & {test.column.at for test in right}
+    if len(common) != 1:
+        return None
+    shared = [test for test in tests if test.column.at not in common]
+    sides = [(*(test for test in side if test.column.at in common), *shared) for side in (left, right)]
+    return sides[0], sides[1]
+
+
+def _compared_column(known: Known, amounts: Sequence[Column], words: Sequence[Word], more: str) -> Column | None:
+    """Return the column of which values are compared: the one that is named, or that a word like "cheaper" means."""
+    named = clearest(known, amounts, words)
+    if not named and more in COMPARATIVES:
+        meant = alike(COMPARATIVES[more])
+        named = [column for column in amounts if meant & known.header_words(column)]
+    elif not named:
+        named = list(amounts)
+    return named[0] if len(named) == 1 else None
+
+
+def _of_columns(reading: Reading, split: int) -> Plan | None:
+    """Return a plan for the difference of two columns of a row, or of their totals, where the sides name these."""
+    known, request = reading.known, reading.request
+    if len({test.start < split for test in reading.tests}) > 1 or any(test.negated for test in reading.tests):
+        return None
+    if request.asks != "total" and (not reading.tests or _rows_of(known, reading.tests) != 1):
+        return None
+    columns = pair_of(reading, split)
+    if columns is None or not are_of(request.forms.more, reading, columns):
+        return None
+    first, second = reversed(columns) if request.forms.more in LESS else columns
+    tests = tuple(reading.tests)
+    return Plan(known, Operation.DIFFERENCE, first, side_columns=(first, second), sides=(tests, tests))
+
+
+def _rows_of(known: Known, tests: Sequence[Test]) -> int:
+    return sum(all(meets(test, at, row.cells[test.column.at]) for test in tests) for at, row in enumerate(known.rows))
+
+
+def of_furthest(reading: Reading) -> Plan | None:
+    """Return a plan for the rows with the greatest or smallest difference; None where it is not clear of what."""
+    known, said = reading.known, reading.request.forms.versus
+    columns = compared_columns(reading)
+    if said is None or columns is None or said.word in IN_TIME or not _asks_for_rows(reading, said.start):
+        return None
+    tests = tuple(reading.tests)
+    if said.relation:
+        tests += (Test(columns[0], said.relation, "", than=columns[1], start=said.split),)
+    if said.relation is Relation.EQUAL:
+        return None
+    base = [column for column in columns if PLANS & known.header_words(column)]
+    base = [columns[1]] if said.relation else base
+    if said.in_percent and len(base) != 1:
+        return None  # Of which of the two prices is it a percentage?
+    return Plan(
+        known, Operation.DIFFERENCE, columns[0], tests, pick=said.end,
+        side_columns=columns[::-1] if said.relation is Relation.BELOW else columns,
+        percent_of=base[0] if said.in_percent else None,
+    )  # fmt: skip
+
+
+def _asks_for_rows(reading: Reading, end: int) -> bool:
+    """Whether what is asked for in the words up to a place, if anything is, is a row."""
+    if asks_who(reading):
+        return reading.known.are_people(label_of(reading.known))
+    noun = meaningful([word for word in reading.target if word.start < end])
+    return not noun or asks_for_rows(reading, noun)

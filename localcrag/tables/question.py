@@ -1,0 +1,518 @@
+"""Words of a question that are written as names: with a capital inside the sentence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from localcrag.records.enums import Operation
+from localcrag.tables.question_conditions import Condition, Relation, conditions_in
+from localcrag.tables.vocabulary import SUPERLATIVES, Superlative
+from localcrag.text.question_form import asks_yes_or_no
+from localcrag.text.words import NUMBER_WORDS, blanked, one_line
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)?")
+_I = re.compile(r"i(?:['’]\w+)?", re.IGNORECASE)
+_BEGINS = re.compile(r"(?:^|[?!.;:]\s)\W*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Where words begin that are written as names. `telling`: whether a capital makes a name of a word here at all.
+
+    It does not where nothing has one, or most words do, as in a headline.
+    """
+
+    at: frozenset[int] = frozenset()
+    telling: bool = False
+
+
+def names_in(text: str) -> Names:
+    """Return the words of a question that are written as names; the first one of a sentence may be any word."""
+    words = [found for found in _WORD.finditer(text) if not _I.fullmatch(found[0])]
+    inside = [found for found in words if not _BEGINS.search(text[: found.start()])]
+    named = frozenset(found.start() for found in inside if found[0][0].isupper())
+    if not any(found[0][0].isupper() for found in words) or 2 * len(named) > len(inside):
+        return Names()
+    return Names(named, telling=True)
+
+
+MORE = (
+    r"more expensive|less expensive|more|less|fewer|higher|lower|cheaper|dearer|longer|shorter|taller|heavier|lighter|"
+    r"larger|bigger|smaller|greater"
+)
+"""Words of a comparison."""
+_LESS = frozenset(("below", "under", "before", "earlier"))
+_LESS_THAN = re.compile(r"less|fewer|lower|cheaper|shorter|lighter|smaller", re.IGNORECASE)
+_ASKS_FOR_ROWS = re.compile(
+    r"^\W*(?:which|what|who|how many|(?:list|show|name|count|find)\b|the number of|what(?:'s| is) the number of)\b",
+    re.IGNORECASE,
+)
+_THAN = re.compile(
+    rf"\b(?:an? )?(?P<word>{MORE}|later|earlier)\b(?P<between>[^,;:]*?)\b(?P<than>than)\b", re.IGNORECASE
+)
+_AS = re.compile(r"\b(?P<word>as (?:many|much|high|large))\b(?P<between>[^,;:]*?)\b(?P<than>as)\b", re.IGNORECASE)
+_STANDS = re.compile(
+    r"\b(?:(?:stay(?:s|ed)?|lies?|lay|went|goes|go|came|comes) )?"
+    r"(?P<than>(?P<word>above|over|below|under|exceed(?:s|ed|ing)?|after|before|equals?|equal to|the same as))\b",
+    re.IGNORECASE,
+)
+_FORMS = (_THAN, _AS, _STANDS)
+_FILLS = re.compile(
+    r"(?:\W+(?:the|their|its|his|her|our|they|it|he|she|we|what|was|were|is|are|had|has|been)\b)*", re.IGNORECASE
+)
+"""Words behind a comparison that do not say with what."""
+_LEAST = ("least", "smallest", "lowest")
+_ENDS = (
+    re.compile(
+        r"\b(?:the )?(?P<end>furthest|farthest|most|least) (?=(?:over|above|under|below|exceed(?:s|ed|ing)?)\b)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\bby (?:the )?(?P<end>most|least|(?:largest|biggest|greatest|highest|smallest|lowest) "
+        r"(?:amount|margin|(?P<percent>percentage)))\b",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\b(?:the )?(?P<end>most|furthest|farthest|least)\W*\Z", re.IGNORECASE),
+)
+_PERCENT = re.compile(r"\b(?:in|by|as an?) (?:per ?cent|percentage(?: terms)?)\b", re.IGNORECASE)
+_GAP = re.compile(
+    r"\b(?:the )?(?P<end>largest|biggest|greatest|highest|smallest|lowest) (?:difference|gap) between\b"
+    r"(?:\W+(?:the|their|its)\b)?(?P<between>.*?)\b(?P<than>and)\b(?:\W+(?:the|their|its)\b)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """How the column said before `split` must stand to the one behind it; `word` says so, beginning at `start`.
+
+    `end` asks for the rows with the greatest or smallest difference, as a percentage if it is `in_percent`; there the
+    relation may be None: a difference in either direction.
+    """
+
+    relation: Relation | None
+    word: str
+    start: int
+    split: int
+    end: Operation | None = None
+    in_percent: bool = False
+
+
+def versus_in(text: str) -> tuple[str, Versus | None]:
+    """Return the text without the words that compare two columns, and what they say; None where none do."""
+    percent = _PERCENT.search(text)
+    rest = blanked(text, *percent.span()) if percent else text
+    if gap := _GAP.search(rest):
+        rest = blanked(blanked(rest, gap.start(), gap.start("between")), gap.start("than"), gap.end())
+        return rest, Versus(None, "", gap.start(), gap.end("than"), _end(gap), percent is not None)
+    end = next((said for form in _ENDS if (said := form.search(rest))), None)
+    if end is None:
+        return _compared(text)
+    shorter, versus = _compared(blanked(rest, *end.span()))
+    in_percent = percent is not None or end.groupdict().get("percent") is not None
+    return (shorter, replace(versus, end=_end(end), in_percent=in_percent)) if versus else (text, None)
+
+
+def _end(found: re.Match[str]) -> Operation:
+    return Operation.MINIMUM if found["end"].lower().startswith(_LEAST) else Operation.MAXIMUM
+
+
+def _compared(text: str) -> tuple[str, Versus | None]:
+    found = next((said for form in _FORMS if (said := form.search(text))), None)
+    if found is None or not _ASKS_FOR_ROWS.match(text):
+        return text, None
+    split = found.end("than")
+    filled = _FILLS.match(text, split)
+    rest = blanked(text, split, filled.end()) if filled else text
+    for start, end in (found.span("word"), found.span("than")):
+        rest = blanked(rest, start, end)
+    rest = blanked(rest, found.start(), found.start("word"))
+    if found["word"].lower() == "exceeded" and not rest[split:].strip():
+        split = 0  # "Was the budget exceeded": it is what the other column is compared with.
+    return rest, Versus(_relation(found), found["word"].lower(), found.start(), split)
+
+
+def _relation(found: re.Match[str]) -> Relation:
+    word = found["word"].lower()
+    if word.startswith(("as ", "equal", "the same")):
+        return Relation.EQUAL
+    is_less = word in _LESS or _LESS_THAN.match(word)
+    return Relation.BELOW if is_less else Relation.ABOVE
+
+
+MOST_ROWS_ASKED = 50
+"""Of "the three largest": what is more is another kind of question."""
+
+_WORDS = "|".join(NUMBER_WORDS)
+_FEW = rf"(?P<few>\d{{1,2}}|{_WORDS})"
+_TOP = re.compile(rf"\b(?P<end>top|bottom) {_FEW}\b", re.IGNORECASE)
+_DIFFERENT = re.compile(r"\b(?:different|distinct|unique)\b(?= \w)", re.IGNORECASE)
+_COMPARED = re.compile(rf"\bhow (?:much|many) (?P<more>{MORE})\b(?P<between>.*?)\b(?P<than>than)\b", re.IGNORECASE)
+_BEYOND, _BY_HOW_MUCH = (
+    re.compile(rf"\b{asks}(?P<between> (?:[^,;:]*? )?)(?P<than>(?P<more>{more}))\b", re.IGNORECASE)
+    for asks, more in (
+        # "How much was paid over the year" is none.
+        ("how (?:much|far)", r"above|below|under|(?:(?<=how much )|(?<=how far ))over|exceed(?:s|ed)?"),
+        ("by how much", "above|below|under|over|exceed(?:s|ed)?"),
+    )
+)
+_DIFFERENCE = re.compile(
+    r"\b(?:what(?:'s| is| was) )?the difference(?P<of> in [\w ]+?)? between\b(?P<between>.*?)\b(?P<than>and)\b",
+    re.IGNORECASE,
+)
+_SHARE = re.compile(
+    r"^(?:what|which|how many|how large)?(?:'s| is| was)? ?(?:an? |the )?(?:percentage|per ?cent|share|proportion)"
+    r"(?: share)? of\b",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|comes?|came|lives?|lived|has|have|had|goes|go|went|belongs?|fell|falls?)\b", re.IGNORECASE
+)
+_PER = re.compile(
+    r"\b(?:per|(?:for|in|of|on|at|from) (?:each|every)(?: of the)?|each|every|(?:grouped|broken down) by) "
+    r"(?P<by>[^\W\d_]+)\b",
+    re.IGNORECASE,
+)
+_BY = re.compile(r"\bby (?P<by>[^\W\d_]+)\W*\Z", re.IGNORECASE)
+_NOT = re.compile(
+    r"\b(?:(?:(?:is|are|was|were|do|does|did|has|have|had) )?not(?: yet| in| been| have)?|"
+    r"(?:is|are|was|were|do|does|did|has|have|had)n't(?: yet| been| have)?|no|without(?: any| an?)?|"
+    r"neither|except(?: for)?|excluding|other than)\b",
+    re.IGNORECASE,
+)
+_ABSENT = re.compile(r"^(?:no|without)\b|\bhave$", re.IGNORECASE)
+_MISSING = re.compile(r"\b(?:is|are|was|were|has|have)\b(?P<what>[^,;]*?)\b(?:missing|empty|blank)\b", re.IGNORECASE)
+_CLAUSE = re.compile(r"[,;]|\bbut\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """What the form of a question adds to its operation. `rest` has blanks where the words for that stood.
+
+    `few` rows are asked for, of which `end` says whether they are the highest or the lowest; None where another word
+    says it. `by` is what the groups are of. Words in `negated` places are denied; in those
+    that are `absent`, too, it is said that there is none ("no supplier"). `split` is where the second side of a
+    difference, or what makes the share, begins; `form` says which of these it is. `more` is the word of a comparison,
+    `versus` is one of two columns.
+    """
+
+    rest: str
+    few: int = 1
+    end: Operation | None = None
+    by: str = ""
+    different: bool = False
+    negated: tuple[tuple[int, int], ...] = ()
+    absent: tuple[tuple[int, int], ...] = ()
+    form: Operation | None = None
+    split: int = 0
+    more: str = ""
+    versus: Versus | None = None
+
+
+def forms_in(text: str) -> Forms | None:
+    """Return the forms of a question whose conditions are blanks; None where they are more than is understood."""
+    rest, form, split, more = _two_sides(text)
+    rest, versus = (rest, None) if form else versus_in(rest)
+    different = _DIFFERENT.search(rest)
+    rest = _blank(rest, different)
+    top = _TOP.search(rest)
+    rest = _blank(rest, top)
+    by = _PER.search(rest) or (None if top or form else _BY.search(rest))
+    rest = _blank(rest, by)
+    if _PER.search(rest):
+        return None
+    denied = _denied(rest)
+    if denied is None:
+        return None
+    rest, negated, absent = denied
+    if versus and (different or top or by or negated):
+        return None
+    return Forms(
+        rest,
+        few=number_of(top["few"]) if top else 1,
+        end=(Operation.MAXIMUM if top["end"].lower() == "top" else Operation.MINIMUM) if top else None,
+        by=by["by"].lower() if by else "",
+        different=different is not None,
+        negated=negated,
+        absent=absent,
+        form=form,
+        split=split,
+        more=more,
+        versus=versus,
+    )
+
+
+def few_before(text: str, superlative: str) -> tuple[int, str]:
+    """Return how many rows are asked for beside a word like "cheapest", and the text without that number.
+
+    "The three cheapest", "which three clubs have the most points": 1 where no number says it.
+    """
+    forms = (
+        rf"\b{_FEW} (?={re.escape(superlative)}\b)",
+        rf"^\W*(?:which|what|list|name|show)(?: are| were)?(?: the)? {_FEW}(?= [^\W\d_])",
+        rf"^\W*the {_FEW}(?= [^\W\d_])",
+    )
+    for form in forms:
+        if found := re.search(form, text, re.IGNORECASE):
+            return number_of(found["few"]), blanked(text, *found.span("few"))
+    return 1, text
+
+
+def number_of(said: str) -> int:
+    """Return a whole number that is said in digits or as a word."""
+    return int(NUMBER_WORDS.get(said.lower(), said))
+
+
+def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
+    """Return the text without the words of a difference or a share, which of them it is, and where it is parted."""
+    for pattern in (_COMPARED, _BY_HOW_MUCH, _BEYOND, _DIFFERENCE):
+        if (found := pattern.search(text)) and not re.search(r"\bthan\b", text[found.end() :], re.IGNORECASE):
+            rest = blanked(text, found.start(), found.start("between"))
+            rest = blanked(rest, *found.span("than"))
+            if of := found.groupdict().get("of"):
+                rest = rest[: found.start("of")] + of + rest[found.end("of") :]
+            more = (found.groupdict().get("more") or "").lower()
+            return rest, Operation.DIFFERENCE, found.end("than"), more
+    if (found := _SHARE.search(text)) and (verb := _VERB.search(text, found.end())):
+        rest = blanked(blanked(text, *found.span()), *verb.span())
+        return rest, Operation.SHARE, verb.start(), ""
+    return text, None, 0, ""
+
+
+_Places = tuple[tuple[int, int], ...]
+
+
+def _denied(text: str) -> tuple[str, _Places, _Places] | None:
+    """Return the text without the words that deny, what they deny, and what of it is absent; None where not clear."""
+    if missing := _MISSING.search(text):
+        rest = blanked(text, missing.end("what"), missing.end())
+        place = missing.span("what")
+        return (rest, (place,), (place,)) if not _NOT.search(rest) else None
+    places: list[tuple[int, int]] = []
+    absent: list[tuple[int, int]] = []
+    rest = text
+    for found in list(_NOT.finditer(text)):
+        end = next((clause.start() for clause in _CLAUSE.finditer(text, found.end())), len(text))
+        if places and found.start() < places[-1][1]:
+            return None  # "Not without": what that denies is not for rules.
+        places.append((found.end(), end))
+        if _ABSENT.search(found[0]):
+            absent.append(places[-1])
+        rest = blanked(rest, *found.span())
+        rest = rest[: found.end()] + re.sub(r"\bnor\b", "or ", rest[found.end() : end]) + rest[end:]
+        rest = re.sub(r"\bbut\b", "   ", rest)
+    if any(re.search(r"\band\b", rest[start:end], re.IGNORECASE) for start, end in places):
+        return None  # "Not red and large" may deny one of them, or both.
+    return rest, tuple(places), tuple(absent)
+
+
+def _blank(text: str, found: re.Match[str] | None) -> str:
+    return blanked(text, *found.span()) if found else text
+
+
+MOST_CHARACTERS = 200
+"""Of a question that may be one; what is longer tells a story."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a question asks for. `rest` is its text with blanks where operation and conditions stood.
+
+    `asks` is the word that says the operation. `target` is where the words begin that say what is counted or listed,
+    in `rest`; None where the operation is of a column. `everything`: all rows are asked for in so many words. `few`: so
+    many rows with the highest or lowest values are. `of_groups`: of these sums or averages the highest or lowest is.
+    `names` are the words that are written as such; those that begin at `excused` places must be cells, as any other
+    word like "may" would change what is asked for.
+    """
+
+    operation: Operation
+    text: str
+    rest: str
+    asks: str
+    target: int | None = None
+    superlative: Superlative | None = None
+    conditions: tuple[Condition, ...] = ()
+    everything: bool = False
+    few: int = 1
+    of_groups: Operation | None = None
+    forms: Forms = field(default_factory=lambda: Forms(""))
+    names: Names = field(default_factory=Names)
+    excused: frozenset[int] = frozenset()
+
+
+_POLITE = re.compile(
+    r"^\W*(?:please,? )?(?:(?:can|could|would|will) you (?:please )?)?"
+    r"(?:tell me|show me|give me|let me know|do you know)?[ ,:]*"
+    r"(?:(?:in|on|at|for|from|to|of|with)(?= (?:which|what|how many)\b))? ?"
+    r"(?:when (?:was|is|were|does|did|do)(?= the\b))?",
+    re.IGNORECASE,
+)
+_CHANGES = re.compile(
+    r"\b(?:not|no|never|none|neither|nor|without|except|excluding|besides|other|others|another|else|if|why|how|each|"
+    r"every|per|either|both|half|share|percentage|proportion|ratio|difference|differ|compared?|versus|vs|than|median|"
+    r"i|i'm|i've|my|mine|me|you|your|he|she|his|her|they|their|should|must|may|might|can|could|would|need|allowed|"
+    r"second|third|fourth|top|top-most|bottom|next|last|first|previous|current|different|again|already|yet|now|today|"
+    r"only|same|change[ds]?|"
+    r"increase[ds]?|decrease[ds]?|rise|rose|grow[ns]?|grew|more|less|fewer|until|because|when|where|but|nor)\b"
+    r"|n't\b|[?!.;:]\s+\w",
+    re.IGNORECASE,
+)
+_NO_LETTER = re.compile(r"[^\w'’]|\Z")
+_FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
+_OF_COLUMNS = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
+"""Words that may name one of two columns that are compared."""
+_COUNT = re.compile(
+    r"\bhow many\b|\b(?:what(?:'s| is| was) )?(?:the )?(?:total |overall )?(?:number|count) of\b"
+    r"|^count\b(?: of| the| all)*",
+    re.IGNORECASE,
+)
+_HOURS = re.compile(r" (?:hours|minutes) (?:did|have|has|were|was)\b", re.IGNORECASE)
+"""What is added up though nothing says so: who worked three hours and two worked five."""
+_SPENT = re.compile(r"\W*(?:what|how much) (?:did|have|has) .*\bspen[dt]\b(?!.*\bon\W*\Z)", re.IGNORECASE)
+_WHICH = re.compile(r"\W*(?:which|who)\b", re.IGNORECASE)
+_HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
+_SUM = re.compile(
+    r"\b(?:how much(?= (?:[^\W\d]+ ){1,3}(?:is|are|was|were) there\b)|"
+    r"in total|in all|in sum|all together|altogether|combined|all in all|add(?:s|ed)? up(?: to)?|"
+    r"(?:grand |sum )?total(?: sum)?(?: of)?|sum(?: total)?(?: of)?|overall)\b",
+    re.IGNORECASE,
+)
+_AVERAGE = re.compile(r"\b(?:on average|average|mean(?= of| \w+ (?:is|of|in|for)))(?: of)?\b", re.IGNORECASE)
+_SUPERLATIVE = re.compile(
+    rf"\b(?:the )?({'|'.join(sorted(SUPERLATIVES, key=len, reverse=True))})\b(?! (?:of|all)\b)", re.IGNORECASE
+)
+_LIST = re.compile(
+    r"^\W*(?:(?:list|show|name|give|display|find|enumerate)(?: me| us)?\b(?: all| every)?(?: of)?(?: the)?"
+    r"|(?:which|what)(?: are(?: all)?(?: the)?)?|who(?= \w+s?\b)|(?:every|all)(?: the)?)",
+    re.IGNORECASE,
+)
+_EVERYTHING = re.compile(
+    r"^\W*(?:list|name|enumerate|show|give|display)\b.*\b(?:all|every)\b|\bare there\b|^\W*(?:what|which) are all\b",
+    re.IGNORECASE,
+)
+_NO_MOMENT = re.compile(
+    rf" (?:years?|months?|weeks?|quarters?|half|names?|days?|times?|\d+|{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
+)
+"""What "first" and "last" stand before where they are no first or last row by date."""
+
+
+def request_of(question: str, today: date | None = None) -> Request | None:
+    """Return what a question asks to be computed; None for a question that is not clearly of that kind.
+
+    Without the day on which it is asked, "last month" makes it none.
+    """
+    asked = _POLITE.sub("", one_line(question).replace("’", "'"), count=1).rstrip(" ?.!")
+    if not asked or len(asked) > MOST_CHARACTERS or asks_yes_or_no(asked):
+        return None
+    conditions, rest = conditions_in(asked, today)
+    forms = forms_in(rest)
+    if conditions is None or forms is None:
+        return None
+    found = _operation(asked, forms)
+    if found is None or not 1 <= found.few <= MOST_ROWS_ASKED:
+        return None
+    if not (conditions or forms.versus) and found.operation is Operation.FILTER and not found.target:
+        return None  # Nothing says that rows are asked for.
+    names = names_in(asked)
+    excused = frozenset(at for at in names.at if _CHANGES.match(found.rest, at))
+    request = replace(found, conditions=conditions, forms=forms, names=names, excused=excused)
+    return None if _is_something_else(request) else request
+
+
+def _is_something_else(request: Request) -> bool:
+    """Whether words change what is asked for, or say days in a way that is not understood."""
+    rest, text, forms = request.rest, request.text, request.forms
+    for at in request.names.at:
+        end = next(gap.start() for gap in _NO_LETTER.finditer(request.text, at))
+        rest, text = blanked(rest, at, end), blanked(text, at, end)
+    if forms.versus or forms.form is Operation.DIFFERENCE:
+        if _FORECAST.search(text):
+            return True
+        rest = _OF_COLUMNS.sub("", rest)
+    elif sum(condition.relative is not None for condition in request.conditions) > 1:
+        return True  # "From last month to this month" is a span.
+    much = request.operation is Operation.FILTER and _HOW_MUCH.search(request.text)
+    return bool(_CHANGES.search(rest) or much)
+
+
+def _operation(text: str, forms: Forms) -> Request | None:
+    """Return the one operation that a question names; the rest of the forms has blanks for its conditions."""
+    rest = forms.rest
+    superlatives = list(_SUPERLATIVE.finditer(rest))
+    counts, averages = _COUNT.search(rest), _AVERAGE.search(rest)
+    if forms.versus:
+        named = [found for found in superlatives if forms.versus.end or found.start() < forms.versus.split]
+        return None if named or averages or _SUM.search(rest) else _of_columns(text, rest, counts, forms.versus)
+    if forms.form:
+        return None if superlatives or counts or averages or forms.by else _of_two_sides(text, forms)
+    if len(superlatives) > 1 or (counts and (superlatives or averages)) or (forms.by and (superlatives or forms.end)):
+        return None
+    if superlatives or forms.end:
+        return _highest(text, forms, superlatives[0] if superlatives else None, averages)
+    if averages:
+        return Request(Operation.AVERAGE, text, blanked(rest, *averages.span()), "average")
+    return _number_or_rows(text, rest, counts)
+
+
+def _of_columns(text: str, rest: str, counts: re.Match[str] | None, versus: Versus) -> Request | None:
+    """Return a request for rows in which two columns differ, or for those in which they do most."""
+    rows = _number_or_rows(text, rest, counts)
+    if rows is None or versus.end is None:
+        return rows
+    return None if counts else replace(rows, operation=Operation.DIFFERENCE, asks=versus.word or "difference")
+
+
+def _highest(
+    text: str, forms: Forms, superlative: re.Match[str] | None, averages: re.Match[str] | None
+) -> Request | None:
+    """Return a request for the rows, or the groups of rows, with the highest or lowest values."""
+    if superlative is None:
+        end = forms.end or Operation.MAXIMUM
+        asks = "highest" if end is Operation.MAXIMUM else "lowest"
+        return Request(end, text, forms.rest, asks, superlative=Superlative(end), few=forms.few)
+    word = superlative[1].lower()
+    if word in ("first", "last") and _NO_MOMENT.match(forms.rest, superlative.end()):
+        return None
+    wanted = SUPERLATIVES[word]
+    few, rest = (forms.few, forms.rest) if forms.end else few_before(forms.rest, word)
+    rest = blanked(rest, *superlative.span())
+    sums = _SUM.search(rest)
+    of_groups = Operation.AVERAGE if averages else Operation.SUM if sums else None
+    said = averages or sums
+    rest = blanked(rest, *said.span()) if said else rest
+    return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, of_groups=of_groups)
+
+
+def _of_two_sides(text: str, forms: Forms) -> Request | None:
+    """Return a request for a difference or a share."""
+    sums = _SUM.search(forms.rest)
+    rest = forms.rest
+    while found := _SUM.search(rest):
+        rest = blanked(rest, *found.span())
+    asks = "total" if sums else forms.more or "share"
+    return Request(forms.form or Operation.SHARE, text, rest, asks)
+
+
+def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Request | None:
+    """Return a request for a number, a total or rows."""
+    left = blanked(rest, *counts.span()) if counts else rest
+    sums = _SUM.search(left)
+    left = blanked(left, *sums.span()) if sums else left
+    adds_up = sums or (_HOURS.match(rest, counts.end()) if counts else _SPENT.match(rest))
+    if counts:
+        # With "in total" it may be a sum: the table tells what it is that is counted.
+        return Request(Operation.SUM if adds_up else Operation.COUNT, text, left, "number", target=counts.end())
+    if sums and _WHICH.match(rest):
+        return None  # "Which items cost more than 400 in sum" asks for rows, by a sum that a row may have.
+    if adds_up:
+        much = _HOW_MUCH.search(left)
+        return Request(Operation.SUM, text, blanked(left, *much.span()) if much else left, "total")
+    listed = _LIST.match(rest)
+    if listed is None:
+        return Request(Operation.FILTER, text, rest, "", target=0)
+    everything = _EVERYTHING.search(rest) is not None
+    return Request(
+        Operation.FILTER, text, blanked(rest, *listed.span()), "", target=listed.end(), everything=everything
+    )

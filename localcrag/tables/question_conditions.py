@@ -1,0 +1,378 @@
+"""Conditions in a question: amounts, days, months, quarters, times of day, and relative dates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import Enum
+
+from localcrag.tables.values import (
+    CLOCK,
+    LAST_MONTH,
+    MONTHS_OF_A_QUARTER,
+    Amount,
+    Mark,
+    Moment,
+    amount_of,
+    clock_of,
+    mark_of,
+    moment_at,
+)
+from localcrag.text.quantities import CURRENCIES, MONTHS, UNITS
+from localcrag.text.translation import gettext as _
+from localcrag.text.words import NUMBER_WORDS, blanked
+
+_WEEK = 7
+_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_SHIFT = {"this": 0, "current": 0, "last": -1, "previous": -1, "next": 1, "coming": 1}
+_MAY_ROLL = ("last", "next", "coming")
+"""With "the", also the days up to now: "in the last month"."""
+_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_COUNT = rf"(?:\d{{1,3}}|{'|'.join(NUMBER_WORDS)}|few|couple of|several)"
+_RELATIVE = re.compile(
+    r"(?:the )?(?P<said>"
+    r"(?P<day>yesterday|today|tomorrow)"
+    r"|(?P<so_far>so far )?(?P<shift>this|current|last|previous|next|coming) (?P<unit>week|month|quarter|year)"
+    r"(?P<to_date> so far| to date)?"
+    rf"|(?P<unclear>(?:last|past|previous|next|coming|these) (?:{_COUNT} )?(?:days|weeks|months|quarters|years)"
+    rf"|past (?:week|month|quarter|year)|{_COUNT} (?:days?|weeks?|months?|quarters?|years?) ago"
+    rf"|(?:last|this|next|past|coming) (?:{'|'.join(MONTHS)}|{_WEEKDAYS}|weekend|spring|summer|autumn|fall|winter))"
+    rf")\b(?!['’]s\b| (?:of|before|after|to)\b| in (?:{'|'.join(MONTHS)}|\d))",
+    re.IGNORECASE,
+)
+
+_AT_A_REMOVE = re.compile(
+    r"\b(?:day|week|month|quarter|year)s? (?:before|after|from) (?:yesterday|today|tomorrow|now|this|last|next)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """Days that a question says from the day on which it is asked; `low` and `high` are the first and last of them.
+
+    `written` is how it says them. `problem` says why it is not clear which they are; empty where it is.
+    """
+
+    written: str
+    low: Moment
+    high: Moment
+    asked: date
+    problem: str = ""
+
+    @property
+    def note(self) -> str:
+        """Which days were taken, in words."""
+        days = str(self.low) if self.low == self.high else _("%(low)s to %(high)s", low=self.low, high=self.high)
+        return _("“%(words)s” is taken as %(days)s, asked on %(today)s.", words=self.written, days=days,
+                 today=_day(self.asked))  # fmt: skip
+
+
+def relative_at(text: str, start: int, today: date) -> tuple[Relative, int] | None:
+    """Return the days that a text says from `today` at a place, and where it ends; None where it says none."""
+    found = _RELATIVE.match(text, start)
+    if found is None:
+        return None
+    has_article = f"{text[:start]}{found[0]}".lower().endswith(f"the {found['said'].lower()}")
+    written = f"the {found['said']}" if has_article else found["said"]
+    if found["unclear"] or (has_article and (found["shift"] or "").lower() in _MAY_ROLL):
+        problem = _(
+            "it is not clear which days “%(words)s” are; ask with dates, as in “between 1 and 5 April 2026”",
+            words=written,
+        )
+        return Relative(written, _day(today), _day(today), today, problem), found.end()
+    if found["day"]:
+        day = _day(today + timedelta(days=_DAYS[found["day"].lower()]))
+        return Relative(written, day, day, today), found.end()
+    shift, so_far = _SHIFT[found["shift"].lower()], found["so_far"] or found["to_date"]
+    low, high = _period(today, found["unit"].lower(), shift)
+    if so_far and shift:
+        return None
+    if so_far and low.first:
+        low, high = _day(low.first), _day(today)
+    return Relative(written, low, high, today), found.end()
+
+
+def is_at_a_remove(text: str) -> bool:
+    """Whether a text counts from other days than today: "the day before yesterday", "the week after next"."""
+    return _AT_A_REMOVE.search(text) is not None
+
+
+def places_in(text: str) -> list[int]:
+    """Return where a text says days from today."""
+    return [found.start() for found in re.finditer(rf"(?<!\w){_RELATIVE.pattern}", text, re.IGNORECASE)]
+
+
+def _day(day: date) -> Moment:
+    return Moment(day.year, day.month, day.day)
+
+
+def _period(today: date, unit: str, shift: int) -> tuple[Moment, Moment]:
+    """Return the first and the last part of a week (from Monday to Sunday), month, quarter or year."""
+    if unit == "week":
+        monday = today + timedelta(days=_WEEK * shift - today.weekday())
+        return _day(monday), _day(monday + timedelta(days=_WEEK - 1))
+    if unit == "year":
+        return Moment(today.year + shift), Moment(today.year + shift)
+    length = MONTHS_OF_A_QUARTER if unit == "quarter" else 1
+    first = (today.year * LAST_MONTH + today.month - 1) // length * length + length * shift
+    low, high = (Moment(month // LAST_MONTH, month % LAST_MONTH + 1) for month in (first, first + length - 1))
+    return low, high
+
+
+NOON = 12
+
+
+class Relation(Enum):
+    """How a value must stand to that of a condition. WITHIN has two bounds, both in it; EMPTY needs no value."""
+
+    ABOVE = "more than"
+    BELOW = "less than"
+    AT_LEAST = "at least"
+    AT_MOST = "at most"
+    EQUAL = "exactly"
+    WITHIN = "between"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on amounts or on moments, with the place of its words in the request's text.
+
+    `high` is the upper bound of WITHIN, `quarter` the one of the year that the two bounds are of, `relative` how days
+    are said from today.
+    """
+
+    relation: Relation
+    low: Amount | Moment
+    start: int
+    end: int
+    high: Amount | Moment | None = None
+    quarter: int | None = None
+    relative: Relative | None = None
+
+
+_OF_AREAS_AND_ENERGY = ("m²", "m³", "km²", "kwh", "mwh", "kw")
+_UNIT = "|".join(
+    sorted(
+        {
+            re.escape(unit)
+            for unit in (
+                *_OF_AREAS_AND_ENERGY,
+                *CURRENCIES,
+                *UNITS,
+                *(f"{unit}s" for unit in UNITS.values()),
+                *UNITS.values(),
+            )
+        },
+        key=len,
+        reverse=True,
+    )
+)
+_WORDS = "|".join(NUMBER_WORDS)
+_NUMBER = (
+    rf"(?:[€$£][ \u00a0]?)?[-−]?(?:\d(?:[\d.,'’]*\d)?|(?:{_WORDS})\b)"
+    rf"(?:[ \u00a0]?(?:%|per ?cent\b|(?:{_UNIT})(?![\w])))?"
+)
+_ABOVE = (
+    r"(?:\b(?:(?:more|greater|higher|larger|bigger|longer|heavier|dearer|taller|more expensive) than|over|above"
+    r"|exceed(?:s|ing)?|in excess of) |> ?)NUMBER"
+)
+_FORMS = (
+    (r"\b(?:(?:lies?|is|are) )?(?:between|from) NUMBER (?:and|to) NUMBER", Relation.WITHIN),
+    (r"(?:\b(?:at least|no less than|not less than|no fewer than|a minimum of) |≥ ?)NUMBER", Relation.AT_LEAST),
+    (r"(?:\b(?:at most|no more than|not more than|up to|a maximum of) |≤ ?)NUMBER", Relation.AT_MOST),
+    (_ABOVE, Relation.ABOVE),
+    (
+        r"(?:\b(?:(?:less|fewer|lower|smaller|cheaper|shorter|lighter|less expensive) than|under|below) |< ?)NUMBER",
+        Relation.BELOW,
+    ),
+    (r"(?<!\w)NUMBER or (?:more|above|over|higher)\b", Relation.AT_LEAST),
+    (r"(?<!\w)NUMBER or (?:less|fewer|below|under|lower)\b", Relation.AT_MOST),
+    (r"\b(?:exactly|equal to|equals) NUMBER", Relation.EQUAL),
+)
+
+
+def _compiled(form: str) -> re.Pattern[str]:
+    low, high = rf"(?:a |the )?(?P<low>{_NUMBER})", rf"(?P<high>{_NUMBER})"
+    return re.compile(form.replace("NUMBER", low, 1).replace("NUMBER", high), re.IGNORECASE)
+
+
+def _each_compiled(*forms: tuple[str, Relation]) -> tuple[tuple[re.Pattern[str], Relation], ...]:
+    return tuple((re.compile(form, re.IGNORECASE), relation) for form, relation in forms)
+
+
+_COMPARED = tuple((_compiled(form), relation) for form, relation in _FORMS)
+_DATED = _each_compiled(
+    (r"\b(?:between|from) (?:the )?", Relation.WITHIN),
+    (r"\b(?:before|earlier than|prior to) (?:the )?", Relation.BELOW),
+    (r"\b(?:after|later than) (?:the )?", Relation.ABOVE),
+    (r"\b(?:since|starting from) (?:the )?", Relation.AT_LEAST),
+    (r"\b(?:until|till|up to|no later than|by) (?:the )?(?:end of (?:the )?)?", Relation.AT_MOST),
+    (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
+    (r"(?<=\bwas )(?=[^\W\d])", Relation.EQUAL),
+)
+_TIME = r"(\d{1,2}[:.]\d\d|\d{1,2}(?= ?[ap]m\b)|noon)(?: ?([ap]m)\b| o'clock\b)?"
+_CLOCKED = _each_compiled(
+    (rf"\b(?:between|from) {_TIME} (?:and|to|until) {_TIME}", Relation.WITHIN),
+    (rf"\b(?:before|earlier than) {_TIME}", Relation.BELOW),
+    (rf"\b(?:after|later than) {_TIME}", Relation.ABOVE),
+    (rf"\b(?:since|from) {_TIME} on(?:wards)?\b", Relation.AT_LEAST),
+    (rf"\b(?:until|till|up to|by) {_TIME}", Relation.AT_MOST),
+    (rf"\bat {_TIME}", Relation.EQUAL),
+)
+_QUARTER = re.compile(
+    r"(?:(?:the )?(?P<word>first|second|third|fourth|1st|2nd|3rd|4th) quarter|q(?P<number>[1-4]))\b"
+    r"(?:,? (?:of )?(?P<year>(?:19|20)\d\d)\b)?",
+    re.IGNORECASE,
+)
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
+_BARE_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\b")
+_AND = re.compile(r" (?:and|to|until|till) (?:the )?", re.IGNORECASE)
+_ONWARDS = re.compile(r" (?:on|onwards?)\b", re.IGNORECASE)
+
+
+def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition, ...] | None, str]:
+    """Return the conditions of a question, and its text without them; None for a number that cannot be read.
+
+    "Last month" and the like are conditions where `today` is known.
+    """
+    if today and is_at_a_remove(text):
+        return None, text
+    found: list[Condition] = []
+    rest = text
+    for form, relation in _DATED:
+        for match in form.finditer(text):
+            condition = _dated(rest, match, relation, today)
+            if condition and rest[condition.start : condition.end].strip() == text[condition.start : condition.end]:
+                found.append(condition)
+                rest = blanked(rest, condition.start, condition.end)
+    for condition in _bare_days(rest, today) if today else ():
+        found.append(condition)
+        rest = blanked(rest, condition.start, condition.end)
+    for clocked, relation in _CLOCKED:
+        while timed := clocked.search(rest):
+            times = [_clock(*timed.group(at, at + 1)) for at in range(1, 1 + len(timed.groups()), 2)]
+            first, last = times[0], times[-1] if len(times) > 1 else None
+            if first is None or (len(times) > 1 and last is None):
+                return None, rest
+            found.append(Condition(relation, first, timed.start(), timed.end(), last))
+            rest = blanked(rest, *timed.span())
+    for compared, relation in _COMPARED:
+        while number := compared.search(rest):
+            low, high = _amount(number, "low"), _amount(number, "high")
+            if low is None or (relation is Relation.WITHIN and high is None):
+                return None, rest
+            if relation is Relation.WITHIN and high and low.unit != high.unit:
+                low = Amount(low.value, high.unit, low.decimals, high.written, high.before)
+            found.append(Condition(relation, low, number.start(), number.end(), high))
+            rest = blanked(rest, *number.span())
+    return tuple(sorted(found, key=lambda condition: condition.start)), rest
+
+
+def _dated(text: str, match: re.Match[str], relation: Relation, today: date | None) -> Condition | None:
+    """Return the condition that a preposition makes with the day, month or year behind it."""
+    if today and (relative := relative_at(text, match.end(), today)):
+        said, end = relative
+        onwards = _ONWARDS.match(text, end) if relation is Relation.EQUAL else None
+        if onwards:
+            relation, end = Relation.AT_LEAST, onwards.end()
+        return None if relation is Relation.WITHIN else _of_relative(said, end, match.start(), relation)
+    if quarter := _QUARTER.match(text, match.end()):
+        return _of_quarter(quarter, match.start(), relation)
+    first = moment_at(text, match.end())
+    if relation is Relation.WITHIN:
+        return _between(text, match, first) if first else _days(text, match)
+    if first is None or re.match(r"\w|[.,]\d", text[first[1] :]):
+        return None
+    moment, end = first
+    if relation is Relation.EQUAL and (onwards := _ONWARDS.match(text, end)):
+        return Condition(Relation.AT_LEAST, moment, match.start(), onwards.end())
+    return Condition(relation, moment, match.start(), end)
+
+
+def _between(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Condition | None:
+    """Return the condition that two moments make."""
+    moment, end = first
+    joins = _AND.match(text, end)
+    second = moment_at(text, joins.end()) if joins else None
+    if second is None:
+        return None
+    low = Moment(moment.year or second[0].year, moment.month, moment.day)
+    return Condition(Relation.WITHIN, low, match.start(), second[1], second[0])
+
+
+def _bare_days(text: str, today: date) -> list[Condition]:
+    """Return the conditions of days that are said from today without a preposition: "last month"."""
+    said = [(relative_at(text, start, today), start) for start in places_in(text)]
+    return [_of_relative(*one, start, Relation.EQUAL) for one, start in said if one]
+
+
+def _of_relative(said: Relative, end: int, start: int, relation: Relation) -> Condition:
+    """Return the condition that days make that are said from today."""
+    low, high = said.low, said.high
+    if relation is Relation.EQUAL and low != high:
+        return Condition(Relation.WITHIN, low, start, end, high, relative=said)
+    last = relation in (Relation.ABOVE, Relation.AT_MOST)
+    return Condition(relation, high if last else low, start, end, relative=said)
+
+
+def _of_quarter(said: re.Match[str], start: int, relation: Relation) -> Condition | None:
+    """Return the condition that a quarter makes: its three months."""
+    number = _ORDINALS[said["word"].lower()] if said["word"] else int(said["number"])
+    year = int(said["year"]) if said["year"] else None
+    low, high = Moment(year, 3 * number - 2), Moment(year, 3 * number)
+    if relation is Relation.EQUAL:
+        return Condition(Relation.WITHIN, low, start, said.end(), high, quarter=number)
+    if relation in (Relation.BELOW, Relation.AT_LEAST):
+        return Condition(relation, low, start, said.end())
+    return Condition(relation, high, start, said.end()) if relation is not Relation.WITHIN else None
+
+
+def _days(text: str, match: re.Match[str]) -> Condition | None:
+    """Return the condition "between 1 and 10 March", where the month is said once."""
+    day = _BARE_DAY.match(text, match.end())
+    joins = _AND.match(text, day.end()) if day else None
+    second = moment_at(text, joins.end()) if joins else None
+    if day is None or second is None or second[0].day is None or not 1 <= int(day[1]) <= second[0].day:
+        return None
+    moment, end = second
+    low = Moment(moment.year, moment.month, int(day[1]))
+    return Condition(Relation.WITHIN, low, match.start(), end, moment)
+
+
+def _clock(said: str, half: str | None) -> Amount | None:
+    """Return a time of day in minutes; None for one that there is not."""
+    time = clock_of("12:00" if said.lower() == "noon" else said.replace(".", ":") if ":" in said or "." in said else
+                    f"{said}:00")  # fmt: skip
+    if time is None or not half:
+        return replace(time, written=said) if time else None
+    hours = int(time.value) // 60
+    if not 1 <= hours <= NOON:
+        return None
+    minutes = Decimal((hours % NOON + (NOON if half.lower() == "pm" else 0)) * 60 + int(time.value) % 60)
+    return Amount(minutes, CLOCK, written=f"{said} {half}")
+
+
+def _amount(match: re.Match[str], name: str) -> Amount | None:
+    said = match.groupdict().get(name)
+    if said is None:
+        return None
+    word = re.match(rf"(?:{_WORDS})\b", said, re.IGNORECASE)
+    said = NUMBER_WORDS[word[0].lower()] + said[word.end() :] if word else said
+    said = re.sub(r"per ?cent\Z", "%", said, flags=re.IGNORECASE)
+    number = re.search(r"\d[\d.,]*", said)
+    mark = mark_of([number[0]]) if number else Mark.POINT
+    return amount_of(said, mark)
+
+
+def bare(amount: Amount) -> str:
+    """Return the number of a condition as a person writes it, with its unit."""
+    if amount.unit == CLOCK:
+        return amount.written
+    number = f"{amount.value.normalize():,f}" if amount.value != amount.value.to_integral() else f"{amount.value:,.0f}"
+    if not amount.written:
+        return number
+    return f"{amount.written}{number}" if amount.before else f"{number} {amount.written}"

@@ -1,0 +1,285 @@
+"""Values in cells and questions: exact amounts with units, and days, months and years.
+
+Whether "1.234" is a little more than one or more than a thousand is told by the other numbers of the table. Where they
+do not tell, it is no number here: nothing is computed with a guess.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+
+from localcrag.text.quantities import CURRENCIES, MONTHS, SHORT_MONTHS, UNITS
+from localcrag.text.words import singular
+
+EMPTY = frozenset(("", "-", "–", "—", "n/a", "n.a.", "na", "none", "null", "?", "…", "..."))
+"""What a cell that says nothing is written as, in lower case."""
+
+CLOCK = "clock"
+"""The unit of a time of day, in minutes."""
+
+LAST_HOUR = 24
+_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::[0-5]\d)?")
+_DATE = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d\d|\d{4})")
+_SIGN = "[-−–+]"
+_SPACES = "'’ \u00a0\u202f\u2009"
+_CURRENCY = r"[€$£]|EUR|USD|GBP|CHF"
+_AMOUNT = re.compile(
+    rf"(?:(?P<outside>{_CURRENCY})[ \u00a0]?(?=\())?"
+    rf"(?P<open>\()?(?P<sign>{_SIGN})?[ \u00a0]?(?P<before>{_CURRENCY})?[ \u00a0]?(?P<inner>{_SIGN})?"
+    rf"(?P<number>\d(?:[\d.,{_SPACES}]*\d)?)"
+    rf"[ \u00a0]?(?P<unit>[%‰]|{_CURRENCY}|[^\W\d_][^\W_]{{0,14}}(?:[/²³][^\W\d_]*)?(?: per [a-z]+)?|°[CF]?)?"
+    rf"(?P<close>\))?(?:(?<=\))[ \u00a0]?(?P<behind>%|{_CURRENCY}))?"
+)
+_POINT = re.compile(r"\.(?:\d{1,2}|\d{4,})\Z|^0\.\d+\Z|,\d{3}\.\d|,\d{3},\d{3}")
+_COMMA = re.compile(r",(?:\d{1,2}|\d{4,})\Z|^0,\d+\Z|\.\d{3},\d|\.\d{3}\.\d{3}")
+_OF_THREE = re.compile(r"\d{1,3}[.]\d{3}\Z")
+
+
+class Mark(Enum):
+    """What stands before the decimals of a table's numbers."""
+
+    POINT = "."
+    COMMA = ","
+    UNKNOWN = "?"
+
+    @property
+    def thousands(self) -> str:
+        """What stands between thousands."""
+        return "," if self is Mark.POINT else "."
+
+
+_THOUSANDS = {mark: re.compile(f"[{re.escape(mark.thousands)}{_SPACES}]") for mark in Mark}
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number as a cell has it: exact, with `unit` in one way of writing ("euro", "percent", "" for none).
+
+    `written` is the unit as it stands there, `before` whether it stands in front of the number.
+    """
+
+    value: Decimal
+    unit: str = ""
+    decimals: int = 0
+    written: str = ""
+    before: bool = False
+    grouped: bool = False
+
+
+def is_empty(text: str) -> bool:
+    """Whether a cell says nothing."""
+    return text.strip().lower() in EMPTY
+
+
+def unit_of(written: str) -> str:
+    """Return a unit in one way of writing: "euro" for €, EUR and euros."""
+    word = written.strip().rstrip(".")
+    return (
+        CURRENCIES.get(word.lower())
+        or UNITS.get(word)
+        or UNITS.get(word.lower())
+        or {"%": "percent", "chf": "franc"}.get(word.lower())
+        or singular(word.lower())
+    )
+
+
+def mark_of(cells: Iterable[str]) -> Mark:
+    """Return what the numbers of a table have before their decimals, by those that tell."""
+    numbers = [
+        found["number"]
+        for cell in cells
+        if (found := _AMOUNT.fullmatch(cell.strip())) and not _DATE.fullmatch(cell.strip())
+    ]
+    point, comma = (any(form.search(number) for number in numbers) for form in (_POINT, _COMMA))
+    if point != comma:
+        return Mark.POINT if point else Mark.COMMA
+    of_three = any(_OF_THREE.fullmatch(number) for number in numbers)
+    return Mark.UNKNOWN if point or of_three else Mark.POINT
+
+
+def looks_like_amount(text: str) -> bool:
+    """Whether a cell is a number, with or without a unit, however it is to be read."""
+    return _AMOUNT.fullmatch(text.strip()) is not None
+
+
+def amount_of(text: str, mark: Mark) -> Amount | None:
+    """Return the amount that a whole cell is, None where it is anything else: "about 12", "12–15", "12, in May"."""
+    found = _AMOUNT.fullmatch(text.strip())
+    units = [name for name in ("outside", "before", "unit", "behind") if found and found[name]]
+    if found is None or bool(found["open"]) != bool(found["close"]) or len(units) > 1:
+        return None
+    number = _plain(found["number"], mark)
+    if number is None:
+        return None
+    signs = [sign for sign in (found["sign"], found["inner"]) if sign]
+    negative = bool(found["open"]) or signs in (["-"], ["−"], ["–"])
+    written = found[units[0]] if units else ""
+    value = Decimal(number)
+    return Amount(
+        -value if negative else value,
+        unit_of(written) if written else "",
+        len(number.partition(".")[2]),
+        written,
+        bool(found["before"] or found["outside"]),
+        grouped=not found["number"].partition(mark.value)[0].isdigit(),
+    )
+
+
+def clock_of(text: str) -> Amount | None:
+    """Return the time of day that a whole cell is, None where it is anything else."""
+    found = _CLOCK.fullmatch(text.strip())
+    if found is None or int(found[1]) > LAST_HOUR:
+        return None
+    return Amount(Decimal(60 * int(found[1]) + int(found[2])), CLOCK, written=text.strip())
+
+
+def _plain(number: str, mark: Mark) -> str | None:
+    """Return a number as Decimal reads it, None where its marks are not where they belong."""
+    if number.isdecimal():
+        return number
+    if mark is Mark.UNKNOWN:
+        return None
+    whole, _, decimals = number.partition(mark.value)
+    if decimals and not decimals.isdecimal():
+        return None
+    groups = [whole] if whole.isdecimal() else _THOUSANDS[mark].split(whole)
+    regular = len(groups) == 1 or (1 <= len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:]))
+    if not regular or not all(group.isdecimal() for group in groups):
+        return None
+    return "".join(groups) + (f".{decimals}" if decimals else "")
+
+
+def written(value: Decimal, like: Sequence[Amount], mark: Mark, unit: str = "") -> str:
+    """Return a number as the amounts of its column are written: their marks, decimals and unit.
+
+    `unit` is the column's own, where its header says it and the cells do not.
+    """
+    places = max([one.decimals for one in like] + [max(0, -int(value.as_tuple().exponent))])
+    grouped = any(one.grouped for one in like) or not any(abs(one.value) >= 1000 for one in like)
+    text = f"{abs(value):{',' if grouped else ''}.{places}f}"
+    if mark is Mark.COMMA:
+        text = text.translate({ord(","): ".", ord("."): ","})
+    sign = "-" if value < 0 else ""
+    units = Counter((one.written, one.before) for one in like if one.written)
+    name, before = units.most_common(1)[0][0] if units else (unit, False)
+    if before:
+        return f"{sign}{name}{' ' if name.isalpha() else ''}{text}"
+    return f"{sign}{text}{'' if name == '%' else ' '}{name}".rstrip()
+
+
+_NUMBER_OF = {name.lower(): 1 + at for at, name in enumerate(MONTHS)} | {
+    short.lower(): 1 + MONTHS.index(long) for short, long in SHORT_MONTHS.items()
+}
+_MONTH = rf"(?P<month>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\b\.?"
+_YEAR = r"(?P<year>(?:19|20)\d\d)(?!\d)"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?![\d:])"
+FORMS = (
+    rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)",
+    rf"{_YEAR}-(?P<month>\d\d)(?![\d-])",
+    rf"{_DAY}\.? (?:of )?{_MONTH}(?:,? {_YEAR})?",
+    rf"{_MONTH} {_DAY}(?:,? {_YEAR})?",
+    rf"{_MONTH}(?: (?:of )?{_YEAR})?",
+    rf"(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.{_YEAR}",
+    _YEAR,
+)
+"""How days, months and years are written where there is one way to read them."""
+_FORMS = tuple(re.compile(form, re.IGNORECASE) for form in FORMS)
+_TIME = re.compile(r"[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z", re.IGNORECASE)
+_WEEKDAY = re.compile(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ", re.IGNORECASE)
+_SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)")
+_SAYS_ONE = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")
+"""A year or three letters: without these a cell is no moment."""
+LAST_MONTH = 12
+MONTHS_OF_A_QUARTER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A year, month or day, as far as it is said: "March" has neither year nor day."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+
+    @property
+    def first(self) -> date | None:
+        """Its first day; None where no year is said."""
+        return date(self.year, self.month or 1, self.day or 1) if self.year else None
+
+    @property
+    def last(self) -> date | None:
+        """Its last day; None where no year is said."""
+        if self.year is None:
+            return None
+        month = self.month or LAST_MONTH
+        return date(self.year, month, self.day or calendar.monthrange(self.year, month)[1])
+
+    def holds(self, other: Moment) -> bool | None:
+        """Whether another one lies in this one; None where the other does not say enough to tell."""
+        for own, its in ((self.year, other.year), (self.month, other.month), (self.day, other.day)):
+            if own is not None and its is None:
+                return None
+            if own is not None and own != its:
+                return False
+        return True
+
+    def __str__(self) -> str:
+        """Return it as people say it: "3 March 2026", "March", "2026"."""
+        said = (str(self.day or ""), MONTHS[self.month - 1] if self.month else "", str(self.year or ""))
+        return " ".join(part for part in said if part)
+
+
+def moment_at(text: str, start: int = 0) -> tuple[Moment, int] | None:
+    """Return the day, month or year that a text has at a place, and where it ends; None where there is none."""
+    for form in _FORMS:
+        if (found := form.match(text, start)) and (moment := _moment(found.groupdict())):
+            return moment, found.end()
+    return None
+
+
+def moments_in(cells: Sequence[str]) -> list[Moment | None] | None:
+    """Return the moment of each cell, None for those that are none; None for all where days could be months."""
+    bare = list(map(_bare, cells))
+    slashes = [found for cell in bare if "/" in cell and (found := _SLASHES.fullmatch(cell))]
+    day_first = any(int(found[1]) > LAST_MONTH for found in slashes)
+    month_first = any(int(found[2]) > LAST_MONTH for found in slashes)
+    if slashes and day_first == month_first:
+        return None
+    return [_of_cell(cell, day_first=day_first) for cell in bare]
+
+
+def _bare(cell: str) -> str:
+    cell = cell.strip()
+    if not cell[:1].isdigit():
+        cell = _WEEKDAY.sub("", cell)
+    return _TIME.sub("", cell) if ":" in cell else cell
+
+
+def _of_cell(cell: str, *, day_first: bool) -> Moment | None:
+    if not _SAYS_ONE.search(cell):
+        return None
+    if found := _SLASHES.fullmatch(cell):
+        day, month = (found[1], found[2]) if day_first else (found[2], found[1])
+        return _moment({"day": day, "month": month, "year": found[3]})
+    at = moment_at(cell)
+    return at[0] if at and at[1] == len(cell) else None
+
+
+def _moment(said: dict[str, str | None]) -> Moment | None:
+    month = said.get("month")
+    number = None if month is None else int(month) if month.isdecimal() else _NUMBER_OF[month.lower()]
+    year, day = (int(value) if (value := said.get(name)) else None for name in ("year", "day"))
+    moment = Moment(year, number, day)
+    try:
+        # 29 February is a day of some year.
+        date(year or 2000, number or 1, day or 1)
+    except ValueError:
+        return None
+    return moment

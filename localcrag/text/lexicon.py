@@ -1,0 +1,453 @@
+"""Lexicons of languages: German, Italian, Portuguese, Russian and Spanish that rules ask for.
+
+Python's `re` knows no Unicode categories, and a range such as `[A-ZÀ-Þ]` misses the names that begin with Ł, Š or Ж.
+
+Function words and stems are Snowball's (packages bm25s and snowballstemmer); the rest is short enough to be written
+here.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from threading import Lock
+from typing import Protocol, TypeVar
+
+LAST = 0xFFFF
+"""The last character that is looked at: only historic scripts and mathematical letters have capitals beyond it."""
+
+_LETTERS = [chr(place) for place in range(LAST + 1)]
+
+
+def _ranges(letters: Sequence[str]) -> str:
+    """Return letters in the order of their code points as the inside of a character class."""
+    begins = [letters[0], *(after for before, after in pairwise(letters) if ord(after) != ord(before) + 1)]
+    ends = [*(before for before, after in pairwise(letters) if ord(after) != ord(before) + 1), letters[-1]]
+    return "".join(first if first == last else f"{first}-{last}" for first, last in zip(begins, ends, strict=True))
+
+
+# `istitle` and `islower` come first because they are fast; alone they also take Ⓐ, and º of "ARTIGO 5.º".
+CAPITAL = _ranges([one for one in _LETTERS if one.istitle() and unicodedata.category(one) in ("Lu", "Lt")])
+"""Letters that a name begins with: A, É, Ł, Ж, ǅ."""
+SMALL = _ranges([one for one in _LETTERS if one.islower() and unicodedata.category(one) == "Ll"])
+"""Letters that a sentence goes on with: a, ß, œ, ж."""
+
+
+_ELIDED = re.compile(r"^[^\W\d_]{1,7}'(?=[^\W\d_])")
+_GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+")
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802 - snowballstemmer's name
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words of one language, in lower case; those of several are separated by blanks, as `words` reads them."""
+
+    code: str
+    name: str
+    snowball: str
+    """What Snowball calls the language."""
+    common: str
+    """Frequent words, which tell the language of a text."""
+    asks: str
+    """Words that ask."""
+    pronouns: str
+    """What stands for something that was said before."""
+    opens: str
+    """What a question begins with that goes on from the one before it."""
+    prepositions: str
+    conditions: str
+    """What narrows a statement: if, only, except."""
+    negation: str
+    no: str
+    """What denies a whole question."""
+    numbers: str
+    """2 to 19, then 20, 30 … 90."""
+    more_numbers: dict[str, int]
+    """Other forms of those."""
+    defines: str
+    """A question for what a word means, up to that word, as a regular expression."""
+    abbreviations: str
+    """What ends no sentence and sentencex does not know, without the full stop; in lower case, in both cases."""
+    impersonal: str
+    """Where a pronoun stands for nothing ("it is possible to"), as a regular expression."""
+    elides: bool = False
+    """Whether words are written together with the one before, by an apostrophe."""
+    capital_nouns: bool = False
+    """Whether a capital letter says no more than that a word is a noun."""
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """The words that carry no meaning."""
+        from bm25s import stopwords  # noqa: PLC0415 - takes half a second, and English does without
+
+        known: Iterable[str] = getattr(stopwords, f"STOPWORDS_{self.snowball.upper()}")
+        own = (self.common, self.asks, self.pronouns, self.prepositions, self.conditions, self.negation, self.no)
+        return (frozenset(known) | {word for some in own for word in some.split()}) - self.values.keys()
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """The words for numbers, each with its digits."""
+        words = self.numbers.split()
+        digits = [*range(2, 20), *range(20, 100, 10)]
+        return {word: str(n) for word, n in [*zip(words, digits, strict=True), *self.more_numbers.items()]}
+
+    @cached_property
+    def brings_in(self) -> frozenset[str]:
+        """The prepositions, each by itself."""
+        return frozenset(self.prepositions.split())
+
+    @cached_property
+    def points_back(self) -> re.Pattern[str]:
+        """A pronoun."""
+        return any_of(self.pronouns)
+
+    @cached_property
+    def shortened(self) -> re.Pattern[str]:
+        """An abbreviation, at the end of a text."""
+        words = "|".join(f"[{word[0]}{word[0].upper()}]{re.escape(word[1:])}" for word in self.abbreviations.split())
+        return re.compile(rf"\b(?:{words})\.\s*$")
+
+    @cached_property
+    def denies(self) -> re.Pattern[str]:
+        """A negation."""
+        return any_of(f"{self.negation} {self.no}")
+
+    @cached_property
+    def limits(self) -> re.Pattern[str]:
+        """What narrows a statement."""
+        return any_of(self.conditions)
+
+    @cached_property
+    def denies_first(self) -> re.Pattern[str]:
+        """What denies a whole question, at the beginning of a sentence."""
+        return re.compile(rf"^\W*{_any(self.no)}\s*[,.:;!–—]\s*", re.IGNORECASE)
+
+    @cached_property
+    def joins(self) -> re.Pattern[str]:
+        """What joins two statements."""
+        return any_of(self.opens)
+
+    @cached_property
+    def goes_on(self) -> re.Pattern[str]:
+        """What begins a question that goes on from the one before."""
+        return re.compile(rf"^[¿¡\s]*{_any(self.opens)}", re.IGNORECASE)
+
+    @cached_property
+    def asks_what_it_is(self) -> re.Pattern[str]:
+        """A question for what one word means."""
+        return re.compile(rf"^[¿\s]*{self.defines}[\w-]+\W*$", re.IGNORECASE)
+
+    @cached_property
+    def says_nothing(self) -> re.Pattern[str]:
+        """A pronoun that stands for nothing."""
+        return re.compile(self.impersonal, re.IGNORECASE)
+
+    @cached_property
+    def another(self) -> re.Pattern[str]:
+        """A question for something else than the one before it: `what`, and the preposition in front of it, `by`."""
+        opens, by = _any(self.opens), _any(self.prepositions)
+        name = rf"(?-i:[{CAPITAL}0-9])[\w'’-]*"
+        return re.compile(
+            rf"^[¿¡\s]*(?={opens}|{by})(?:{opens} )?(?:(?P<by>{by}) )?(?P<what>{name}(?: {name})*)\W*$", re.IGNORECASE
+        )
+
+    @cached_property
+    def capitalised(self) -> re.Pattern[str]:
+        """A name within a sentence: a word with a capital letter, or one of several where nouns have one as well."""
+        capital = f"[{CAPITAL}]"
+        written = rf"{capital}\S*[{CAPITAL}0-9]\S*" if self.capital_nouns else rf"{capital}\S*"
+        return re.compile(rf"(?<=[^\s.!?:…\"“”¿¡] ){written}")
+
+    def bare(self, word: str) -> str:
+        """Return a word without what is written together with it, and a number in the digits of English."""
+        if _GROUPED.fullmatch(word):
+            return word.replace(".", "").replace(",", ".")
+        return _ELIDED.sub("", word) if self.elides else word
+
+    def stem(self, word: str) -> str:
+        """Return what all forms of a word have in common."""
+        return _stem(self.snowball, word)
+
+
+def any_of(words: str) -> re.Pattern[str]:
+    """Return a pattern of any of these words, which are separated by blanks."""
+    return re.compile(_any(words), re.IGNORECASE)
+
+
+def _any(words: str) -> str:
+    longest_first = sorted(words.split(), key=len, reverse=True)
+    return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"
+
+
+_stemmers: dict[str, _Stemmer] = {}
+_one_at_a_time = Lock()
+"""A stemmer keeps the word that it works on."""
+
+
+@lru_cache(maxsize=100_000)
+def _stem(snowball: str, word: str) -> str:
+    from snowballstemmer import stemmer  # noqa: PLC0415 - English does without
+
+    with _one_at_a_time:
+        if snowball not in _stemmers:
+            _stemmers[snowball] = stemmer(snowball)
+        return _stemmers[snowball].stemWord(word)
+
+
+FRENCH = Lexicon(
+    code="fr",
+    name="French",
+    snowball="french",
+    common="le la les un une des du de et ou à au aux en dans sur sous avec pour par que qui se son sa ses est sont "
+    "était sera être a ont avoir ne pas plus mais comme sans entre ce cet cette ces il elle ils elles on nous vous je "
+    "mon ma notre votre leur leurs si aussi très peut peuvent doit doivent chaque autre depuis jusque selon y d' l' "
+    "qu' c'est",
+    asks="quoi quel quelle quels quelles quand où comment pourquoi combien lequel laquelle lesquels lesquelles qui que",
+    pronouns="il elle ils elles lui leur leurs eux son sa ses cela ça ceci celui celle ceux celles celui-ci celle-ci",
+    opens="et mais ou alors donc aussi",
+    prepositions="à au aux en dans de du des sur sous avec pour par sans chez entre vers avant après depuis pendant "
+    "durant jusque contre selon hors dès",
+    conditions="si lorsque quand seulement uniquement sauf excepté hormis interdit interdite tant tandis jusqu",
+    negation="ne n pas jamais aucun aucune rien ni sans nul",
+    no="non",
+    numbers="deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit "
+    "dix-neuf vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
+    more_numbers={"septante": 70, "huitante": 80, "nonante": 90, "quatre-vingt": 80},
+    defines=r"(?:qu['’]est-ce qu(?:e |['’])|qui (?:est|sont) |que (?:signifie|veut dire) )(?:une? )?",
+    abbreviations="M MM Mme Mlle env tél réf p pp chap fig",
+    impersonal=r"\b(?:il y a|y a-t-il|y aura-t-il|il faut|faut-il|est-il (?:possible|permis|interdit|obligatoire"
+    r"|nécessaire)|il est|s['’]agit-il|pleut-il|il pleut|en (?=\w))\b",
+    elides=True,
+)
+
+
+GERMAN = Lexicon(
+    code="de",
+    name="German",
+    snowball="german",
+    common="der die das den dem des ein eine einen einem einer eines und oder aber ist sind war wird werden wurde "
+    "wurden hat haben hatte kann können muss müssen soll sollen darf dürfen nicht kein keine auf für mit von zu zum "
+    "zur im am aus bei nach über unter durch als auch nur wenn dass sich ich wir sie er es ihr ihre man mein meine "
+    "unser unsere wie was noch schon bis vor gibt beim vom ins ans damit sowie bitte",
+    asks="wie was wer wem wen wessen wann wo wohin woher warum wieso weshalb wofür womit worauf worüber wodurch woran "
+    "worin welche welcher welches welchen welchem wieviel",
+    pronouns="er sie es ihn ihm ihr ihre ihren ihrem ihrer ihres ihnen sein seine seinen seinem seiner seines dieser "
+    "diese dieses diesen diesem jener jene jenes dort da dorthin dazu dafür davon damit darüber darauf daran darin "
+    "dabei dagegen danach davor deren dessen derselbe dieselbe dasselbe denen",
+    opens="und aber oder sondern also dann außerdem auch",
+    prepositions="in im an am auf aus bei beim nach vor von vom zu zum zur mit für ohne gegen um bis ab seit während "
+    "über unter zwischen durch neben hinter trotz wegen innerhalb außerhalb",
+    conditions="wenn falls sofern soweit nur außer ausgenommen ausschließlich solange lediglich statt verboten "
+    "untersagt unzulässig erst",
+    negation="nicht kein keine keinen keinem keiner keines nie niemals nichts niemand ohne weder",
+    no="nein",
+    numbers="zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
+    "achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    more_numbers={"zwo": 2},
+    defines=r"(?:was|wer) (?:ist|sind|war|waren|bedeutet|heißt) (?:eine?n? )?",
+    abbreviations="inkl exkl zzgl abzgl ggf evtl bzgl tel sog entspr einschl mtl gem lt vgl kap abb",
+    impersonal=r"\b(?:gibt es|es gibt|gäbe es|(?:ist|wäre|wird|war|geht|kostet|dauert|handelt|lohnt|kommt) es"
+    r"|es (?:ist|wäre|wird|war|geht|kostet|dauert|handelt|lohnt|kommt|regnet|schneit|brennt))\b(?=.* \w)",
+    capital_nouns=True,
+)
+
+
+ITALIAN = Lexicon(
+    code="it",
+    name="Italian",
+    snowball="italian",
+    common="il lo la i gli le un uno una e o di del dello della dei degli delle a al allo alla ai agli alle da dal "
+    "dalla dai in nel nella nei nelle con su sul sulla per tra fra che si suo sua è sono era essere ha hanno non più "
+    "ma come senza questo questa questi queste se già molto anche ci mi mio mia nostro può possono deve devono ogni "
+    "altro altra fino durante l' dell' all' nell' c'è",
+    asks="chi cosa quale quali quando dove perché quanto quanta quanti quante come",
+    pronouns="lui lei egli ella esso essa essi esse loro ciò questo quello quella quelli quelle lì là suo "
+    "sua suoi sue stesso stessa",
+    opens="e ma o allora quindi anche inoltre",
+    prepositions="a al allo alla ai agli alle con contro da dal dalla dai dalle di del dello della dei degli delle "
+    "dopo durante entro fino fra in nel nello nella nei negli nelle per presso prima senza sopra sotto su sul sulla "
+    "sui sulle tra verso",
+    conditions="se quando solo soltanto solamente salvo tranne eccetto purché vietato vietata finché mentre",
+    negation="non mai nessun nessuno nessuna niente nulla né senza neanche",
+    no="no",
+    numbers="due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici "
+    "diciassette diciotto diciannove venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
+    more_numbers={},
+    defines=r"(?:(?:che )?cos['’]è|che cosa (?:è|sono)|chi (?:è|sono|era)|(?:che )?cosa (?:sono|significa)) "
+    r"(?:un[ao]? |un['’])?",
+    abbreviations="n art artt tel ca cfr pag pagg cap fig",
+    impersonal=r"\b(?:quanto tempo ci vuole|(?:ce|se) ne)\b",
+    elides=True,
+)
+
+
+PORTUGUESE = Lexicon(
+    code="pt",
+    name="Portuguese",
+    snowball="portuguese",
+    common="o a os as um uma e ou de do da dos das em no na nos nas ao à aos com por pelo pela para que se seu sua "
+    "seus suas é são foi era está estão ser há não mais mas como sem sobre entre este esta isto esse essa isso já "
+    "muito também lhe eu você meu minha nosso pode podem deve devem cada outro outra desde até durante tem têm",
+    asks="quê quem qual quais quando onde aonde como quanto quanta quantos quantas porquê",
+    pronouns="ele ela eles elas isso isto aquilo esse essa esses essas aquele aquela ali lá aí dele dela deles delas "
+    "nele nela lhe lhes seu sua seus suas mesmo mesma",
+    opens="e mas ou então além também",
+    prepositions="a ao à ante após até com contra de do da dos das desde durante em no na nos nas entre para perante "
+    "por pelo pela sem sob sobre",
+    conditions="se quando só somente apenas salvo exceto excepto proibido enquanto até",
+    negation="não nunca jamais nenhum nenhuma nada ninguém nem sem tampouco",
+    no="não",
+    numbers="dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete "
+    "dezoito dezenove vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
+    more_numbers={"duas": 2, "quatorze": 14, "dezasseis": 16, "dezassete": 17, "dezanove": 19},
+    defines=r"(?:(?:o )?que|quem) (?:é|são|era|foi|significa) (?:uma? )?",
+    abbreviations="aprox av tel art arts pág págs núm cap fig",
+    impersonal=r"\bisto é\b",
+)
+
+
+RUSSIAN = Lexicon(
+    code="ru",
+    name="Russian",
+    snowball="russian",
+    common="и в во не на с со по к ко из за от до для о об у при что как это его её ее их он она они мы вы я но а или "
+    "если же бы был была было были есть быть нет только также так может можно должен должна должны все всех который "
+    "которая которые которых после перед между через более чтобы этого этой этот эти этих уже ещё еще будет под без "
+    "своей своих себя тем том году года лет",
+    asks="кто что кого кому чего чему когда где куда откуда почему зачем как какой какая какое какие каком каких "
+    "сколько чей чья чьё",
+    pronouns="он она оно они его её ее ему ей им их него неё нее ней ним них этот эта это эти этого этой этому этим "
+    "тот та то те того там туда оттуда",
+    opens="и а но или тогда также",
+    prepositions="в во на с со по к ко из за от до для о об у при без над под перед между через после около против "
+    "кроме",
+    conditions="если когда только лишь кроме запрещено исключением пока",
+    negation="не нет ни никогда никто ничего нельзя никакой никаких без",
+    no="нет",
+    numbers="два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать "
+    "пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать тридцать сорок пятьдесят шестьдесят "
+    "семьдесят восемьдесят девяносто",
+    more_numbers={
+        "две": 2, "двух": 2, "двум": 2, "трёх": 3, "трех": 3, "четырёх": 4, "четырех": 4, "пяти": 5, "шести": 6,
+        "семи": 7, "восьми": 8, "девяти": 9, "десяти": 10, "двенадцати": 12, "двадцати": 20, "тридцати": 30,
+        "сорока": 40, "пятидесяти": 50,
+    },
+    defines=r"(?:(?:что|кто) (?:такое|такой|такая|такие|означает)|что значит) ",
+    abbreviations="прибл тел табл ул д кв стр п ст",
+    impersonal=r"\b(?:это значит|то есть|у (?:меня|нас) есть)\b",
+)  # fmt: skip
+
+
+SPANISH = Lexicon(
+    code="es",
+    name="Spanish",
+    snowball="spanish",
+    common="el la los las un una unos unas y o de del al en con por para que se su sus lo es son fue era está están "
+    "ser ha han hay no más pero como sin sobre entre este esta estos estas si ya muy también le les mi nos puede "
+    "pueden debe deben cada otro otra desde hasta durante según tiene tienen",
+    asks="qué quién quiénes cuál cuáles cuándo dónde adónde cómo cuánto cuánta cuántos cuántas",
+    pronouns="él ella ello ellos ellas eso esto esos esas ese esa aquello aquel aquella allí allá ahí lo le les su "
+    "sus suyo suya mismo misma",
+    opens="y pero o entonces además también",
+    prepositions="a al ante bajo con contra de del desde durante en entre hacia hasta mediante para por según sin "
+    "sobre tras",
+    conditions="si cuando solo sólo solamente únicamente salvo excepto prohibido excluido mientras hasta",
+    negation="no nunca jamás ningún ninguna ninguno nada nadie ni tampoco sin",
+    no="no",
+    numbers="dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete "
+    "dieciocho diecinueve veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+    more_numbers={"dieciseis": 16},
+    defines=r"¿?(?:qué|quién|quiénes) (?:es|son|era|fue|significa) (?:una? )?",
+    abbreviations="aprox tel art arts pág págs núm cap fig apdo",
+    impersonal=r"\b(?:lo que|a lo largo|por lo (?:menos|tanto)|lo (?:antes|mejor|más))\b",
+)
+
+
+ENGLISH = "en"
+LEXICONS = {one.code: one for one in (GERMAN, SPANISH, FRENCH, PORTUGUESE, ITALIAN, RUSSIAN)}
+"""By their codes of ISO 639-1. English is not among them: the rules know it by themselves, and more of it."""
+Step = TypeVar("Step")
+End = TypeVar("End")
+_read_in: ContextVar[str] = ContextVar("the language that a question is read in", default=ENGLISH)
+
+
+def lexicon() -> Lexicon | None:
+    """Return the words of the language that is read now; None for English, and for one without words here."""
+    return LEXICONS.get(read_in())
+
+
+def read_in() -> str:
+    """Return the code of the language that is read now."""
+    return _read_in.get()
+
+
+@contextmanager
+def reading(language: str) -> Iterator[None]:
+    """Have words inside compared as those of this language: in this thread, and for this question, alone."""
+    before = _read_in.set(language)
+    try:
+        yield
+    finally:
+        _read_in.reset(before)
+
+
+def steps_in(language: str, steps: Generator[Step, None, End]) -> Generator[Step, None, End]:
+    """Yield what these steps do, each with words compared as those of this language; return what they return."""
+    try:
+        while True:
+            with reading(language):
+                try:
+                    step = next(steps)
+                except StopIteration as end:
+                    return end.value  # type: ignore[no-any-return]
+            yield step
+    finally:
+        with reading(language):
+            steps.close()
+
+
+UNSPACED = r"[\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+"
+"""Characters of Chinese and Japanese."""
+BY_PAIRS = frozenset(("zh", "ja"))
+STEMMED = frozenset(LEXICONS) | BY_PAIRS
+"""Languages whose texts are searched by stems or pairs; those of others by their words, as SQLite stems English."""
+_PART = re.compile(rf"{UNSPACED}|[^\W_]+")
+_RUN = re.compile(UNSPACED)
+
+
+def pairs(run: str) -> list[str]:
+    """Return each two neighbouring characters of a run, or the only one."""
+    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+
+
+def cut(word: str) -> list[str]:
+    """Return a word, or the pairs of the characters in it that are not separated into words."""
+    if not _RUN.search(word):
+        return [word]
+    return [one for part in _PART.findall(word) for one in (pairs(part) if is_unspaced(part) else [part])]
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text is of characters that are not separated into words."""
+    return _RUN.fullmatch(text) is not None
+
+
+def stems(text: str, language: str) -> list[str]:
+    """Return the stems of a text's words in their order, and pairs of what is not separated into words."""
+    lexicon = LEXICONS.get(language)
+    found: list[str] = []
+    for part in _PART.findall(unicodedata.normalize("NFKC", text).lower()):
+        if is_unspaced(part):
+            found += pairs(part)
+        else:
+            found.append(lexicon.stem(part) if lexicon and part.isalpha() else part)
+    return found
