@@ -60,8 +60,10 @@ print(attempt() != "EgressRefused")
     [
         "localcrag.guard()",
         "localcrag.Localcrag().close()",
-        "from localcrag.interfaces.cli.main import main; "
-        "main(['presets', '--data-dir', os.environ['LOCALCRAG_DATA_DIR']])",
+        (
+            "from localcrag.interfaces.cli.main import main; "
+            "main(['presets', '--data-dir', os.environ['LOCALCRAG_DATA_DIR']])"
+        ),
         "from localcrag.app.facade import begin; begin()",
     ],
     ids=["guard", "an app", "a command", "settings"],
