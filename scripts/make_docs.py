@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that come from the code: the command line, the settings, and what each file is.
+"""Write the pages of docs/ that come from the code: the command line and the settings.
 
     .venv/bin/python scripts/make_docs.py
 
@@ -7,9 +7,7 @@ tests/unit/test_docs.py fails while a page is not what the code says.
 
 from __future__ import annotations
 
-import ast
 import sys
-import tomllib
 from argparse import SUPPRESS, Action, ArgumentParser, _SubParsersAction
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -53,13 +51,6 @@ Nothing has to be set. A setting comes from the first of these places that has i
 A list is written as JSON, in the environment too: `LOCALCRAG_WEB_NEVER_TERMS='["Project Falcon"]'`. Thresholds
 that you leave open (`upper`, `lower`, `strip`) are the preset's, on the scale of the relevance model in use. What you
 set yourself wins over presets and calibrations; only a preset that never asks the web holds whatever else is set.
-"""
-
-TREE = """# What each file is
-
-Made by `scripts/make_docs.py` from the first line of each module's docstring; a test fails when they differ. The
-folders of `localcrag/` stand from top to bottom: each imports only what stands below it
-([architecture.md](architecture.md)).
 """
 
 
@@ -113,31 +104,10 @@ def settings_page() -> str:
     return _joined(parts)
 
 
-def tree_page() -> str:
-    """Return docs/tree.md."""
-    package, scripts = ROOT / "localcrag", ROOT / "scripts"
-    alone = [package / f"{floor}.py" for floor in floors() if (package / f"{floor}.py").is_file()]
-    parts = [TREE, "## localcrag/", _files((ROOT / "app.py", package / "__main__.py", *alone))]
-    for floor in floors():
-        for folder in _folders(package / floor):
-            parts += _section(folder)
-    for folder in _folders(scripts):
-        parts += _section(folder)
-    return _joined(parts)
-
-
 PAGES: dict[Path, Callable[[], str]] = {
     DOCS / "cli.md": cli_page,
     DOCS / "settings.md": settings_page,
-    DOCS / "tree.md": tree_page,
 }
-
-
-def floors() -> list[str]:
-    """Return what lies in the package, from top to bottom, as import-linter checks it (pyproject.toml)."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
-    return [name.strip() for layer in layers for name in layer.split("|")]
 
 
 def _commands(parser: ArgumentParser, depth: int = 1) -> Iterator[Command]:
@@ -190,32 +160,6 @@ def _value(action: Action) -> str:
 def _option(action: Action) -> tuple[str, str]:
     names = ", ".join(f"`{f'{name} {_value(action)}'.strip()}`" for name in action.option_strings)
     return names or f"`{action.metavar or action.dest.upper()}`", action.help or ""
-
-
-def _section(folder: Path) -> list[str]:
-    path, own = folder.relative_to(ROOT), folder / "__init__.py"
-    said = _first_line(own) if own.is_file() else ""
-    modules = (module for module in sorted(folder.glob("*.py")) if module != own)
-    return [f"{'#' * min(len(path.parts) + 1, 4)} {path.as_posix()}/", said, _files(modules)]
-
-
-def _folders(folder: Path) -> Iterator[Path]:
-    """Yield a folder and those in it, as far as they hold modules."""
-    if any(folder.glob("*.py")):
-        yield folder
-    if folder.is_dir():
-        for inner in sorted(one for one in folder.iterdir() if one.is_dir()):
-            yield from _folders(inner)
-
-
-def _files(modules: Iterable[Path]) -> str:
-    links = ((f"[`{one.name}`](../{one.relative_to(ROOT).as_posix()})", _first_line(one)) for one in modules)
-    return _table(("file", "what it is"), links)
-
-
-def _first_line(module: Path) -> str:
-    said = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
-    return said.partition("\n")[0]
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -24,7 +24,7 @@ from localcrag.app.models import hardware
 from localcrag.app.models.hardware import memory
 from localcrag.app.web_search import Web
 from localcrag.documents.ingest import recut
-from localcrag.processes.worker import by_what
+from localcrag.privacy.worker_process import by_what
 from localcrag.records.documents import BackedUp, Document
 from localcrag.records.enums import IndexEngine, ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError

@@ -16,7 +16,7 @@ from localcrag.documents.chunking import chunks_of, embedded, join_pages
 from localcrag.documents.ingest import SavableIndex
 from localcrag.documents.prefetch import Ahead, Bounds
 from localcrag.documents.prepare import OpenDocument, document_title
-from localcrag.processes.child import ChildProcess, Over, ProcessPool
+from localcrag.privacy.child_process import ChildProcess, Over, ProcessPool
 from localcrag.records.documents import Chunk, Document, Member, ScannedPage
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument

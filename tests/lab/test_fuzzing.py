@@ -21,7 +21,7 @@ from lab.fuzzing.kinds import KINDS, MOST_BYTES, PASSWORD, names_of
 from lab.fuzzing.reading import Reading
 
 from localcrag.documents.readers import worker
-from localcrag.processes.worker import Frame
+from localcrag.privacy.worker_process import Frame
 from tests.support import ROOT
 
 STAND_IN = """

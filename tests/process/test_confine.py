@@ -13,7 +13,7 @@ import pytest
 
 from localcrag.documents.readers.process import ReaderProcesses
 from localcrag.privacy.egress_log import FILE_NAME, VARIABLE
-from localcrag.processes.worker import by_what
+from localcrag.privacy.worker_process import by_what
 from tests.support import ROOT
 from tests.support.app_process import children
 from tests.support.documents import make_pdf
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux conf
 # In C's own functions, which no audit hook sees.
 TRIES = """
 import ctypes, errno, json, os, sys, threading
-from localcrag.processes.worker import confine
+from localcrag.privacy.worker_process import confine
 started, go = threading.Event(), threading.Event()
 libc = ctypes.CDLL(None, use_errno=True)
 before = []
@@ -89,7 +89,7 @@ def test_a_reader_that_tries_gets_nowhere(tmp_path: Path) -> None:
 
 
 def test_calls_of_another_form_are_refused_too() -> None:
-    code = "from localcrag.processes.worker import confine, FOREIGN; import ctypes; confine(); "
+    code = "from localcrag.privacy.worker_process import confine, FOREIGN; import ctypes; confine(); "
     code += "libc = ctypes.CDLL(None, use_errno=True); print(libc.syscall(FOREIGN + 41, 2, 1, 0))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout == "-1\n" or done.returncode == -signal.SIGSYS

@@ -18,7 +18,7 @@ from localcrag.app.uploads import uploads_from
 from localcrag.documents.readers.open_document import open_document
 from localcrag.documents.readers.pdf.reader import picture
 from localcrag.documents.readers.process import ReaderProcesses
-from localcrag.processes.worker import MOST_MEMORY
+from localcrag.privacy.worker_process import MOST_MEMORY
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument, UnsupportedDocument
 from localcrag.records.ingest import IngestProgress, IngestResult

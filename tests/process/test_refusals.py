@@ -18,7 +18,7 @@ from localcrag.privacy.egress_log import VARIABLE
 
 LEAVE = "\\n".join(["import localcrag, socket", "localcrag.guard()", "try:",
     "    socket.create_connection(('192.0.2.1', 443))", "except OSError: pass"])
-CONFINED = "\\n".join(["from localcrag.processes.worker import confine", "import localcrag, socket",
+CONFINED = "\\n".join(["from localcrag.privacy.worker_process import confine", "import localcrag, socket",
     "localcrag.guard()", "confine()", "try:", "    socket.getaddrinfo('nobody.example', 80)", "except OSError: pass"])
 
 def leave():

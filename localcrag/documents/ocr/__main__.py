@@ -1,7 +1,7 @@
 """The process of text recognition: confined before it loads anything that reads pictures."""
 
 from localcrag.privacy.guard import guard
-from localcrag.processes.worker import confine
+from localcrag.privacy.worker_process import confine
 
 if __name__ == "__main__":
     guard()

@@ -29,7 +29,7 @@ from rapidocr.main import RapidOCRError
 from rapidocr.utils.process_img import map_boxes_to_original
 
 from localcrag.privacy import process
-from localcrag.processes.worker import MOST_MEMORY, receive, send, serve
+from localcrag.privacy.worker_process import MOST_MEMORY, receive, send, serve
 from localcrag.records.documents import ScannedLine, ScannedPage, mean_confidence, turned
 
 MODELS = Path(rapidocr.__file__).parent / "models"

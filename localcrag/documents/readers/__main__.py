@@ -3,7 +3,7 @@
 import sys
 
 from localcrag.privacy.guard import guard
-from localcrag.processes.worker import confine
+from localcrag.privacy.worker_process import confine
 
 if __name__ == "__main__":
     guard()

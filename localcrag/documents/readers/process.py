@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from localcrag.processes.child import ChildProcess, Over, ProcessPool
-from localcrag.processes.worker import Frame
+from localcrag.privacy.child_process import ChildProcess, Over, ProcessPool
+from localcrag.privacy.worker_process import Frame
 from localcrag.records.documents import Box, Member, Page, PagePicture, Recognised, ScannedPage
 from localcrag.records.errors import (
     DocumentError,

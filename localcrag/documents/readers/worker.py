@@ -15,7 +15,7 @@ from typing import IO, Any
 from localcrag.documents.readers.open_document import open_document, unlocked
 from localcrag.documents.readers.pdf.reader import picture
 from localcrag.privacy import process
-from localcrag.processes.worker import MOST_MEMORY, send, serve
+from localcrag.privacy.worker_process import MOST_MEMORY, send, serve
 from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import DocumentError
 

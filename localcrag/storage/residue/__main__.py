@@ -1,7 +1,7 @@
 """The process that reads the data folder, confined: it can change nothing and connect to nothing."""
 
 from localcrag.privacy.guard import guard
-from localcrag.processes.worker import confine
+from localcrag.privacy.worker_process import confine
 
 if __name__ == "__main__":
     guard()

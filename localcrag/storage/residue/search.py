@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from localcrag.processes.child import ChildProcess, Over
+from localcrag.privacy.child_process import ChildProcess, Over
 from localcrag.records.documents import Mark, Place, Searched
 from localcrag.records.errors import StoreError
 from localcrag.storage.database import Database

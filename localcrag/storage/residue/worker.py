@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from localcrag.processes.worker import send, serve
+from localcrag.privacy.worker_process import send, serve
 
 
 def found_in(folder: Path, left_out: list[Path], wanted: list[list[bytes]], out: IO[bytes]) -> None:

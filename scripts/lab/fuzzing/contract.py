@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image
 
 from localcrag.documents.readers.text import UNWANTED
-from localcrag.processes.worker import Frame
+from localcrag.privacy.worker_process import Frame
 from localcrag.records.documents import ARCHIVE
 from localcrag.text.blocks import Heading, blocks_of
 

@@ -18,7 +18,7 @@ from lab.fuzzing.findings import Count, Findings
 from lab.fuzzing.kinds import MOST_BYTES, PASSWORD, digest_of, names_of
 from lab.fuzzing.reading import Finding, Reading
 from localcrag.documents.readers.process import PATIENCE
-from localcrag.processes.worker import MOST_MEMORY
+from localcrag.privacy.worker_process import MOST_MEMORY
 
 STANDS_STILL = 60
 """Seconds of processor time without a sign of life, after which a process is ended and its input kept."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from lab.fuzzing import contract
 from localcrag.documents.readers.worker import answer
-from localcrag.processes.worker import Frame, receive
+from localcrag.privacy.worker_process import Frame, receive
 from localcrag.records.documents import PDF_TYPE, ScannedLine, ScannedPage
 
 SLOW, SLOW_A_MEGABYTE = 10.0, 20.0

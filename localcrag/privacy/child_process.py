@@ -22,7 +22,7 @@ from typing import IO, Any, Self
 
 from localcrag.privacy.egress_log import Purpose
 from localcrag.privacy.guard import passage
-from localcrag.processes.worker import Frame, receive, send
+from localcrag.privacy.worker_process import Frame, receive, send
 
 AHEAD = 8
 """Answers that are taken in before they are asked for."""
