@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from localcrag.privacy import egress_log, private_folder
+from localcrag.privacy import egress_log, log_file, private_folder
 from localcrag.privacy.guard import guard
 from localcrag.records.errors import IngestError
 from localcrag.settings import Settings, load
@@ -38,6 +38,7 @@ def begin(**settings: Any) -> Settings:
     check_data_folder(loaded.data_dir / DATABASE_NAME)
     private_folder.keep_private(loaded.data_dir)
     egress_log.keep_in(loaded.data_dir)
+    log_file.keep_in(loaded.data_dir)
     return loaded
 
 

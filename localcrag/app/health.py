@@ -24,6 +24,7 @@ from localcrag.app.models import hardware
 from localcrag.app.models.hardware import memory
 from localcrag.app.web_search import Web
 from localcrag.documents.ingest import recut
+from localcrag.privacy import log_file
 from localcrag.privacy.worker_process import by_what
 from localcrag.records.documents import BackedUp, Document
 from localcrag.records.enums import IndexEngine, ScorerKind
@@ -45,6 +46,10 @@ PACKAGES = ("torch", "sentence-transformers", "transformers", "usearch", "llama-
 
 WORTH_SAYING = 1_000_000
 """Bytes of the database that are empty, from which on it is said."""
+
+
+ERRORS_SHOWN = 3
+"""Errors of the log file that are shown."""
 
 
 class State(StrEnum):
@@ -78,6 +83,7 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     yield _checked("language model", _llm, assembly)
     yield examine_privacy(assembly)
     yield from examine_stored(assembly)
+    yield _log_file(assembly.settings)
     yield search_server(assembly.settings, assembly.web)
 
 
@@ -86,6 +92,17 @@ def examine_stored(assembly: Assembly) -> Iterator[Finding]:
     yield _checked("database", _database, assembly)
     for name in assembly.collections.names():
         yield _checked(f"collection {name}", _collection, assembly, name)
+
+
+def _log_file(settings: Settings) -> Finding:
+    """Return where the log file is, and its last errors."""
+    path = settings.data_dir / log_file.FOLDER / log_file.NAME
+    if not path.is_file():
+        return Finding("log", State.OK, f"{path}: nothing was logged yet")
+    errors = log_file.last_lines(settings.data_dir, ERRORS_SHOWN, "ERROR", "CRITICAL")
+    if not errors:
+        return Finding("log", State.OK, f"{path}: no errors")
+    return Finding("log", State.OK, "\n        ".join([f"{path}, its last errors:", *errors]))
 
 
 def examine_privacy(assembly: Assembly) -> Finding:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import logging
 import threading
 from collections.abc import Callable, Collection, Generator, Hashable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Self, TypeVar
@@ -17,10 +18,13 @@ from typing import Any, Generic, Self, TypeVar
 from localcrag.privacy import process
 from localcrag.records.errors import LocalcragError, StoreError
 
+_log = logging.getLogger(__name__)
+
 
 def why(error: BaseException, happened: str) -> str:
     """Return what the page says of an error; of one that nobody foresaw `happened`, and the terminal gets the rest."""
     if isinstance(error, LocalcragError):
+        _log.warning("background work failed", exc_info=error)
         return str(error)
     process.tell(error)
     return f"{happened}: {type(error).__name__}: {error}. The terminal says more."
@@ -182,7 +186,9 @@ class BackgroundList(Generic[AnyTask]):
                 return
             self._tasks.put(task.key, task)
             if sum(lane == task.lane for lane, _ in self._threads) < self._at_once:
-                thread = threading.Thread(target=self._run, args=[task.lane], name=f"work {task.name}", daemon=True)
+                thread = threading.Thread(
+                    target=self._run, args=[task.lane], name=f"work {type(task).__name__}", daemon=True
+                )
                 self._threads.append((task.lane, thread))
                 thread.start()
 
@@ -317,6 +323,8 @@ class Job(Generic[Event]):
                         break
         except BaseException as error:  # noqa: BLE001 - raised where the events are read
             self._error = error
+            # The name of a job is one of ours, not a document's.
+            _log.warning("job %s ended", self._thread.name, exc_info=error)
         finally:
             with self._changed:
                 self._ended = True
@@ -350,6 +358,8 @@ class RegularLooks:
 
     def _run(self) -> None:
         while not self.closing.is_set():
-            with suppress(StoreError):  # Busy or full: the next look tries again.
+            try:
                 self._regular_look()
+            except StoreError as error:  # Busy or full: the next look tries again.
+                _log.warning("periodic task %s failed", self._thread.name, exc_info=error)
             self.closing.wait(self._seconds)

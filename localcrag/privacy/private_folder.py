@@ -23,7 +23,7 @@ OURS = (
     "model_checks.json*", "damaged-*", "*.log",
 )  # fmt: skip
 """What is ours at the top of a data folder, beside the folders."""
-OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress", "running")
+OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress", "running", "logs")
 
 
 def keep_private(data_dir: Path) -> None:

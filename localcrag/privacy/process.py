@@ -11,6 +11,7 @@ The message of such an error may hold words of a document or a question; it is s
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -18,6 +19,8 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+_log = logging.getLogger(__name__)
 
 VARIABLES = tuple(name for upper in ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY") for name in (upper, upper.lower()))
 WITHOUT = ("NO_PROXY", "no_proxy")
@@ -138,7 +141,8 @@ def keep_to_oneself() -> None:
 
 
 def tell(error: BaseException) -> None:
-    """Print where an error happened; all of it, unless messages are kept to oneself."""
+    """Print and log where an error happened; print all of it, unless messages are kept to oneself."""
+    _log.error("unexpected error", exc_info=error)
     if traceback.print_exc is _print_places:
         print(places(error), file=sys.stderr, flush=True)  # noqa: T201
     else:
@@ -150,11 +154,16 @@ def _print_places(*_arguments: Any, **_named: Any) -> None:
 
 
 def places(error: BaseException | None) -> str:
-    """Return kind and place of an error and its causes, without their messages."""
+    """Return kind and place of an error and its causes, without their messages, and how to see these."""
+    hint = "(the messages may hold words of your documents: LOCALCRAG_DEBUG=1 shows them)"
+    return "\n".join(["Unexpected error, the last cause first", kinds_and_places(error), hint])
+
+
+def kinds_and_places(error: BaseException | None) -> str:
+    """Return the kinds of an error and its causes, the last cause first, each after its places in the code."""
     said: list[str] = []
     while error is not None:
         frames = traceback.extract_tb(error.__traceback__)
         said.append("".join(traceback.format_list(frames)) + type(error).__name__)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    hint = "(the messages may hold words of your documents: LOCALCRAG_DEBUG=1 shows them)"
-    return "\n".join(["Unexpected error, the last cause first", *reversed(said), hint])
+    return "\n".join(reversed(said))

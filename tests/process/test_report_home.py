@@ -12,7 +12,7 @@ from tests.support import ROOT
 SCRIPT = """
 import sys
 from pathlib import Path
-from localcrag.evaluation.report import report
+from localcrag.evaluation import report
 from tests.support.made_evaluations import varied
 assert "matplotlib" not in sys.modules
 report.write(varied(), Path(sys.argv[1]))

@@ -11,7 +11,7 @@ import pytest
 TEXT = "the diary of a beekeeper"
 FAILING = f"""
 import traceback
-from localcrag.app import failed
+from localcrag.app import tasks
 from localcrag.privacy.process import keep_to_oneself
 if not {{debug}}:
     keep_to_oneself()
@@ -24,7 +24,7 @@ try:
         raise RuntimeError("{TEXT}") from error
 except RuntimeError as error:
     traceback.print_exc()  # As Gradio does.
-    failed.why(error, "It")  # As our own work behind the page does.
+    tasks.why(error, "It")  # As our own work behind the page does.
 """
 
 

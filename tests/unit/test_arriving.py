@@ -138,10 +138,10 @@ def test_a_name_that_is_taken_meanwhile_is_refused_or_gets_a_number(assembly: As
 KILLED = """
 import sys
 from pathlib import Path
-from localcrag.app import collection_copies
+from localcrag.app.collections import copies
 from localcrag.app.assembly import Assembly
 from localcrag.settings import load
-collection_copies.LONGEST_PIECE = 0.0
+copies.LONGEST_PIECE = 0.0
 assembly = Assembly(load(data_dir=Path(sys.argv[1])))
 for _, moved in assembly.collection_copies.import_file(Path(sys.argv[2])):
     if moved.done == 3:

@@ -307,17 +307,17 @@ import os, signal, sys
 from pathlib import Path
 from localcrag.app.assembly import Assembly
 from localcrag.app.health import examine_stored
-from localcrag.storage import deleted_words, shelving
+from localcrag.storage.collections import full_text
 from localcrag.storage.database import Database
 
-deleted_words.PAGES = 1
+full_text.PAGES = 1
 steps = 0
 def killed():
     global steps
     steps += 1
     if steps == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-deleted_words.overwrite(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
+full_text.overwrite(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
 """
 
 

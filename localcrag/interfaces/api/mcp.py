@@ -19,7 +19,7 @@ from localcrag.app.assembly import Assembly, ReadPassage, read_passage, warm_up_
 from localcrag.app.models.lifecycle import IdleModels
 from localcrag.app.uploads import uploads_from
 from localcrag.interfaces.api.questions import Question, Questions
-from localcrag.privacy import process
+from localcrag.privacy import log_file, process
 from localcrag.records.enums import Preset
 from localcrag.records.errors import DocumentError, LocalcragError
 from localcrag.records.events import RunFinished, StepStarted
@@ -277,7 +277,8 @@ def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
         warm_up_beside(assembly)
         idle.begin()
         # The library gives stdout's place to stderr meanwhile, also for what libraries in C print.
-        made.run("stdio")
+        with log_file.logged("the MCP server"):
+            made.run("stdio")
     finally:
         idle.close()
         assembly.close()

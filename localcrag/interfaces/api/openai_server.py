@@ -35,7 +35,7 @@ from localcrag.interfaces.api.middleware import (
 from localcrag.interfaces.api.openai_api import api
 from localcrag.interfaces.api.openai_request import UNAUTHORIZED, in_openais_form
 from localcrag.interfaces.api.questions import Questions
-from localcrag.privacy import process
+from localcrag.privacy import log_file, process
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import SettingsError
 from localcrag.settings import Settings
@@ -164,4 +164,5 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         go_on(assembly, files, embeddings)
         keeper.begin(files.follow_folder)
         overwriting.begin()
-        server.run()
+        with log_file.logged("the API"):
+            server.run()

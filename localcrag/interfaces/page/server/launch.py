@@ -21,7 +21,7 @@ from localcrag.interfaces.page.handlers import MOST_TABS
 from localcrag.interfaces.page.page import HERE, build
 from localcrag.interfaces.page.server import guards
 from localcrag.interfaces.page.server.handoff import Presence
-from localcrag.privacy import process
+from localcrag.privacy import log_file, process
 from localcrag.records.errors import SettingsError
 from localcrag.settings import Settings
 
@@ -75,7 +75,8 @@ def launch(
         first.tell(Place(port, token))
     try:
         presence.begin(handed, shows=browser)
-        presence.wait()
+        with log_file.logged("the page"):
+            presence.wait()
     finally:
         closing.set()
         idle.close()
