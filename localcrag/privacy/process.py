@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from typing import Any
 
 _log = logging.getLogger(__name__)
+# Without a handler, logging would print errors to stderr with their messages, which may quote documents.
+logging.getLogger("localcrag").addHandler(logging.NullHandler())
 
 VARIABLES = tuple(name for upper in ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY") for name in (upper, upper.lower()))
 WITHOUT = ("NO_PROXY", "no_proxy")
