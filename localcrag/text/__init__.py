@@ -1,1 +1,1 @@
-"""Text: words, sentences, titles, dates, Markdown, translation. Knows no documents or models."""
+"""Text: words, sentences, blocks, titles, dates, Markdown and translation; independent of documents and models."""
