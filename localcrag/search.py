@@ -85,6 +85,7 @@ def parse_endpoint(text: str) -> Endpoint:
     if url.port is not None and not 0 < url.port <= MAX_PORT:
         # The operating system silently truncates the port to 16 bits: 65616 would be port 80.
         raise _refused(text, f"has a port that is not between 1 and {MAX_PORT}")
+    # `search_url` appends its own path and query, so an address with a query is probably that of a results page.
     if url.query or url.fragment:
         raise _refused(text, "has something after a “?” or “#”, and only the beginning of the address is wanted")
     credentials = (url.username, url.password) if url.userinfo else None
@@ -262,6 +263,7 @@ def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
             results.setdefault(_normalised(result.url), result)
         if len(results) == limit:
             break
+    # If all results are malformed, the server is probably not SearXNG; a few malformed ones are just dropped.
     if malformed and malformed == len(answer.results):
         raise BadSearchAnswer(
             f"What {address} answered is JSON, but none of its {malformed} results looks like one of SearXNG's. "
@@ -445,6 +447,7 @@ class SearXNG:
             nothing_answered = (errors.SearchNotRunning, errors.SearchTimeout, errors.EndpointRefused)
             reachable = not isinstance(error, nothing_answered)
             return SearchHealth(reachable, False, time.monotonic() - started, error=str(error))
+        # Without results but with failed engines the test failed; without either, SearXNG just found nothing.
         silent = bool(answer.failed_engines) and not answer.results
         error_message = engines_failed(answer, self.address) if silent else None
         return SearchHealth(True, True, time.monotonic() - started, answer.failed_engines, error_message)

@@ -530,6 +530,7 @@ def save(settings: Settings, **changes: Any) -> Settings:
     A change to None removes the entry, so that the default applies again. Raises SettingsError.
     """
     path = settings.data_dir / FILE_NAME
+    # Start from the file and not from `settings`, which may contain values from the environment or arguments.
     stored = dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
     stored = {name: value for name, value in {**stored, **changes}.items() if value is not None}
     removed = {name for name, value in changes.items() if value is None}

@@ -1,4 +1,4 @@
-"""Names and addresses of computers: which ones are local or private, and how to write them; without look-ups."""
+"""Names and addresses of computers: which ones are local or private; without name look-ups."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def is_here(host: str) -> bool:
         address = ipaddress.ip_address(name.split("%", 1)[0])
     except ValueError:
         return is_number(name) and ipaddress.IPv4Address(socket.inet_aton(name)).is_loopback
+    # ::ffff:127.0.0.1 is loopback, too, although the IPv6 address itself is not.
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped
     # A connection to the unspecified address (0.0.0.0, ::) also reaches this computer.

@@ -1,4 +1,4 @@
-"""Private files and folders: readable by this user alone, and safely on the disk when a function returns.
+"""Private files and folders: readable by this user alone, and written to survive a power cut.
 
 On Windows the system keeps a user's folders private, so permissions are not changed there.
 """

@@ -1,4 +1,4 @@
-"""Process-wide privacy: telemetry of dependencies off, proxies removed from the environment, errors without content.
+"""Process-wide privacy: no telemetry, no proxies in the environment, no content in error output.
 
 `localcrag.guard` calls `silence` when it installs the egress guard. Packages whose modules import libraries with
 telemetry call it as well, because a script may use such a package without the app.

@@ -1,4 +1,4 @@
-"""Records of documents: pages, scanned pages, chunks, stored rows, and the outcomes of deletions and backups.
+"""Records of documents: pages, scans, chunks, stored rows, and outcomes of deletions and backups.
 
 Offsets are in characters, end exclusive. Pages count from 1 and are None for kinds of file without pages.
 """

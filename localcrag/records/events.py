@@ -1,4 +1,4 @@
-"""Events that the pipeline yields while it answers a question: typed, frozen records; `Event` is their union.
+"""Events that the pipeline yields while it answers a question; `Event` is their union.
 
 The web interface, the command line and the stored run are all built from these events; none repeats the flow.
 """

@@ -1,4 +1,4 @@
-"""Records of a run (one question with everything that happened to it) and of the chats that questions belong to."""
+"""Records of a run (one question with everything that happened to it) and of chats."""
 
 from __future__ import annotations
 

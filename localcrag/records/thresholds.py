@@ -1,4 +1,4 @@
-"""Presets of thresholds, and the calibration that maps a scorer's logits to probabilities (Platt 1999).
+"""Presets of thresholds, and the calibration from a scorer's logits to probabilities (Platt 1999).
 
 Presets give thresholds on the scale of CRAG's usual 0.7 / 0.3 / 0.5. A real threshold depends on the scorer and its
 calibration. So a preset shifts the scorer's own thresholds: by as much, in log-odds, as the preset's numbers differ

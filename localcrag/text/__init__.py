@@ -1,1 +1,1 @@
-"""Text: words, sentences, blocks, titles, dates, Markdown and translation; independent of documents and models."""
+"""Text: words, sentences, blocks, titles, quantities and translation."""

@@ -106,6 +106,7 @@ def _marks(line: str, above: str, below: str) -> int:
         return 0
     compares = _compares(line)
     in_quotation = any(_QUOTED.match(other) and not _compares(other) for other in (above, below))
+    # Before a number, ">" is a quote marker only if a space follows it and a neighbouring line is quoted, too.
     return 0 if compares and (line[quoted.end() - 1] == ">" or not in_quotation) else quoted.end()
 
 
@@ -120,6 +121,7 @@ def wrapped_at(lines: Sequence[TextLine]) -> Width:
     lengths = sorted(line.indent + len(line.text) for line in lines if line.text and not line.text.startswith("|"))
     if not lengths:
         return Width(None)
+    # A few overlong lines, such as links, must not count as the width.
     widest = lengths[min(len(lengths) - 1, int(len(lengths) * (1 - FEW)))]
     if lengths[-1] > 2 * WIDEST_WRAPPED or not NARROWEST_WRAPPED <= widest <= WIDEST_FULL:
         return Width(None)
@@ -167,6 +169,7 @@ class Fences:
         ends = [number for number, line in enumerate(lines) if _FENCE_END.match(line.text)]
         self._closing = {mark: [at for at in ends if lines[at].text[0] == mark] for mark in "`~"}
         marks = {mark: [lines[at].text for at in reversed(closing)] for mark, closing in self._closing.items()}
+        # For each closing line, the length of the longest closing mark from there on.
         self._longest = {mark: [*accumulate(map(len, some), max)][::-1] for mark, some in marks.items()}
 
     def closes(self, at: int, fence: str) -> int | None:
@@ -384,6 +387,7 @@ class _Parser:
             if not line.text:
                 self._at += 1
             elif line.start < self._text_from:
+                # Each line of front matter stands for itself.
                 self._at += 1
                 yield Block(BlockKind.LINE, line.start, line.end)
             elif known := self._known_heading(line):
@@ -418,6 +422,7 @@ class _Parser:
     def _fence(self) -> str:
         """Return the mark of the fence that the current line opens; empty if it opens none."""
         mark = fence_of(self._text(0))
+        # Tildes may also underline a heading.
         return "" if mark.startswith("~") and _underlines(self._text(0), self._text(-1)) else mark
 
     def _code(self, fence: str) -> Block:
@@ -436,6 +441,7 @@ class _Parser:
         here, below = self._text(0), self._text(1)
         if here.startswith("|") or has_rule_below(here, below):
             return True
+        # Without bars, the line and the row below its rule must both have several cells.
         first_row = self._text(2) if is_rule(below) else below
         return cells_in(first_row) > 1 and cells_in(here, header=True) > 1
 

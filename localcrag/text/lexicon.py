@@ -188,6 +188,7 @@ def any_of(words: str) -> re.Pattern[str]:
 
 
 def _any(words: str) -> str:
+    # An alternation takes the first match, so longer words must come before their beginnings.
     longest_first = sorted(words.split(), key=len, reverse=True)
     return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"
 

@@ -82,6 +82,7 @@ def comparable_moments(text: str) -> str:
     """
     text = _ABBREVIATED.sub(lambda found: SHORT_MONTHS[found[1]], text)
     text = _HALF.sub(_of_half, _MONTH_FIRST.sub(r"\2 \1", _ISO.sub(_date, text)))
+    # A time after 12:59 shows that the text uses the 24-hour clock, so its other times are unambiguous, too.
     counts_to_24 = any(int(hour) > NOON for hour, _ in _TIME.findall(text))
 
     def time(found: re.Match[str]) -> str:
@@ -196,6 +197,7 @@ def _times(number: str, power: str) -> str:
     """Return a number multiplied by a power ("2.5", "million"); unchanged if it has no power or is not a number."""
     if not power:
         return number
+    # A comma between groups of three digits separates thousands; any other comma is a decimal point.
     grouped = re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", number)
     try:
         value = Decimal(number.replace(",", "" if grouped else ".")) * _POWERS[power.lower()]

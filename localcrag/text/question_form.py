@@ -1,4 +1,4 @@
-"""The form of a question: whether it asks for a procedure, a list, everything, a summary, yes or no, or a comparison.
+"""The form of a question: procedure, list, everything, summary, yes or no, or comparison.
 
 Only English questions are recognised; a question in another language has none of these forms.
 """

@@ -1,4 +1,4 @@
-"""Translation with gettext (English in the code, catalogues in `languages/`), and the formatting of numbers.
+"""Translation with gettext: English in the code, other languages as catalogues in `languages/`.
 
 The language is chosen for the whole process, because the app has one user. Texts about an answer, such as its rule and
 warnings, are stored in the run in the language chosen at that time. Errors, commands and logs are in English.

@@ -195,9 +195,11 @@ def language_of(text: str) -> str | None:
         return script
     words = _words(text)
     counts = _counts(words)
+    # English wins a tie.
     best = max(counts, key=lambda code: (counts[code], code == ENGLISH), default=ENGLISH)
     if counts[best] and counts[best] >= (LEAST_ENGLISH if best == ENGLISH else LEAST_SHARE) * len(words):
         return best
+    # Lists and tables have few frequent words in any language, so only whole sentences show that it is unknown.
     prose = _words(" ".join(_SENTENCE.findall(text)))
     foreign = len(prose) >= PROSE_WORDS and max(_counts(prose).values(), default=0) < LEAST_SHARE * len(prose)
     return OTHER if foreign else None
@@ -207,6 +209,7 @@ def language_of_question(question: str, usual: str) -> str:
     """Return the code of a question's language; `usual`, the documents' language, if its words do not decide."""
     if script := _by_script(question):
         return script
+    # Russian is the only language with Cyrillic letters that has a lexicon.
     if len(_CYRILLIC.findall(question)) > LARGE_SHARE * sum(map(str.isalpha, question)):
         return RUSSIAN.code
     words = _words(question)
