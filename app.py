@@ -1,4 +1,4 @@
-"""localcrag's page: loads settings, assembles, launches. `python app.py` is `localcrag ui`."""
+"""Start localcrag's web interface: `python app.py` is the same as `localcrag ui`."""
 
 from __future__ import annotations
 

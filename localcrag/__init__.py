@@ -7,11 +7,11 @@
         run = app.ask("How long is the warranty?")
     print(run.answer, run.action, run.sources)
 
-`Localcrag.stream` gives an answer as it is written, event by event.
+`Localcrag.stream` yields the events of an answer while it is generated.
 
-Importing this package changes nothing in the process. From the first `Localcrag()` on, or after `localcrag.guard()`,
-nothing leaves this computer except what the app's own settings allow: an audit hook, which cannot be removed again,
-blocks the other connections of the process, and the libraries behind localcrag are told to send no telemetry.
+Importing this package changes nothing in the process. From the first `Localcrag()` on, or after `localcrag.guard()`, an
+audit hook blocks all connections of the process to other computers except those that the app's settings allow; the hook
+cannot be removed. The libraries that localcrag uses are also set to send no telemetry.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _WHERE = {
     "Turn": "records.run",
     "guard": "privacy.guard",
 }
-"""The modules that the names come from, imported when a name is first asked for: `localcrag --help` stays quick."""
+"""Modules of the public names; each is imported at its name's first use, so that `localcrag --help` stays fast."""
 
 
 def __getattr__(name: str) -> Any:
@@ -80,6 +80,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# Set by a process that is guarded (privacy/guard.py): its workers are to be guarded, too, however they are started.
+# A guarded process (privacy/guard.py) sets this variable, so that its workers are guarded, however they are started.
 if "LOCALCRAG_GUARDED" in _os.environ:
     __getattr__("guard")()

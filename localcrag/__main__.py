@@ -1,4 +1,4 @@
-"""`python -m localcrag` is `localcrag`."""
+"""Run the command line: `python -m localcrag` is the same as `localcrag`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The flow: one generator, readable top to bottom, that yields one event per step.
+"""The pipeline: a generator that runs the steps of CRAG in order and yields events.
 
-It knows the steps and their order. What a step does, and what it comes to when it fails, is in `stage.py` of its folder
-in `steps/`. No file, server or model library is known here.
+This module contains the steps and their order. What each step does, also if it fails, is in its module in `crag/`. The
+pipeline knows no files, servers or model libraries.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ def answer(
     restriction: Restriction = EVERYWHERE,
     read_all: bool = False,
 ) -> Recording:
-    """Answer `question`: return its events as they happen, with the run that they lead to.
+    """Answer `question`: return a recording that yields events as they happen and builds the run from them.
 
-    Where the web mode is `ask`, `consent` is called with the query that would leave, right after QueryProposed.
-    `replays` is the id of the stored run that this one repeats, `budget` the time there is (that of the settings),
-    `steps` what runs of the flow, for an evaluation. The question is put to the documents that `restriction` allows,
-    with `read_all` to every passage of them.
-    Raises QuestionError at once, also when it allows none; iterating raises StoreError when the database fails.
+    If the web mode is `ask`, `consent` is called with the query to be sent, right after QueryProposed. `replays` is the
+    id of the stored run that this one repeats, `budget` the time limit (default: that of the settings). `steps` are
+    the steps to run, for an evaluation. `restriction` selects the documents to search; with `read_all`, all their
+    passages are read.
+
+    Raises QuestionError immediately, also if no document is selected. Iterating raises StoreError if the database
+    fails.
     """
     choice = choose(restriction, parts.store, parts.other_names)
     context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps, choice, read_all)
@@ -64,9 +66,9 @@ def answer(
 
 
 def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Settings) -> Recording:
-    """Answer a run's question once more, from the sentences that a person chose among what it found.
+    """Answer a run's question again, from the sentences that a person selected among those it found.
 
-    Nothing is retrieved or searched anew. Errors are those of `answer`; the run is a new one.
+    Nothing is retrieved or searched again. The result is a new run; errors are those of `answer`.
     """
     context = Context(parts, settings, Budget(settings.time_budget))
     run = run_of_selection(before, context)
@@ -76,7 +78,7 @@ def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Set
 
 
 def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
-    """CRAG (arXiv 2401.15884, section 4): retrieve, evaluate, act on what that says, refine, generate."""
+    """Run CRAG (arXiv 2401.15884, section 4): retrieve, evaluate, act on the result, refine, generate."""
     yield RunStarted(run)
     asked = yield from condense(run.question, run.history, context)
     if (yield from read_all_passages(asked, context)):
@@ -102,7 +104,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
 
 
 def _flow_of_selection(run: Run, before: Run, choice: Choice, context: Context) -> Generator[Event, None, None]:
-    """Go on from refinement, with what a person selected."""
+    """Run the flow from refinement on, with the sentences that a person selected."""
     yield RunStarted(run)
     history = screened_turns(run.history, context.parts.rules)
     asked = Asked(run.question, run.standalone_question, history)

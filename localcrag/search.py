@@ -1,16 +1,12 @@
-"""The web search: queries to the SearXNG that the user configured, and to nothing else.
+"""Web search: the client for the SearXNG server that the user configured; it contacts no other server.
 
-Knows HTTP statuses and httpx's exceptions; does no I/O. No message shows credentials: an Endpoint has none in its text.
+Four parts follow one another: the endpoint (parsing its address, refusing public ones), the errors for failed
+exchanges, the parsing of SearXNG's JSON, and the HTTP client itself.
 
-Knows addresses and name resolution; knows nothing of searching. Credentials in an address (http://user:password@host)
-are taken out of it at once, so that no message, log line or traceback made from the rest can show them.
-
-Knows the shape of SearXNG's JSON and nothing of HTTP. What search engines say is not trusted: a result of the wrong
-shape is dropped, markup becomes text, and only http(s) addresses remain.
-
-Knows how to ask over HTTP. Which addresses are allowed is searxng_endpoint's business, what an answer means
-searxng_answer's, what a failed exchange is called searxng_failures'. No proxies, no redirect to another host, no
-answer without an end.
+Credentials in an address (http://user:password@host) are split off when it is parsed, so that no message, log line or
+traceback can show them. Search results are untrusted: malformed results are dropped, markup is reduced to text, and
+only http(s) addresses are kept. The client uses no proxies, follows no redirect to another host, and limits the size
+and duration of each answer.
 """
 
 from __future__ import annotations
@@ -54,7 +50,7 @@ EXAMPLE = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A SearXNG's address, its path without a trailing slash; the credentials are kept apart and never printed."""
+    """The address of a SearXNG server; its credentials are a separate field that is never printed."""
 
     url: httpx.URL
     credentials: tuple[str, str] | None = field(default=None, repr=False)
@@ -64,7 +60,7 @@ class Endpoint:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Host, in the form that goes to the network (internationalised names in their ASCII form), and port."""
+        """The host as it is sent over the network (internationalised names in ASCII), and the port."""
         return self.url.raw_host.decode("ascii"), self.url.port or guard.PORTS[self.url.scheme]
 
     def search_url(self, query: str, parameters: Mapping[str, str] | None = None) -> httpx.URL:
@@ -74,21 +70,22 @@ class Endpoint:
 
 
 def parse_endpoint(text: str) -> Endpoint:
-    """Return the address in `text`. Raises EndpointRefused when it is no http(s) address of a server."""
+    """Return the address in `text`. Raises EndpointRefused if it is not the http(s) address of a server."""
     try:
         url = httpx.URL(text.strip())
-        # What the connection will do with the name: labels that are empty, too long or mis-encoded end here.
+        # The connection will encode the name in the same way, so reject empty, overlong or mis-encoded labels here.
         url.host.encode("idna")
     except (httpx.InvalidURL, UnicodeError):
-        # Not chained: httpx quotes the part it stumbled over, which may be a password.
+        # Not chained: httpx quotes the part that it could not parse, which may be a password.
         raise _refused(text, "is not a valid address") from None
     if url.scheme not in {"http", "https"}:
         raise _refused(text, "does not begin with http:// or https://")
     if not url.host:
         raise _refused(text, "does not name a computer")
     if url.port is not None and not 0 < url.port <= MAX_PORT:
-        # The system takes port 65616 for 80 without a word.
+        # The operating system silently truncates the port to 16 bits: 65616 would be port 80.
         raise _refused(text, f"has a port that is not between 1 and {MAX_PORT}")
+    # `search_url` appends its own path and query, so an address with a query is probably that of a results page.
     if url.query or url.fragment:
         raise _refused(text, "has something after a “?” or “#”, and only the beginning of the address is wanted")
     credentials = (url.username, url.password) if url.userinfo else None
@@ -96,10 +93,10 @@ def parse_endpoint(text: str) -> Endpoint:
 
 
 def refuse_public(endpoint: Endpoint) -> None:
-    """Return when every address behind the endpoint's host is on this computer or in a private network.
+    """Check that the endpoint's host resolves only to this computer or to private networks.
 
-    Raises EndpointRefused, or SearchNotRunning when the host's name is not known. Numbers in any notation
-    (127.1, 134744072) are read the way the connection will read them, by the system's resolver.
+    Raises EndpointRefused if it does not, and SearchNotRunning if the name cannot be resolved. Numeric addresses in any
+    notation (127.1, 134744072) go through the system's resolver, so they mean what the connection will take them for.
     """
     host = endpoint.url.host
     if host == "localhost":
@@ -115,7 +112,7 @@ def refuse_public(endpoint: Endpoint) -> None:
 
 
 def name_unknown(endpoint: Endpoint) -> SearchNotRunning:
-    """Return the error for a host that the network's name service does not know."""
+    """Return the error for a host name that cannot be resolved."""
     return SearchNotRunning(
         f"No SearXNG answers at {endpoint}: the name “{endpoint.url.host}” is not known on your network. Check the "
         "spelling of searxng_url in the settings, and that this computer is connected."
@@ -172,7 +169,7 @@ def refused_by_status(status: int, endpoint: Endpoint) -> SearchError:
 
 
 def broken_exchange(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> SearchError:
-    """Return the error for an exchange over HTTP that did not come to its end; `timeout` is in seconds."""
+    """Return the error for an HTTP exchange that failed before its end; `timeout` is in seconds."""
     match error:
         case httpx.ConnectTimeout():
             return SearchTimeout(
@@ -228,12 +225,12 @@ def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError
     )
 
 
-# A snippet is a few hundred characters; the bound keeps a hostile one from occupying the parser.
+# A snippet has a few hundred characters; the limit keeps a hostile server from blocking the parser with a huge one.
 MAX_SNIPPET_CHARACTERS = 10_000
 
 
 class _Result(BaseModel):
-    """What is used of one entry of `results`; `url` is absent from some kinds of result."""
+    """The fields used from one entry of `results`; some kinds of result have no `url`."""
 
     url: str | None = None
     title: str | None = None
@@ -242,7 +239,7 @@ class _Result(BaseModel):
 
 
 class _Answer(BaseModel):
-    """What is used of the whole answer; entries are validated one by one, so that a bad one costs only itself."""
+    """The fields used from the whole answer; entries are validated one by one, so a malformed one is dropped alone."""
 
     results: list[Any]
     unresponsive_engines: list[Any] | None = None
@@ -251,8 +248,7 @@ class _Answer(BaseModel):
 def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
     """Return up to `limit` results, best first, and the engines that failed; there may be no results.
 
-    Raises BadSearchAnswer, naming `address`, when `body` is not SearXNG's JSON or none of its results has the shape
-    of one.
+    Raises BadSearchAnswer, naming `address`, if `body` is not SearXNG's JSON or all its results are malformed.
     """
     answer = _validated(body, address)
     results: dict[tuple[str, str, int | None, str, bytes], WebResult] = {}
@@ -267,6 +263,7 @@ def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
             results.setdefault(_normalised(result.url), result)
         if len(results) == limit:
             break
+    # If all results are malformed, the server is probably not SearXNG; a few malformed ones are just dropped.
     if malformed and malformed == len(answer.results):
         raise BadSearchAnswer(
             f"What {address} answered is JSON, but none of its {malformed} results looks like one of SearXNG's. "
@@ -277,7 +274,7 @@ def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
 
 
 def require_results(answer: WebAnswer, address: str) -> WebAnswer:
-    """Return `answer` when it has results. Raises AllEnginesFailed or NoResults, naming `address`."""
+    """Return `answer` if it has results. Raises AllEnginesFailed or NoResults, naming `address`."""
     if answer.results:
         return answer
     if answer.failed_engines:
@@ -299,7 +296,7 @@ def engines_failed(answer: WebAnswer, address: str) -> str:
 
 
 def plain_text(markup: str) -> str:
-    """Return the text of an HTML fragment: no tags, entities as characters, white space folded into single spaces."""
+    """Return the text of an HTML fragment: tags removed, entities decoded, white space collapsed."""
     folded = fold(markup[:MAX_SNIPPET_CHARACTERS])
     if "<" in folded or "&" in folded:
         return fold(inscriptis.get_text(folded))
@@ -307,7 +304,7 @@ def plain_text(markup: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return `text` without control characters and lone surrogates, runs of white space as one space."""
+    """Return `text` without control characters and lone surrogates, with runs of white space collapsed to one space."""
     kept = (c for c in text if c.isspace() or unicodedata.category(c) not in {"Cc", "Cs"})
     return " ".join("".join(kept).split())
 
@@ -329,9 +326,9 @@ def _validated(body: bytes, address: str) -> _Answer:
 
 
 def _web_result(entry: _Result) -> WebResult | None:
-    """Return None for an entry that nobody could read or open. Raises httpx.InvalidURL, UnicodeError."""
+    """Return the result, or None if it has no text or no http(s) address. Raises httpx.InvalidURL, UnicodeError."""
     url = (entry.url or "").strip()
-    # httpx parses the port and the host too, which urllib leaves until they are asked for.
+    # httpx validates the port and the host immediately; urllib would do so only when they are read.
     parsed = httpx.URL(url)
     if parsed.scheme not in {"http", "https"} or not parsed.host:
         return None
@@ -343,33 +340,33 @@ def _web_result(entry: _Result) -> WebResult | None:
 
 
 def _normalised(url: str) -> tuple[str, str, int | None, str, bytes]:
-    """Return what two addresses of the same page have in common; httpx folds case and leaves default ports out."""
+    """Return a key that two addresses of the same page share; httpx lowers the case and drops default ports."""
     parsed = httpx.URL(url)
     return parsed.scheme, parsed.host, parsed.port, parsed.path.rstrip("/"), parsed.query
 
 
 def _failed_engine(entry: Any) -> tuple[str, str]:
-    """Return name and reason; SearXNG writes [engine, reason], and anything else is shown as it is."""
+    """Return an engine's name and reason; SearXNG sends [engine, reason], and anything else is shown unchanged."""
     parts = entry if isinstance(entry, list) and entry else [entry]
     name, *reasons = (plain_text(str(part)) for part in parts)
     return name, " ".join(reasons) or "no reason given"
 
 
-MAX_ANSWER_BYTES = 2_000_000  # A page of results is some 50 kB; beyond this it is something else.
+MAX_ANSWER_BYTES = 2_000_000  # A page of results has about 50 kB, so a larger answer is something else.
 MAX_QUERY_CHARACTERS = 400  # Engines cut long queries anyway, and a whole pasted document is not a query.
 MAX_REDIRECTS = 3
-CHECK_QUERY = "wikipedia"  # Leaves the machine when someone presses Test: every engine knows it, and it tells nothing.
-# What httpx may unpack. Others (br, zstd, two in a row) can turn one network read into gigabytes before any bound
-# is looked at; these two multiply by a thousand at most, 64 kB at a time.
+CHECK_QUERY = "wikipedia"  # Sent when the user presses Test: every engine finds it, and it reveals nothing.
+# Encodings that httpx may decompress. Others (br, zstd, two in a row) can turn one network read into gigabytes before
+# any limit is checked; these two expand at most a thousandfold, 64 kB at a time.
 ACCEPTED_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
 CONNECTION_ERRORS = (httpx.NetworkError, httpx.RemoteProtocolError)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHealth:
-    """What a test query found out. `seconds` is its duration, `error` what failed, or None when all is well.
+    """The outcome of a test query: its duration in `seconds`, and the `error` message, None if all is well.
 
-    `reachable`: something answered. `json_enabled`: it answered in SearXNG's JSON.
+    `reachable` is True if the server answered, `json_enabled` if it answered with SearXNG's JSON.
     """
 
     reachable: bool
@@ -380,13 +377,13 @@ class SearchHealth:
 
 
 class SearXNG:
-    """A WebSearch over SearXNG's `/search?format=json`. `timeout` is in seconds and holds for one whole search.
+    """A WebSearch that uses SearXNG's `/search?format=json`. `timeout` limits one whole search, in seconds.
 
-    `parameters` are added to each search: time_range, language, categories, safesearch as SearXNG's search API has
-    them. A query that holds one of `forbidden` does not leave, whoever asks for it.
+    `parameters` are added to each search: time_range, language, categories and safesearch of SearXNG's search API. A
+    query that contains a `forbidden` term is never sent.
 
     Raises EndpointRefused for an address that is not http(s), names no host, or leads anywhere but to this computer
-    or a private network (unless `allow_public`). A name that cannot be resolved now is judged when it is searched.
+    or a private network (unless `allow_public`). A name that cannot be resolved yet is checked at the first search.
     """
 
     def __init__(
@@ -406,7 +403,7 @@ class SearXNG:
         self._results = results
         self._parameters = dict(parameters or {})
         self._forbidden = tuple(forbidden)
-        # Without a network the app must still start; every search resolves and judges the name again.
+        # The app must start without a network, too; every search resolves and checks the name again.
         with suppress(errors.SearchNotRunning):
             self._refuse_public()
         self._client = httpx.Client(
@@ -424,11 +421,11 @@ class SearXNG:
 
     @property
     def address(self) -> str:
-        """The endpoint without credentials, fit to be shown."""
+        """The endpoint without credentials, safe to show."""
         return str(self._endpoint)
 
     def configured(self, *, results: int, parameters: Mapping[str, str], forbidden: Sequence[str]) -> SearXNG:
-        """Return the same client, over the same connections, for other searches."""
+        """Return a copy with other search options that shares this client's connections."""
         other = copy.copy(self)
         other._results, other._parameters, other._forbidden = results, dict(parameters), tuple(forbidden)
         return other
@@ -438,11 +435,11 @@ class SearXNG:
         return clean_query(query)
 
     def search(self, query: str) -> WebAnswer:
-        """Return the results for `query`, at least one. Raises SearchError; which one says what the user can do."""
+        """Return the results for `query`, at least one. Raises SearchError with a message that says what to do."""
         return require_results(self._ask(query), self.address)
 
     def check(self) -> SearchHealth:
-        """Put a harmless query and return how that went; raises nothing of the SearchError tree."""
+        """Send a harmless test query and return its outcome; never raises a SearchError."""
         started = time.monotonic()
         try:
             answer = self._ask(CHECK_QUERY)
@@ -450,6 +447,7 @@ class SearXNG:
             nothing_answered = (errors.SearchNotRunning, errors.SearchTimeout, errors.EndpointRefused)
             reachable = not isinstance(error, nothing_answered)
             return SearchHealth(reachable, False, time.monotonic() - started, error=str(error))
+        # Without results but with failed engines the test failed; without either, SearXNG just found nothing.
         silent = bool(answer.failed_engines) and not answer.results
         error_message = engines_failed(answer, self.address) if silent else None
         return SearchHealth(True, True, time.monotonic() - started, answer.failed_engines, error_message)
@@ -459,7 +457,7 @@ class SearXNG:
         self._client.close()
 
     def _passage(self) -> AbstractContextManager[guard.Passage]:
-        """Let this thread talk to the endpoint; where its name leads is judged again when it is connected to."""
+        """Allow this thread to contact the endpoint; the guard checks the resolved address again on connecting."""
         judge = (lambda _address: True) if self._allow_public else is_private
         return guard.passage(egress_log.Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
 
@@ -477,18 +475,18 @@ class SearXNG:
                 "the term off the list (web_never_terms)."
             )
         with self._passage():
-            # Names are resolved anew each time: what was private at the start may lead elsewhere by now.
+            # Resolve the name for each search: it may have been private at the start and lead elsewhere by now.
             self._refuse_public()
             self._note(cleaned)
             try:
                 body = self._fetch(self._endpoint.search_url(cleaned, self._parameters))
-            # UnicodeError: from a redirect to a host that cannot be written as a name.
+            # UnicodeError comes from a redirect to a host that cannot be encoded as a name.
             except (httpx.HTTPError, UnicodeError) as error:
                 raise broken_exchange(error, self._endpoint, self._timeout) from error
         return parse_answer(body, self._results, self.address)
 
     def _note(self, query: str) -> None:
-        """Take a search down before it leaves, so that it is known of even when the app is killed meanwhile."""
+        """Log a search before it is sent, so that it is on record even if the app is killed during it."""
         host, port = self._endpoint.place
         egress_log.note(
             egress_log.Attempt(
@@ -506,7 +504,7 @@ class SearXNG:
         try:
             return self._follow(url, deadline)
         except CONNECTION_ERRORS:
-            # Once more: a kept connection that the server closed meanwhile fails like this, and so does a restart.
+            # Retry once: this is how a kept-alive connection fails if the server has closed it or restarted.
             return self._follow(url, deadline)
 
     def _follow(self, url: httpx.URL, deadline: float) -> bytes:
@@ -521,7 +519,7 @@ class SearXNG:
         )
 
     def _read(self, url: httpx.URL, deadline: float) -> bytes | httpx.URL:
-        """Return the decoded body, or where the server sends the search on to."""
+        """Return the decoded body, or the address that the server redirects to."""
         with self._client.stream("GET", url, timeout=_left(deadline)) as response:
             if response.next_request is not None:
                 return self._redirected(url, response.next_request.url)
@@ -554,10 +552,10 @@ class SearXNG:
 
 
 def clean_query(query: str) -> str:
-    """Return what is sent for `query`: one line, no control characters, at most 400 characters.
+    """Return `query` as it is sent: one line, no control characters, at most 400 characters.
 
-    A word that begins with “!!” loses its exclamation marks: to SearXNG it means "leave for that other site", which
-    is never followed here.
+    A word that begins with “!!” loses its exclamation marks: SearXNG would answer it with a redirect to another site,
+    which localcrag never follows.
     """
     words = fold(query).split(" ")
     line = " ".join(word.lstrip("!") if word.startswith("!!") else word for word in words)
@@ -565,7 +563,7 @@ def clean_query(query: str) -> str:
 
 
 def _left(deadline: float) -> float:
-    """Return the seconds left. Raises httpx.TimeoutException when there are none."""
+    """Return the seconds left until `deadline`. Raises httpx.TimeoutException if there are none."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise httpx.ReadTimeout("the time for the whole search is over")

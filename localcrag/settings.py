@@ -1,11 +1,12 @@
-"""Settings: one frozen, validated record from four sources, its file, and its documentation table.
+"""Settings: one frozen, validated record, the file it is saved in, and the table that documents it.
 
-A group is a record of its own; settings.py joins them. The names are those of the environment (LOCALCRAG_<NAME>) and of
-settings.json. A group's docstring is its heading in the table of settings (table.py).
+Values come from the defaults, then the data folder's settings.json, then LOCALCRAG_<NAME> environment variables, then
+arguments; later sources win. A setting has the same name in all of them.
 
-Defaults, then the data folder's settings.json, then LOCALCRAG_* variables, then arguments; the later ones win.
+Each group of settings is a class, and `Settings` inherits from all of them. The docstring of a group is its heading in
+the table of settings.
 
-Nothing is read or made at import.
+Importing this module reads and creates no files.
 """
 
 from __future__ import annotations
@@ -47,36 +48,39 @@ from localcrag.text import sanitize, translation
 from localcrag.text.translation import whole_number
 
 ENGLISH_EMBEDDER = "all-minilm-l6-v2"
-"""The embedder at first, made for English."""
+"""The default embedding model, made for English."""
 DEFAULT_COLLECTION = "default"
-"""Is there from the first start, empty; any other collection is made by adding documents to it."""
+"""Name of the collection that exists, empty, from the first start; adding documents to another name creates it."""
 PACKAGE = Path(__file__).resolve().parent
 IN_CHECKOUT = (PACKAGE.parent / "models" / "models.toml").is_file()
-"""False where localcrag was installed from a wheel, which carries the manifest and our own models in itself."""
+"""False if localcrag was installed from a wheel, which contains the model manifest and our own models."""
 REPOSITORY_MODELS = (PACKAGE.parent if IN_CHECKOUT else PACKAGE) / "models"
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The unit of a setting's value, for the table."""
+    """The unit of a setting's value, shown in the table."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShownDefault:
-    """What the table shows as the default of a setting whose default depends on the machine, or is decided later."""
+    """The text that the table shows as default if the default depends on the machine or is decided later."""
 
     text: str
 
 
 def default_data_dir() -> Path:
-    """Return the folder that data lies in where none is chosen."""
+    """Return the data folder that applies if none is set."""
     return Path(platformdirs.user_data_dir("localcrag", appauthor=False))
 
 
 def default_models_dir() -> Path:
-    """Return the folder that models lie in where none is chosen: what is installed may be replaced by an update."""
+    """Return the models folder that applies if none is set.
+
+    Outside a checkout it is in the data folder, because an update may replace the installed package.
+    """
     return REPOSITORY_MODELS if IN_CHECKOUT else default_data_dir() / "models"
 
 
@@ -319,11 +323,11 @@ GROUPS: tuple[type[Group], ...] = (
     AnswerSettings,
     WebSettings,
 )
-"""In the order in which they are read."""
+"""The groups in the order in which people read them."""
 
 
 FILE_NAME = "settings.json"
-"""In the data folder."""
+"""Name of the settings file in the data folder."""
 ENVIRONMENT_PREFIX = "LOCALCRAG_"
 OF_A_RUN = (
     "k", "candidates", "scorer", "policy", "relevance_threshold", "retry", "rewriter", "upper", "lower", "strip",
@@ -331,11 +335,11 @@ OF_A_RUN = (
     "conflict_judge", "time_budget", "answer_tokens", "temperature", "strictness", "history_turns", "web_results",
     "web_time_range", "web_language", "web_safesearch",
 )  # fmt: skip
-"""Kept with a run, so that it can be replayed: what shapes an answer and holds nothing private."""
+"""Names of the settings stored with a run so that it can be replayed: they shape answers and are not private."""
 
 
 class Settings(
-    # Fields come in the order of the bases' resolution turned round: the app's first, the web's last.
+    # pydantic collects fields in reverse method resolution order, so the app's fields come first and the web's last.
     WebSettings,
     AnswerSettings,
     ConflictSettings,
@@ -346,7 +350,7 @@ class Settings(
     AppSettings,
     BaseSettings,
 ):
-    """Everything that can be chosen. Thresholds left at None are the preset's, on the scale of the scorer."""
+    """All settings. Thresholds that are None come from the preset, on the scorer's scale."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid", validate_default=True, env_ignore_empty=True
@@ -360,26 +364,26 @@ class Settings(
 
     @property
     def uploads_dir(self) -> Path:
-        """Where the page's server keeps uploaded files until they have been added; emptied at start and end."""
+        """Folder where the app keeps uploaded files until they have been added; emptied at start and exit."""
         return self.data_dir.absolute() / "uploads"
 
     @property
     def web_allowed(self) -> bool:
-        """True when a question may be put to a search server: one is configured, and the mode is not `never`."""
+        """True if questions may go to a search server: one is configured, and the mode is not `never`."""
         return self.searxng_url is not None and self.web is not WebMode.NEVER
 
     def of_collection(self, web: WebMode | None) -> Settings:
-        """Return the settings with the web mode of a collection; a mode that was set by itself stays."""
+        """Return the settings with a collection's web mode, unless the user set a web mode for all collections."""
         return self if web is None or "web" in self.model_fields_set else self.model_copy(update={"web": web})
 
     def of_a_run(self) -> dict[str, Any]:
-        """Return the settings that are kept with a run; thresholds that were left open are None."""
+        """Return the settings that are stored with a run; thresholds left to the preset are None."""
         return self.model_dump(mode="json", include=set(OF_A_RUN))
 
     def thresholds(self, defaults: Thresholds) -> Thresholds:
-        """Return the chosen thresholds; those that were left open are the preset's, on the scale of the scorer's own.
+        """Return the thresholds that apply: those that are set, else the preset's on the scale of `defaults`.
 
-        Raises SettingsError when the two together are out of order.
+        `defaults` are the scorer's own thresholds. Raises SettingsError if lower is above upper.
         """
         defaults = presets.fit(presets.PRESETS[self.preset].thresholds, defaults)
         chosen = Thresholds(
@@ -394,9 +398,9 @@ class Settings(
         return chosen
 
     def under(self, preset: Preset) -> Settings:
-        """Return the settings with what `preset` chooses; what was set by itself stays, but for the web.
+        """Return the settings with the values of `preset`; settings that the user set explicitly stay.
 
-        A preset that never asks the web is a promise: it holds whatever else is set.
+        The exception is a preset that never searches the web: that is a promise, so it overrides the web mode.
         """
         rules = presets.PRESETS[preset]
         chosen = {name: getattr(rules, name) for name in ("policy", "k", "retry", "web_results", "web")}
@@ -416,7 +420,7 @@ class Settings(
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        # The file lies in the data folder, so the folder has to be known first: from an argument or the environment.
+        # The file is in the data folder, so the folder must be known first: from an argument or the environment.
         data_dir = init_settings().get("data_dir") or env_settings().get("data_dir")
         folder = Path(data_dir) if data_dir else default_data_dir()
         return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, json_file=folder / FILE_NAME)
@@ -424,7 +428,7 @@ class Settings(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a number: `least` and `most` are allowed, `above` is not; None where there is no such limit."""
+    """The limits of a number: `least` and `most` are inclusive, `above` is exclusive; None means no limit."""
 
     least: float | None
     above: float | None
@@ -441,7 +445,7 @@ class Limits:
         return cls(numbers.get(Ge), numbers.get(Gt), numbers.get(Le))
 
     def hold(self, number: float) -> bool:
-        """Return whether a number is within them; “nan” never is."""
+        """Return whether a number is within the limits; NaN never is."""
         return (
             not isnan(number)
             and (self.least is None or number >= self.least)
@@ -450,7 +454,7 @@ class Limits:
         )
 
     def __str__(self) -> str:
-        """Return them in words: "between 0 and 1"."""
+        """Return the limits in words: "between 0 and 1"."""
         if self.least is not None and self.most is not None:
             return f"between {self.least} and {self.most}"
         said = [f"{self.least} or more"] if self.least is not None else []
@@ -460,7 +464,7 @@ class Limits:
 
 
 def number_of(name: str, text: str) -> float:
-    """Return the number that a text is for a numeric setting. Raises ValueError, which says what it must be."""
+    """Return a numeric setting's value from its text. Raises ValueError with the rule that the value violates."""
     field = Settings.model_fields[name]
     number = whole_number(text) if int in _kinds(field) else _float(text)
     if number is None or not Limits.of(field).hold(number):
@@ -469,7 +473,7 @@ def number_of(name: str, text: str) -> float:
 
 
 def must_be(name: str) -> str:
-    """Return what a setting must be: "must be between 0 and 1"; empty if it is neither a number nor a choice."""
+    """Return the rule for a setting's value ("must be between 0 and 1"); empty if it is neither number nor choice."""
     field = Settings.model_fields.get(name)
     kinds = _kinds(field) if field else ()
     if field is None or not kinds:
@@ -485,7 +489,7 @@ def must_be(name: str) -> str:
 
 
 def _kinds(field: FieldInfo) -> tuple[type, ...]:
-    """Return the types of a setting, without None."""
+    """Return the types that a setting may have, without None."""
     of_union = get_args(field.annotation) if not isinstance(field.annotation, type) else ()
     return tuple(kind for kind in (field.annotation, *of_union) if isinstance(kind, type) and kind is not type(None))
 
@@ -498,13 +502,13 @@ def _float(text: str) -> float | None:
 
 
 def load(**overrides: Any) -> Settings:
-    """Return the settings in force; `overrides` that are None do not count. Raises SettingsError."""
+    """Return the current settings; `overrides` that are None are ignored. Raises SettingsError."""
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**given)
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
-    except (TypeError, ValueError) as error:  # what is no JSON, no UTF-8, or JSON but no object
+    except (TypeError, ValueError) as error:  # The file is not UTF-8, not JSON, or JSON but not an object.
         raise SettingsError(
             f"The settings file ({FILE_NAME} in the data folder) does not hold a JSON object: {error}. "
             "Mend it, or remove it to go back to the defaults."
@@ -512,24 +516,25 @@ def load(**overrides: Any) -> Settings:
 
 
 def changed(settings: Settings, **changes: Any) -> Settings:
-    """Return the settings with `changes`, checked; None is a value here. Nothing is written. Raises SettingsError."""
+    """Return the validated settings with `changes`, unsaved. None counts as a value. Raises SettingsError."""
     try:
-        # What was not set stays unset: a preset may still choose it.
+        # Leave out unset settings, so that they stay unset and a preset can still choose them.
         return Settings(**{**settings.model_dump(exclude_unset=True), **changes})
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
 
 
 def save(settings: Settings, **changes: Any) -> Settings:
-    """Write `changes` into the data folder's settings file, keeping what else it holds, and return the new settings.
+    """Write `changes` to the data folder's settings file, keeping its other entries, and return the new settings.
 
     A change to None removes the entry, so that the default applies again. Raises SettingsError.
     """
     path = settings.data_dir / FILE_NAME
+    # Start from the file and not from `settings`, which may contain values from the environment or arguments.
     stored = dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
     stored = {name: value for name, value in {**stored, **changes}.items() if value is not None}
     removed = {name for name, value in changes.items() if value is None}
-    # Checked with the defaults before anything is written.
+    # Validate before writing; removed settings are checked with their defaults.
     result = changed(settings, **{**changes, **{name: Settings.model_fields[name].get_default() for name in removed}})
     try:
         write_private(path, json.dumps(stored, indent=2, default=str))
@@ -538,7 +543,7 @@ def save(settings: Settings, **changes: Any) -> Settings:
             f"The settings could not be written to {path}: {error.strerror}. Check that the folder is writable and "
             "the disk not full."
         ) from error
-    # What was removed is unset again: a preset may choose it.
+    # Removed settings count as unset again, so that a preset can choose them.
     kept = {name: value for name, value in result.model_dump(exclude_unset=True).items() if name not in removed}
     return Settings(**kept)
 
@@ -551,7 +556,7 @@ def _explain(error: ValidationError) -> str:
             near = get_close_matches(name, Settings.model_fields, n=1)
             lines.append(f"{name}: there is no such setting" + (f"; the nearest is {near[0]}" if near else ""))
             continue
-        # Of a list (web_categories.0), pydantic's own words say which entry is wrong.
+        # For an entry of a list (web_categories.0), must_be knows no rule, so pydantic's message is used.
         what = "" if problem["type"] == "value_error" else must_be(name)
         what = what or problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
         given = f" (given: {problem['input']!r})" if name else ""
@@ -561,7 +566,7 @@ def _explain(error: ValidationError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting. `choices` are all its values where they are named ones; `unit` is empty where there is none."""
+    """One setting in the table. `choices` are its named values, if it has any; `unit` is empty if it has none."""
 
     group: str
     name: str
@@ -573,7 +578,7 @@ class SettingRow:
 
 
 def table() -> tuple[SettingRow, ...]:
-    """Return a row for every setting, group by group. The same on every machine."""
+    """Return one row per setting, group by group; the result is the same on every machine."""
     return tuple(
         SettingRow(
             group=(group.__doc__ or "").removesuffix("."),

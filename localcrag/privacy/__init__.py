@@ -1,1 +1,1 @@
-"""Privacy: what keeps data on this computer, and takes note of what leaves it."""
+"""Privacy: the egress guard that keeps data on this computer, its log, and private files."""

@@ -1,4 +1,4 @@
-"""Names and addresses of computers: which are this one, and how they are written. Asks nobody."""
+"""Names and addresses of computers: which ones are local or private; without name look-ups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 # This computer and private networks: RFC 1122 (127/8), RFC 1918, RFC 3927 and RFC 4291 (link-local), RFC 4193 (ULA).
-# Written out, because ipaddress.is_private also holds documentation and benchmark ranges.
+# They are listed here because ipaddress.is_private also includes documentation and benchmark ranges.
 PRIVATE_NETWORKS = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -27,12 +27,12 @@ PRIVATE_NETWORKS = tuple(
 
 
 def shown(host: str, port: int) -> str:
-    """Return a host and port as they are written: 127.0.0.1:80, [::1]:80."""
+    """Return a host and port as text: 127.0.0.1:80, [::1]:80."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_here(host: str) -> bool:
-    """Return whether a name or address is this computer, without asking anybody."""
+    """Return whether a name or address is that of this computer, without a name look-up."""
     name = plain(host)
     if name in {"", "localhost", "ip6-localhost", "ip6-loopback"}:
         return True
@@ -40,9 +40,10 @@ def is_here(host: str) -> bool:
         address = ipaddress.ip_address(name.split("%", 1)[0])
     except ValueError:
         return is_number(name) and ipaddress.IPv4Address(socket.inet_aton(name)).is_loopback
+    # ::ffff:127.0.0.1 is loopback, too, although the IPv6 address itself is not.
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped
-    # The unspecified address leads here, too.
+    # A connection to the unspecified address (0.0.0.0, ::) also reaches this computer.
     return address.is_loopback or address.is_unspecified
 
 
@@ -55,7 +56,7 @@ def is_private(address: str) -> bool:
 
 
 def is_number(host: str) -> bool:
-    """Return whether a host is an address in any notation: nobody is asked for it."""
+    """Return whether a host is a numeric address in any notation, which needs no name look-up."""
     try:
         ipaddress.ip_address(host.split("%", 1)[0])
     except ValueError:
@@ -63,7 +64,7 @@ def is_number(host: str) -> bool:
     else:
         return True
     try:
-        # Also 127.1 and 2130706433, the way the system reads them.
+        # inet_aton also accepts 127.1 and 2130706433, as the system's resolver does.
         socket.inet_aton(host)
     except (OSError, UnicodeError):
         return False
@@ -71,7 +72,7 @@ def is_number(host: str) -> bool:
 
 
 def plain(host: Any) -> str:
-    """Return a host as it is compared: in lower case, without brackets and final dots; None is empty."""
+    """Return a host in the form used for comparison: lower case, without brackets and final dots; "" for None."""
     if host is None:
         return ""
     text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
@@ -79,14 +80,14 @@ def plain(host: Any) -> str:
 
 
 def trusted_certificates() -> ssl.SSLContext:
-    """Return httpx's certificates and this computer's own, where a home network's authority is installed."""
+    """Return a context that trusts httpx's certificates and this computer's own, such as a home network's authority."""
     context = httpx.create_ssl_context(trust_env=False)
     context.load_default_certs()
     return context
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """Return the chain below `error`: httpx wraps httpcore's error, which wraps the system's."""
+    """Return `error` and the errors that caused it: httpx wraps httpcore's error, which wraps the system's."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:

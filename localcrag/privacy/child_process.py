@@ -1,10 +1,10 @@
-"""Worker processes as the app sees them: started, asked over pipes, and pooled.
+"""Worker processes from the app's side: start them, send requests over pipes, and pool them.
 
-It may connect to nothing (egress_guard.py). Where it ends or stands still, that is said, and another one is started for
-what comes next.
+The egress guard is active in these processes, so they cannot connect to anything. If a process ends or hangs, the
+caller gets an error, and the next request starts a new process.
 
-Whoever asks several of them at once can take them through a view (`shared`), by which those that are at work for him,
-and no others, can be ended from another thread.
+A caller that uses several processes at once can take them from a view of the pool (`shared`). Another thread can then
+end the processes working for this caller, and no others (`abandon`).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from localcrag.privacy.guard import passage
 from localcrag.privacy.worker_process import Frame, receive, send
 
 AHEAD = 8
-"""Answers that are taken in before they are asked for."""
+"""Maximum number of answers that are read from the pipe before the caller asks for them."""
 _FOLDER = Path(__file__).resolve().parents[2]
 
 
 class Over(Exception):
-    """A process ended or stood still; says which."""
+    """A process ended or hung; the message says which."""
 
 
 class ChildProcess:
-    """A module of localcrag, run by a Python of its own."""
+    """A module of localcrag that runs in a Python process of its own."""
 
     def __init__(self, module: str, patience: float, *arguments: str) -> None:
-        """Start it. `patience`: the seconds in which there has to be an answer; `arguments` are its command line's."""
+        """Start the process. `patience` is in seconds, for each answer; `arguments` are command-line arguments."""
         self._patience = patience
         with passage(Purpose.NONE, programs=True):
-            # In that folder its module is found, whatever folder the app was started in.
+            # In this working folder the module is found, whichever folder the app was started in.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_FOLDER
             )
@@ -48,14 +48,14 @@ class ChildProcess:
         self._ended = threading.Event()
         listening = (self._process.stdout, self._answers, self._ended)
         threading.Thread(target=_listen, args=listening, name="answers", daemon=True).start()
-        # Also when nobody asks for the pages of a file that was opened.
+        # End the process even if its owner is dropped without reading all answers.
         self.end = weakref.finalize(self, _end, self._process, self._answers, self._ended)
 
     def runs(self) -> bool:
         return self._process.poll() is None
 
     def ask(self, asked: Mapping[str, Any], attached: bytes) -> None:
-        # That it has ended is what is answered; where another thread has ended it, its pipe is closed.
+        # Ignore an ended process or a pipe that another thread closed: `answer` reports it.
         with suppress(OSError, ValueError):
             send(_pipe(self._process.stdin), asked, attached)
 
@@ -65,7 +65,7 @@ class ChildProcess:
         except queue.Empty:
             raise Over(f"nothing came of it for {self._patience:.0f} seconds") from None
         if answer is None:
-            self._process.kill()  # What it says is no answer.
+            self._process.kill()  # The stream ended or had an invalid message, so the process is of no use any more.
             raise Over(f"its reader broke off ({_how_ended(self._process.wait())})")
         return answer
 
@@ -85,14 +85,14 @@ def _end(process: subprocess.Popen[bytes], answers: queue.Queue[Frame | None], e
     ended.set()
     process.kill()
     process.wait()
-    # Whoever waits for an answer in another thread waits no longer.
+    # Empty the queue and add an end marker, so that a thread waiting for an answer stops waiting.
     with suppress(queue.Empty):
         while True:
             answers.get_nowait()
     with suppress(queue.Full):
         answers.put_nowait(None)
     for stream in (process.stdin, process.stdout):
-        # What was still to be written has nobody to read it.
+        # Closing may flush data that no process reads any more; such an error does not matter.
         with suppress(OSError):
             _pipe(stream).close()
 
@@ -113,28 +113,29 @@ def _how_ended(code: int) -> str:
 
 
 MOST_IDLE = 2
+"""Default number of idle processes that a pool keeps."""
 
 
 class Abandoned(Exception):
-    """A process was asked for by somebody who had given up on all of them."""
+    """A process was requested from a view of the pool after `abandon`."""
 
 
 class ProcessPool:
-    """Processes that run one module."""
+    """A pool of processes that run one module."""
 
     def __init__(self, module: str, patience: float, *arguments: str) -> None:
-        """`patience`: the seconds in which each has to answer; `arguments` are its command line's."""
+        """Create an empty pool; `patience` and `arguments` are those of each ChildProcess."""
         self._module, self._patience, self._arguments = module, patience, arguments
         self._lock = threading.Lock()
         self._idle: list[ChildProcess] = []
         self._kept = MOST_IDLE
-        # Not kept alive by this: the process of a file that nobody reads any further ends with it.
+        # Weak references: a process whose user drops it, for a file that is not read to the end, must still end.
         self._busy: weakref.WeakSet[ChildProcess] = weakref.WeakSet()
         self._abandoned = False
         self._end = weakref.finalize(self, _end_all, self._idle)
 
     def shared(self, at_once: int = MOST_IDLE) -> Self:
-        """Return a view of the same processes, of which as many are kept from now on as are used `at_once`."""
+        """Return a view that can be abandoned separately; the pool then keeps up to `at_once` idle processes."""
         view = type(self).__new__(type(self))
         ProcessPool.__init__(view, self._module, self._patience, *self._arguments)
         view._end.detach()
@@ -143,7 +144,7 @@ class ProcessPool:
         return view
 
     def take(self) -> ChildProcess:
-        """Return a process that nobody else uses. Raises Abandoned."""
+        """Return an idle or new process for exclusive use. Raises Abandoned."""
         with self._lock:
             process = None if self._abandoned else self._idle_one()
         process = process or ChildProcess(self._module, self._patience, *self._arguments)
@@ -155,7 +156,7 @@ class ProcessPool:
         raise Abandoned
 
     def give_back(self, process: ChildProcess) -> None:
-        """Keep a process that has done what it was asked."""
+        """Return a process that has finished its work to the pool; end it if enough are idle."""
         with self._lock:
             self._busy.discard(process)
             if len(self._idle) < self._kept and not self._abandoned:
@@ -164,13 +165,13 @@ class ProcessPool:
         process.end()
 
     def drop(self, process: ChildProcess) -> None:
-        """End a process from which nothing more is wanted."""
+        """End a process that is no longer needed."""
         with self._lock:
             self._busy.discard(process)
         process.end()
 
     def abandon(self) -> None:
-        """End those that were taken and not given back, whoever waits for their answers, and give out none any more."""
+        """End the processes in use, even while threads wait for their answers, and refuse further ones to callers."""
         with self._lock:
             self._abandoned = True
             busy = [*self._busy]
@@ -178,7 +179,7 @@ class ProcessPool:
         _end_all(busy)
 
     def close(self) -> None:
-        """End the processes that nobody uses."""
+        """End the idle processes."""
         with self._lock:
             _end_all(self._idle)
 

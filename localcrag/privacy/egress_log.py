@@ -1,8 +1,8 @@
-"""The egress log: what left or was refused, as lines in a file, from any process, without SQLite.
+"""The egress log: connections and programs that were allowed or refused, one JSON line each in a file.
 
-The guard writes here from within an audit hook, where nothing may wait: one short write to the end of a file. The
-ledger takes the lines over into the database (egress_ledger.py). Before anybody has said where the file is, attempts
-are kept in memory.
+The guard writes to it from an audit hook in any process. The hook must not wait for a database, so it only appends a
+short line to a file; the connection log later moves the lines into the database (storage/egress.py). Until `keep_in`
+sets the folder of the file, attempts are kept in memory.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from pathlib import Path
 FOLDER_NAME = "egress"
 FILE_NAME = "attempts.jsonl"
 VARIABLE = "LOCALCRAG_EGRESS_FOLDER"
-"""Tells processes that this one starts where to write."""
+"""Environment variable that tells child processes the folder to write to."""
 REFUSALS = "LOCALCRAG_REFUSALS_FILE"
-"""Names a file to which every process adds what it refused, whatever its data folder is: the tests read it."""
+"""Environment variable with a file to which each process adds its refusals, for tests; any data folder uses it."""
 MOST_IN_MEMORY = 1_000
+"""Maximum number of attempts kept in memory; the oldest are dropped."""
 SETTLED = 60.0
-"""Seconds after which nobody writes any more to a file that was moved away: writing takes far less than one."""
+"""Seconds after which no process writes any more to a file that was renamed; a write takes far less than a second."""
 
 
 class Kind(StrEnum):
-    """What kind of egress it was."""
+    """The kind of an attempt."""
 
     CONNECTION = "connection"
     LOOK_UP = "name look-up"
@@ -41,12 +42,12 @@ class Kind(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What for; what nobody asked for has none, and leads to nobody. docs/privacy.md has a row for each.
+    """The purpose of an attempt; docs/privacy.md has a row for each. Without a purpose (NONE), connections are refused.
 
-    SET_UP: to get a model that set-up brings, whenever that is done.
+    SET_UP: download of a model that set-up installs, also if that happens later.
 
-    LANGUAGE_MODEL, RELEVANCE_MODEL: question and passages, to a model's server on another computer. COLLECTION:
-    documents, and what is looked for in them, to a PostgreSQL server on another computer, where the collection lives.
+    LANGUAGE_MODEL, RELEVANCE_MODEL: questions and passages sent to a model server on another computer. COLLECTION:
+    documents and search terms sent to a PostgreSQL server on another computer, where the collection is stored.
     """
 
     WEB_SEARCH = "web search"
@@ -60,7 +61,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One thing that left (`allowed`) or was refused. `query_bytes`: of a search, the length of its query in UTF-8."""
+    """One attempt that was allowed or refused. `query_bytes` is the length of a search's query in UTF-8."""
 
     kind: Kind
     destination: str
@@ -73,7 +74,7 @@ class Attempt:
 
 
 class _Place:
-    """Where attempts of this process are written to."""
+    """The folder that this process writes its attempts to, and the attempts that are not yet written."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -86,7 +87,7 @@ _place = _Place()
 
 
 def _opened(path: str | None) -> int | None:
-    """Return a descriptor that adds to a file; opened early, since a confined process may open none (confine.py)."""
+    """Return a descriptor that appends to a file; opened early, because a confined process cannot open files."""
     with suppress(OSError):
         return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) if path else None
     return None
@@ -96,7 +97,7 @@ _refusals = _opened(os.environ.get(REFUSALS))
 
 
 def tell_refusals(path: Path | None) -> None:
-    """Add what is refused to a file as well, in this process and in those that it starts from now on; None: no more."""
+    """Also append refusals to a file, in this process and in those that it starts from now on; None stops that."""
     global _refusals  # noqa: PLW0603 - like the place: there is one for a process
     if _refusals is not None:
         os.close(_refusals)
@@ -111,11 +112,11 @@ def _line(attempt: Attempt) -> str:
 
 
 def note(attempt: Attempt) -> None:
-    """Log an attempt. Raises nothing: what cannot be written stays in memory."""
+    """Log an attempt. Raises nothing: attempts that cannot be written stay in memory."""
     if _refusals is not None and not attempt.allowed:
         with suppress(OSError):
             os.write(_refusals, _line(attempt).encode())
-    # Not waited for without end: the thread that holds it may be the one that is interrupted here.
+    # Wait for the lock with a limit: this thread may hold it already, if the hook interrupted it while logging.
     held = _place.lock.acquire(timeout=1)
     try:
         _place.waiting.append(attempt)
@@ -127,9 +128,9 @@ def note(attempt: Attempt) -> None:
 
 
 def keep_in(data_dir: Path | None) -> None:
-    """Write attempts to a data folder from now on, those of processes that are started from here as well.
+    """Write attempts to a data folder from now on, in this process and in those that it starts.
 
-    None: keep them in memory again.
+    With None, keep them in memory again.
     """
     with _place.lock:
         _place.folder = data_dir.absolute() / FOLDER_NAME if data_dir else None
@@ -155,14 +156,14 @@ def _write() -> None:
 
 @contextmanager
 def taken(data_dir: Path) -> Iterator[list[Attempt]]:
-    """Yield the attempts logged in a data folder; they are removed when the block ends without an error.
+    """Yield the attempts logged in a data folder, and remove them if the block ends without an error.
 
-    Nothing is lost when it does not, but some may come again: an attempt is known by its id.
+    Nothing is lost if the block fails, but the same attempts may be yielded again; their ids identify them.
     """
     folder = data_dir.absolute() / FOLDER_NAME
     with _place.lock:
         waiting = list(_place.waiting)
-    # Moved away first, so that what others write meanwhile is not removed with it.
+    # Rename the file first, so that lines that other processes write from now on are not removed with it.
     with suppress(OSError):
         (folder / FILE_NAME).rename(folder / f"{time.time_ns()}.jsonl")
     moved = [path for path in folder.glob("*.jsonl") if path.name != FILE_NAME]
@@ -176,7 +177,7 @@ def taken(data_dir: Path) -> Iterator[list[Attempt]]:
 
 
 def forget(data_dir: Path) -> None:
-    """Remove the attempts logged in a data folder that are not in the ledger yet."""
+    """Remove the attempts in a data folder that are not yet in the database."""
     with _place.lock:
         _place.waiting.clear()
     shutil.rmtree(data_dir.absolute() / FOLDER_NAME, ignore_errors=True)
@@ -188,14 +189,14 @@ def _read(path: Path) -> Iterator[Attempt]:
     except OSError:
         return
     for line in text.splitlines():
-        # A line that a full disk has cut off says nothing.
+        # Skip a line that was cut off by a full disk.
         with suppress(ValueError, TypeError, KeyError):
             fields = json.loads(line)
             yield Attempt(**fields | {"kind": Kind(fields["kind"]), "purpose": Purpose(fields["purpose"])})
 
 
 def asked_by() -> str:
-    """Return who asks: our modules and third-party packages on the call stack, outermost first."""
+    """Return the origin of an attempt: our modules and third-party packages on the call stack, outermost first."""
     names: list[str] = []
     frame = sys._getframe(1)
     while frame is not None:

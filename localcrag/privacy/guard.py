@@ -1,12 +1,12 @@
-"""The egress guard: check every connection, name look-up and program before it happens.
+"""The egress guard: check every connection, name look-up and program start before it happens.
 
-An audit hook of the interpreter (PEP 578). From `install` on it sees every connection of this process: those of our
-code, Gradio, the hub's client, torch, a reader. Let through are this computer itself and what a `passage` allows, for
-the thread that opened it and as long as it is open: a search for the SearXNG that was configured, a download for the
-hosts that it is from. Everything else raises EgressRefused, before a byte is sent, and is logged (egress_log.py).
+The guard is an audit hook of the interpreter (PEP 578). From `install` on it sees every connection of this process: by
+our code, Gradio, the Hugging Face client, torch or a file reader. It allows connections to this computer, and those
+that an open `passage` allows for the current thread: a web search to the configured SearXNG, a download from its hosts.
+Everything else raises EgressRefused before a byte is sent, and is logged (egress_log.py).
 
-What it does not see: code in C that opens sockets by itself. `tests/browser/test_no_network.py` looks at that from
-outside.
+The guard does not see C code that opens sockets itself. `tests/browser/test_no_network.py` checks that from outside the
+process.
 """
 
 from __future__ import annotations
@@ -36,20 +36,24 @@ HARMLESS = (
     ["fc-list", "--format=%{file}\\n"],
     ["system_profiler", "-xml", "SPFontsDataType"],
 )
-"""Commands that connect to nothing: of Python's own library (platform.platform()), and of Matplotlib, which lists the
-system's fonts the first time that it draws."""
-# A leading "-m localcrag", or this file's own checkout: what may be started by this Python.
+"""Commands that connect to nothing. Python's library runs the first one (platform.platform()), and Matplotlib the
+others, to list the system's fonts the first time that it draws."""
+# This Python may be started with "-m localcrag…", or with app.py of this checkout.
 OWN_MODULE = "localcrag"
 OWN_SCRIPT = Path(__file__).resolve().parents[2] / "app.py"
 GUARDED = "LOCALCRAG_GUARDED"
-"""Set in the environment of a guarded process: one that it starts is guarded as soon as it imports localcrag."""
+"""Environment variable of guarded processes; their child processes install the guard when they import localcrag."""
 
 Judge = Callable[[str], bool]
 
 
 @dataclass(slots=True)
 class Passage:
-    """What may leave, and its purpose. `judge` decides whether an address behind a name may be connected to."""
+    """An exception from the guard for some hosts, with its purpose.
+
+    `judge` decides whether an address that a name resolves to may be connected to. `programs` allows starting programs.
+    `tell` is called with each new host that is not this computer.
+    """
 
     purpose: Purpose
     judge: Judge = lambda _address: True
@@ -58,9 +62,9 @@ class Passage:
     _hosts: set[tuple[str, int]] = field(default_factory=set)
 
     def admit(self, host: str, port: int) -> None:
-        """Let connections to a host through, and say so when it is a new one that is not this computer.
+        """Allow connections to a host, and report it with `tell` if it is new and not this computer.
 
-        Raises ValueError where there is no purpose: each has its row in docs/privacy.md.
+        Raises ValueError if the passage has no purpose, because docs/privacy.md must list each one.
         """
         if self.purpose is Purpose.NONE:
             raise ValueError(f"A passage to {shown(host, port)} has no purpose: name one of Purpose in egress_log.py.")
@@ -76,7 +80,7 @@ class Passage:
         return any(host == name for host, _ in self._hosts)
 
     def allows_address(self, address: str, port: int) -> bool:
-        """Return whether an address may be connected to: one that was admitted, or one behind an admitted name."""
+        """Return whether an address may be connected to: it was admitted, or an admitted name may resolve to it."""
         return any(
             at == port and (host == address or (not is_number(host) and self.judge(address)))
             for host, at in self._hosts
@@ -95,9 +99,9 @@ def passage(
     programs: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[Passage]:
-    """Let this thread connect to hosts (name or address, and port), or start programs, as long as it lasts.
+    """Allow this thread to connect to hosts (name or address, and port), or to start programs, within the context.
 
-    `judge` is asked about every address that a name leads to. `tell` is told each host before it is asked.
+    `judge` is called with each address that a name resolves to, `tell` with each host before it is contacted.
     """
     opened = Passage(purpose, judge, programs, tell)
     for host in hosts:
@@ -110,7 +114,7 @@ def passage(
 
 
 def admit(url: str) -> None:
-    """Let the passage that is open here lead to a web address as well, by way of the proxy if one is configured."""
+    """Extend the open passage to the host of a web address, and to the configured proxies; no-op without a passage."""
     opened = _passage.get()
     if opened is None:
         return
@@ -121,7 +125,7 @@ def admit(url: str) -> None:
 
 
 def let_start_programs(why: str) -> None:
-    """Let this whole process start any program: for tests and tools of developers, never for the app. Says `why`."""
+    """Allow this whole process to start any program; for tests and developer tools only, for the reason `why`."""
     _free.append(why)
 
 
@@ -145,7 +149,7 @@ def _let(kind: Kind, destination: str) -> None:
 
 
 def _connecting(arguments: tuple[Any, ...]) -> None:
-    """Look at socket.connect, sendto and sendmsg: (socket, address)."""
+    """Check the audit events of socket.connect, sendto and sendmsg: (socket, address)."""
     its_socket, address = arguments[0], arguments[1]
     if address is None or its_socket.family == getattr(socket, "AF_UNIX", None):
         return
@@ -155,7 +159,7 @@ def _connecting(arguments: tuple[Any, ...]) -> None:
     if is_here(host):
         return
     opened, there = _passage.get(), shown(host, port)
-    # A name would be looked up without another event: it has to be looked up before.
+    # A passage allows numbers only: connecting to a name would resolve it without an audit event of its own.
     if opened and is_number(host) and opened.allows_address(host, port):
         _let(Kind.CONNECTION, there)
         return
@@ -163,7 +167,7 @@ def _connecting(arguments: tuple[Any, ...]) -> None:
 
 
 def _looking_up(arguments: tuple[Any, ...]) -> None:
-    """Look at socket.getaddrinfo, gethostbyname and gethostbyaddr: (name, …)."""
+    """Check the audit events of socket.getaddrinfo and gethostbyname: (name, …)."""
     name = plain(arguments[0])
     if is_here(name) or is_number(name):
         return
@@ -175,37 +179,37 @@ def _looking_up(arguments: tuple[Any, ...]) -> None:
 
 
 def _looking_up_address(arguments: tuple[Any, ...]) -> None:
-    """Look at socket.gethostbyaddr and getnameinfo, which ask for the name of an address."""
+    """Check the audit events of socket.gethostbyaddr and getnameinfo, which ask for the name of an address."""
     asked = arguments[0][0] if isinstance(arguments[0], tuple) else arguments[0]
     if not is_here(plain(asked)):
         raise _refuse(Kind.LOOK_UP, plain(asked), f"A look-up of the name of {plain(asked)}")
 
 
 def _starting(arguments: tuple[Any, ...]) -> None:
-    """Look at subprocess.Popen: (executable, arguments, folder, environment)."""
+    """Check the audit event of subprocess.Popen: (executable, arguments, folder, environment)."""
     _start(os.fsdecode(arguments[0] or ""), arguments[1], arguments[3])
 
 
 def _replacing(arguments: tuple[Any, ...]) -> None:
-    """Look at os.exec and os.posix_spawn: (path, arguments, environment)."""
+    """Check the audit events of os.exec and os.posix_spawn: (path, arguments, environment)."""
     _start(os.fsdecode(arguments[0]), arguments[1], arguments[2])
 
 
 def _spawning(arguments: tuple[Any, ...]) -> None:
-    """Look at os.spawn: (mode, path, arguments, environment)."""
+    """Check the audit event of os.spawn: (mode, path, arguments, environment)."""
     _start(os.fsdecode(arguments[1]), arguments[2], arguments[3])
 
 
 def _shell(arguments: tuple[Any, ...]) -> None:
-    """Look at os.system and os.startfile: (command, …)."""
+    """Check the audit events of os.system and os.startfile: (command, …)."""
     _start(os.fsdecode(arguments[0]), ())
 
 
 def _start(program: str, arguments: Any, environment: Any = None) -> None:
-    """Refuse to start a program, unless it is ours or harmless, or a passage lets programs be started.
+    """Refuse to start a program, unless it is ours or harmless, or a passage allows programs.
 
-    `program` is the file that is run, "" where only the arguments name it. The first argument is just a label: it may
-    differ from the file, so both are compared.
+    `program` is the file to run, "" if only the arguments name it. The first argument is only a label and may differ
+    from that file, so both must agree.
     """
     opened = _passage.get()
     if _free or (opened and opened.programs):
@@ -220,24 +224,24 @@ def _start(program: str, arguments: Any, environment: Any = None) -> None:
 
 
 def _has_our_path(environment: Any) -> bool:
-    """Return whether a program is looked for in the folders where this process would look for it."""
+    """Return whether a program is searched in the same folders (PATH) as by this process."""
     return environment is None or _as_text(environment).get("PATH") == os.environ.get("PATH")
 
 
 def _keeps_the_guard(words: list[str], environment: Any) -> bool:
-    """Return whether a program of ours is guarded: commands guard themselves, other modules by their environment."""
+    """Return whether a program of ours will be guarded: commands install the guard, other modules need GUARDED."""
     is_a_command = words[1:3] == ["-m", OWN_MODULE] or words[1] != "-m"
     return is_a_command or environment is None or GUARDED in _as_text(environment)
 
 
 def _as_text(environment: Any) -> dict[str, str]:
-    """Return an environment as text: it may have bytes, as os.environb does."""
+    """Return an environment as text; it may consist of bytes, like os.environb."""
     given = environment if isinstance(environment, Mapping) else {}
     return {os.fsdecode(name): os.fsdecode(value) for name, value in given.items()}
 
 
 def _is_our_own(words: list[str]) -> bool:
-    """Return whether a command is this Python with localcrag in it, which then has this guard as well."""
+    """Return whether a command runs localcrag with this Python, so that the guard can be installed there, too."""
     if len(words) < 2 or words[0] != sys.executable:
         return False
     module = words[2] if words[1] == "-m" and len(words) > 2 else ""
@@ -245,15 +249,15 @@ def _is_our_own(words: list[str]) -> bool:
 
 
 def _browsing(arguments: tuple[Any, ...]) -> None:
-    """Look at webbrowser.open: (address,)."""
+    """Check the audit event of webbrowser.open: (address,)."""
     host = urlsplit(str(arguments[0])).hostname or ""
     if not host or not is_here(host):
         raise _refuse(Kind.PROGRAM, f"browser at {host or 'a file'}", f"The browser at {host or 'a file'}")
 
 
 def open_browser(address: str) -> bool:
-    """Show a page of this computer in the browser, and return whether there is one. Raises EgressRefused for others."""
-    import webbrowser  # noqa: PLC0415 - looks for browsers when it is used
+    """Open a page of this computer in the browser; return False if there is none. Raises EgressRefused for others."""
+    import webbrowser  # noqa: PLC0415 - imported only if needed, since it searches for browsers
 
     with passage(Purpose.NONE, programs=True):
         return webbrowser.open(address)
@@ -281,7 +285,7 @@ _LOOKED_AT: dict[str, Callable[[tuple[Any, ...]], None]] = {
 def _hook(
     event: str,
     arguments: tuple[Any, ...],
-    # Bound here: names of modules are gone when the interpreter ends, and this is still called.
+    # Bound as a default: the hook is still called at exit, when the module's global names are gone.
     looked_at: dict[str, Callable[[tuple[Any, ...]], None]] = _LOOKED_AT,
 ) -> None:
     look = looked_at.get(event)
@@ -290,7 +294,7 @@ def _hook(
 
 
 def _look_at_names_first(method: str) -> None:
-    """Check the names that a socket method is given: it looks them up before its audit event is raised."""
+    """Wrap a socket method to check names passed to it, since it resolves them before its audit event is raised."""
     original = getattr(socket.socket, method)
 
     @functools.wraps(original)
@@ -309,7 +313,7 @@ _installed: list[str] = []
 
 
 def install() -> None:
-    """Check everything in this process from now on. An audit hook cannot be removed, so a second call does nothing."""
+    """Install the guard in this process; a second call does nothing. An audit hook cannot be removed."""
     with _installing:
         if _installed:
             return
@@ -327,9 +331,9 @@ _done: list[str] = []
 def guard() -> None:
     """Block this process's connections to other computers, except those that localcrag's settings allow.
 
-    Also switches off the telemetry of the libraries that localcrag uses, so call it before you import them.
-    `Localcrag()`, each command, the page and the servers call it themselves; a second call does nothing. It holds until
-    the process ends, for every library in it, and for the worker processes that it starts.
+    It also switches off the telemetry of the libraries that localcrag uses, so call it before you import them.
+    `Localcrag()`, each command, the app and the servers call it themselves; a second call does nothing. It is active
+    until the process ends, for every library in it and for the worker processes that it starts.
     """
     with _first:
         if _done:

@@ -1,6 +1,6 @@
-"""Private files and folders: for this user alone, and on the disk before anybody is told.
+"""Private files and folders: readable by this user alone, and written to survive a power cut.
 
-On Windows the folders of a user are private by the system, and nothing is done here.
+On Windows the system keeps a user's folders private, so permissions are not changed there.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ OURS = (
     "localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", ".within-*", "api-token*", "server_keys.json*",
     "model_checks.json*", "damaged-*", "*.log",
 )  # fmt: skip
-"""What is ours at the top of a data folder, beside the folders."""
+"""Patterns of localcrag's files at the top level of a data folder."""
 OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress", "running", "logs")
 
 
 def keep_private(data_dir: Path) -> None:
-    """Write for this user alone from now on, and make our files in a data folder private.
+    """Create private files from now on, and make localcrag's files in a data folder private.
 
-    The folder itself is closed when it holds nothing else: somebody may have chosen one that others use, too.
-    Raises SettingsError when the folder cannot be made.
+    The folder itself becomes private only if it contains nothing else, because the user may have chosen a shared one.
+    Raises SettingsError if the folder cannot be created.
     """
     if os.name == "nt":
         return
@@ -46,18 +46,18 @@ def keep_private(data_dir: Path) -> None:
 
 
 def make_lasting(folder: Path) -> None:
-    """Make a private folder, and those that it lies in, whose names last through a power cut. Raises OSError."""
+    """Create a private folder and its missing parents so that they survive a power cut. Raises OSError."""
     new = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # A folder whose own name is lost is lost with all that is in it.
+    # A new folder's name must reach the disk, too: if the name is lost, so is everything in the folder.
     for one in new:
         to_disk(one.parent)
 
 
 def to_disk(path: Path) -> None:
-    """Have a file's bytes, or the names in a folder, on the disk when this returns. Raises OSError for a file."""
+    """Flush a file's content, or a folder's entries, to the disk before returning. Raises OSError for files only."""
     if path.is_dir():
-        # Windows opens no folders, and some file systems cannot do this for one.
+        # Windows cannot open folders, and some file systems cannot flush them.
         with suppress(OSError):
             _sync(path, os.O_RDONLY)
     else:
@@ -68,8 +68,8 @@ def _sync(path: Path, flags: int) -> None:
     descriptor = os.open(path, flags)
     try:
         if sys.platform == "darwin":
-            # There fsync leaves it in the disk's own memory (Apple's manual page of fsync says so).
-            with suppress(OSError):  # a disk that knows no other way
+            # On macOS, fsync may leave data in the drive's cache (see Apple's manual page of fsync).
+            with suppress(OSError):  # Some drives do not support F_FULLFSYNC; fsync is the fallback for them.
                 fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
                 return
         os.fsync(descriptor)
@@ -78,30 +78,30 @@ def _sync(path: Path, flags: int) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only this user can read; whoever reads it meanwhile finds the old one or the whole new one.
+    """Write a file atomically that only this user can read; readers see the old content or the complete new one.
 
-    It is on the disk, under its name, when this returns. Raises OSError.
+    The file is on the disk, under its final name, when this returns. Raises OSError.
     """
     make_lasting(path.parent)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        # Made anew with its mode, so that it is never anybody else's to read.
+        # Create the file with its final mode, so that other users can never read it.
         temporary.unlink(missing_ok=True)
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
-            # Else a power cut may leave the new name with nothing in it.
+            # Without this, a power cut may leave an empty file under the new name.
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
         to_disk(path.parent)
     finally:
-        # Whether this works says nothing of whether the file is written.
+        # An error here does not matter: it does not affect the file that was written.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
 def open_to_others(data_dir: Path) -> list[Path]:
-    """Return our files in a data folder that other users may read."""
+    """Return localcrag's files and folders in a data folder that other users can access."""
     return [] if os.name == "nt" else [path for path in _ours(data_dir) if _mode(path) & OTHERS]
 
 
@@ -122,7 +122,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _close(path: Path) -> None:
-    """Remove the permissions of others."""
+    """Remove other users' permissions for a file or folder that this user owns."""
     mode = _mode(path)
     if not mode & OTHERS:
         return
@@ -130,12 +130,12 @@ def _close(path: Path) -> None:
         if path.stat().st_uid == os.getuid():
             path.chmod(mode & ~OTHERS)
     except OSError:
-        pass  # Gone meanwhile, or on a disk without permissions: `localcrag privacy` says what stays open.
+        pass  # The file was just deleted, or its disk has no permissions; `localcrag privacy` lists what stays open.
 
 
 def _mode(path: Path) -> int:
     try:
-        # Not through links: they may lead anywhere, to a models folder that others use as well.
+        # Do not follow links: they may lead anywhere, for example to a shared models folder.
         return 0 if path.is_symlink() else stat.S_IMODE(path.stat().st_mode)
     except OSError:
         return 0

@@ -1,12 +1,13 @@
-"""The process: telemetry of dependencies off, proxies out of the environment, errors without content.
+"""Process-wide privacy: no telemetry, no proxies in the environment, no content in error output.
 
-`localcrag.guard` calls `silence` as it installs the egress guard. The packages whose modules import such dependencies
-call it, too: a script may use one of them without an app.
+`localcrag.guard` calls `silence` when it installs the egress guard. Packages whose modules import libraries with
+telemetry call it as well, because a script may use such a package without the app.
 
-Only downloads go through a proxy. The libraries read these variables whenever they make a client: Gradio makes one
-while it is imported, and an address that httpx cannot use, such as a SOCKS proxy, would end the app there.
+Only downloads may use a proxy. Libraries read the proxy variables whenever they create a client. Gradio creates one
+while it is imported, and an address that httpx cannot use, such as a SOCKS proxy, would crash the app there.
 
-The message of such an error may hold words of a document or a question; it is shown with the setting `debug` alone.
+The message of an unexpected error may contain words of a document or a question, so it is printed only if the setting
+`debug` is on.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ logging.getLogger("localcrag").addHandler(logging.NullHandler())
 
 VARIABLES = tuple(name for upper in ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY") for name in (upper, upper.lower()))
 WITHOUT = ("NO_PROXY", "no_proxy")
-"""Name the computers that are reached without a proxy."""
+"""Variables that name the hosts to reach without a proxy."""
 LOOPBACK = "127.0.0.1,localhost,::1"
 SOCKS = "socks"
-"""The beginning of the address of a SOCKS proxy, which needs packages that localcrag does not install."""
+"""Prefix of the address of a SOCKS proxy, which needs packages that localcrag does not install."""
 
 _taken_out: dict[str, str] = {}
 _restoring = threading.Lock()
@@ -40,23 +41,23 @@ def take_out() -> None:
     for name in (*VARIABLES, *WITHOUT):
         if address := os.environ.pop(name, ""):
             _taken_out[name] = f"{address},{LOOPBACK}" if name in WITHOUT else address
-    # Gradio asks its own server whether it is up, and macOS and Windows may have a proxy set outside the environment.
+    # Gradio connects to its own server to check it, and macOS and Windows may have a proxy outside the environment.
     os.environ.update(dict.fromkeys(WITHOUT, LOOPBACK))
 
 
 def environment() -> dict[str, str]:
-    """Return the environment with the user's proxies: for a program that downloads something."""
+    """Return the environment with the user's proxies, for a program that downloads something."""
     return {**os.environ, **_to_put_back()}
 
 
 def _to_put_back() -> dict[str, str]:
-    """Return what was taken out, except what has been set again since."""
+    """Return the removed variables, except those that have been set again since."""
     return {name: value for name, value in _taken_out.items() if os.environ.get(name) in (None, LOOPBACK)}
 
 
 @contextmanager
 def restored() -> Iterator[None]:
-    """Put the proxies that a client can use back into the environment, for as long as it takes to make the client."""
+    """Put usable proxies back into the environment within the context, while a client for downloads is created."""
     with _restoring:
         usable = {name: value for name, value in _to_put_back().items() if not value.lower().startswith(SOCKS)}
         before = {name: os.environ.get(name) for name in usable}
@@ -80,7 +81,7 @@ def addresses() -> list[str]:
 
 
 def only_socks() -> str:
-    """Return the user's SOCKS proxy where no other proxy is set, "" otherwise: downloads cannot use it."""
+    """Return the user's SOCKS proxy if all proxies are SOCKS proxies, which downloads cannot use; otherwise ""."""
     proxies = [address for name, address in environment().items() if name in VARIABLES and address]
     socks = [address for address in proxies if address.lower().startswith(SOCKS)]
     return socks[0] if socks and len(socks) == len(proxies) else ""
@@ -91,59 +92,59 @@ SWITCHES = {
     "GRADIO_ANALYTICS_ENABLED": "False",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
-    # ONNX Runtime from 1.29 on; the lock has one before (pyproject.toml).
+    # ONNX Runtime reads this from version 1.29 on; the locked version is older (pyproject.toml).
     "ORT_DISABLE_TELEMETRY": "1",
-    # Models load from local paths only; `localcrag models get` downloads by itself, over httpx.
+    # Models load from local paths only; `localcrag models get` downloads with httpx.
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
-    # The hub's own transfers are made outside Python, where the guard does not see them (egress_guard.py).
+    # Hugging Face's Xet transfers run outside Python, where the guard does not see them (guard.py).
     "HF_HUB_DISABLE_XET": "1",
-    # Gradio counts how long the last 10,000 events took, for a page of its own that is closed here, and sums that up at
-    # each event anew: 6 to 13 ms.
+    # Gradio records how long the last 10,000 events took, for a statistics page that localcrag closes, and sums this up
+    # again at each event, which takes 6 to 13 ms.
     "GRADIO_ANALYTICS_MAX_EVENTS": "1",
     "GRADIO_ANALYTICS_CACHE_FREQUENCY": "1000000000",
-    # Gradio asks matplotlib, at each event, what it draws on: without this, that looks for a screen, has a program
-    # find all fonts, and leaves a list of them in the person's folder.
+    # Gradio asks Matplotlib for its backend at each event. Without a fixed one, Matplotlib looks for a screen, runs a
+    # program to find all fonts, and writes a list of them into the user's home folder.
     "MPLBACKEND": "agg",
-    # Progress bars of libraries would land in the middle of ours.
+    # Progress bars of libraries would interrupt our own.
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
-    # Each worker thread of the tokenizer would otherwise warn after a fork.
+    # Without this, the tokenizers library warns after each fork.
     "TOKENIZERS_PARALLELISM": "false",
 }
 HOSTED = ("SPACE_ID", "SYSTEM")
-"""Where Gradio finds these, it takes itself to be on its maker's servers."""
+"""Variables by which Gradio concludes that it runs on its maker's servers."""
 
 
 _done: list[str] = []
 
 
 def silence() -> None:
-    """Set the switches, whatever the environment says: privacy is not a preference of the shell.
+    """Set the switches, overriding the environment: the shell must not be able to weaken privacy.
 
-    A second call does nothing: localcrag sets a variable of Gradio's itself, later on.
+    A second call does nothing, because localcrag itself sets one of Gradio's variables after the first.
     """
     if _done:
         return
     _done.append("silent")
     take_out()
-    # Gradio can be told by the environment to listen to other machines, to share itself, or to serve folders.
+    # Variables can make Gradio listen to other computers, create a public link, or serve folders.
     for name in [name for name in os.environ if name.startswith("GRADIO_") or name in HOSTED]:
         del os.environ[name]
     os.environ.update(SWITCHES)
-    # Read when GNU's OpenMP is loaded: the threads of llama.cpp and torch wait for each other awake for a moment, then
-    # asleep. By default they stay awake for long, and take the cores from each other and from whatever else is busy:
-    # beside two other programs an answer then takes twice as long (docs/measurements.md).
+    # GNU OpenMP reads this when it is loaded: the threads of llama.cpp and torch then spin only briefly before they
+    # sleep. By default they spin for long and take the cores from each other and from other programs: with two other
+    # busy programs, an answer then takes twice as long (docs/measurements.md).
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def keep_to_oneself() -> None:
-    """Print Gradio's unexpected errors without their messages, too."""
+    """Make Gradio print unexpected errors without their messages as well."""
     traceback.print_exc = _print_places
 
 
 def tell(error: BaseException) -> None:
-    """Print and log where an error happened; print all of it, unless messages are kept to oneself."""
+    """Print and log an unexpected error; only its kind and place if `keep_to_oneself` was called."""
     _log.error("unexpected error", exc_info=error)
     if traceback.print_exc is _print_places:
         print(places(error), file=sys.stderr, flush=True)  # noqa: T201

@@ -1,14 +1,13 @@
-"""A worker process from within: confined, limited, and answering requests frame by frame.
+"""Worker processes from the inside: confine and limit the process, and answer requests over pipes.
 
-The Linux kernel does it. The egress guard (egress_guard.py) is an audit hook, and sees what Python does. A parser that
-a file has taken over goes past it, and so does a library that reports to its maker from C++. This does not let them:
-seccomp refuses the calls of the system that make sockets, start programs or reach other processes; Landlock (from Linux
-5.13 on) refuses to change, make or remove files, but for the log of refused connections. What was refused is an error
-of the call, "Operation not permitted" or "Permission denied". Other systems have nothing of this kind that a process
-may ask for itself.
+The egress guard (privacy/guard.py) is an audit hook and only sees what Python does. A parser that a malicious file has
+taken over bypasses it, and so does a library that sends telemetry from C++. On Linux the kernel stops both: seccomp
+refuses the system calls that create sockets, start programs or reach other processes, and Landlock (from Linux 5.13 on)
+refuses to change, create or remove files, except in the folder of the egress log. A refused call fails with "Operation
+not permitted" or "Permission denied". Other systems have no such mechanism that a process can apply to itself.
 
-No pickles: what comes from a process that has read what others wrote can be text, numbers and bytes, and nothing that
-runs.
+Messages are JSON and bytes, not pickles: a process that has read untrusted files must not be able to send anything that
+runs code.
 """
 
 from __future__ import annotations
@@ -35,25 +34,25 @@ EPERM = 1
 LOAD, IS, IS_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 OF_NUMBER, OF_MACHINE = 0, 4
 FOREIGN = 0x40000000
-"""From here on the numbers are those of calls in another form (x32), which is nobody's here."""
+"""First system call number of the x32 ABI, which localcrag does not use."""
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 EXECUTE, WRITE, READ, READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE = 1 << 13, 1 << 14
 CHANGES = (1 << 13) - 1 - READ - READ_FOLDER
-"""To execute, write, make and remove whatever may lie in a folder."""
+"""Landlock rights to execute, write, create and remove anything in a folder."""
 OF_A_FILE = WRITE | TRUNCATE
 
 _MACHINES = {
-    # Audit's number of the machine, seccomp's own, and the calls that are refused: socket, connect, accept, bind,
-    # listen, accept4; execve, execveat; ptrace, process_vm_readv and _writev, kill, pidfd_send_signal, pidfd_getfd;
-    # io_uring_setup, by which sockets are made without a call for each.
+    # For each machine: its audit number, the number of the call seccomp, and the numbers of the refused calls: socket,
+    # connect, accept, bind, listen, accept4; execve, execveat; ptrace, process_vm_readv and _writev, kill,
+    # pidfd_send_signal, pidfd_getfd; and io_uring_setup, which can create sockets without a system call for each.
     "x86_64": (0xC000003E, 317, (41, 42, 43, 49, 50, 288, 59, 322, 101, 310, 311, 62, 424, 438, 425)),
     "aarch64": (0xC00000B7, 277, (198, 203, 202, 200, 201, 242, 221, 281, 117, 270, 271, 129, 424, 438, 425)),
 }
 
 
 def confine() -> None:
-    """Confine this process and whatever it starts, for good, as far as the system can; before it has threads."""
+    """Confine this process and its children permanently, as far as the system can; call it before starting threads."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
@@ -64,7 +63,7 @@ def confine() -> None:
 
 
 def by_what() -> tuple[str, ...]:
-    """Return what this system can confine processes by: "seccomp", "Landlock", both or nothing."""
+    """Return the mechanisms that can confine processes on this system: "seccomp", "Landlock", both or none."""
     if sys.platform != "linux":
         return ()
     seccomp = platform.machine() in _MACHINES and Path("/proc/sys/kernel/seccomp/actions_avail").exists()
@@ -73,11 +72,12 @@ def by_what() -> tuple[str, ...]:
 
 
 def _no_calls(libc: ctypes.CDLL) -> None:
-    """Refuse the calls that are none of a reader's business."""
+    """Install the seccomp filter, which refuses system calls that a worker does not need."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         return
     audited, seccomp, refused = machine
+    # Jump offsets of a BPF program are relative; the last instruction refuses the call.
     behind = len(refused) + 1
     program = [
         (LOAD, 0, 0, OF_MACHINE),
@@ -95,12 +95,13 @@ def _no_calls(libc: ctypes.CDLL) -> None:
 
 
 def _no_changes(libc: ctypes.CDLL) -> None:
-    """Refuse to change files, but for the folder of the log, and what goes nowhere."""
+    """Apply Landlock rules that refuse to change files, except in the folder of the egress log and for /dev/null."""
     version = _landlock(libc)
     if version < 1:
         return
     handled = CHANGES | (REFER if version > 1 else 0) | (TRUNCATE if version > 2 else 0)
-    # Ports and, from version 6 on, others' abstract sockets and signals: seccomp has these, where it knows the machine.
+    # From version 4 on also refuse TCP ports, and from version 6 on abstract sockets and signals to other processes.
+    # seccomp refuses these as well, but only on the machines in _MACHINES.
     net = 0b11 if version > 3 else 0
     scoped = 0b11 if version > 5 else 0
     asked = struct.pack("QQQ", handled, net, scoped)[: 8 if version < 4 else 16 if version < 6 else 24]
@@ -129,25 +130,26 @@ def _let_write(libc: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
 
 
 def _landlock(libc: ctypes.CDLL) -> int:
-    """Return the version of Landlock, 0 or less where there is none."""
+    """Return the version of Landlock's interface; 0 or less if the system has none."""
     return int(libc.syscall(LANDLOCK_CREATE, None, 0, 1))
 
 
 LONGEST_LINE = 400_000_000
-"""Bytes; the longest are what text recognition has read of a document's pages, a few thousand a page."""
+"""Maximum bytes of a line; the longest are the results of text recognition, with a few thousand bytes per page."""
 MOST_ATTACHED = 2**31
+"""Maximum bytes attached to a message."""
 Frame = tuple[dict[str, Any], bytes]
 
 
 def send(stream: IO[bytes], content: Mapping[str, Any], attached: bytes = b"") -> None:
-    """Write a message. Raises OSError when nobody reads it."""
+    """Write a message. Raises OSError if the reader has closed the stream."""
     stream.write(json.dumps({**content, "attached": len(attached)}).encode() + b"\n")
     stream.write(attached)
     stream.flush()
 
 
 def receive(stream: IO[bytes]) -> Frame | None:
-    """Return the next message; None at the end, and for what is none."""
+    """Return the next message; None at the end of the stream, or if the message is invalid."""
     try:
         content = json.loads(stream.readline(LONGEST_LINE))
         attached = stream.read(min(content["attached"], MOST_ATTACHED))
@@ -157,16 +159,16 @@ def receive(stream: IO[bytes]) -> Frame | None:
 
 
 MOST_MEMORY = 4 * 2**30
-"""Bytes of address space. A file of 500 MB, the largest upload, is read in a fraction of it."""
+"""Maximum bytes of address space; reading a file of 500 MB, the largest upload, needs a fraction of it."""
 MOST_WRITTEN = 2**20
-"""Bytes of any file: these processes write none; the log of refused connections is short."""
+"""Maximum bytes of any file that is written; workers write only the egress log, which is short."""
 
 
 def limit() -> None:
-    """Limit this process, and leave Ctrl-C to the app."""
+    """Limit the memory and file size of this process, and ignore Ctrl-C, which the app handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
-        import resource  # noqa: PLC0415 - there is none on Windows
+        import resource  # noqa: PLC0415 - Windows has no such module
 
         for what, most in ((resource.RLIMIT_AS, MOST_MEMORY), (resource.RLIMIT_FSIZE, MOST_WRITTEN)):
             _, hard = resource.getrlimit(what)
@@ -175,13 +177,13 @@ def limit() -> None:
 
 
 Answer = Callable[[dict[str, Any], bytes, IO[bytes]], None]
-"""Answers what is asked, with the bytes behind it, by what it writes."""
+"""Function that answers a request and its attached bytes by writing to a stream."""
 
 
 def serve(answer: Answer) -> None:
-    """Answer until nobody asks any more, within the limits of such a process."""
+    """Limit this process, and answer requests from standard input until it is closed."""
     limit()
-    # Whatever a library prints is not taken for an answer.
+    # Redirect standard output to standard error, so that text printed by a library is not taken for an answer.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:

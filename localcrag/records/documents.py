@@ -1,6 +1,6 @@
-"""Documents, their pages, chunks and kinds, as they are stored, deleted and backed up.
+"""Records of documents: pages, scans, chunks, stored rows, and outcomes of deletions and backups.
 
-Offsets are in characters, end exclusive. Pages count from 1; `None` where the kind of file has no pages.
+Offsets are in characters, end exclusive. Pages count from 1 and are None for kinds of file without pages.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KINDS = {
     "image/bmp": "BMP",
     "image/webp": "WebP",
 }
-"""By media type."""
+"""Names of the kinds of documents, by media type."""
 SHEETS = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "application/vnd.ms-excel",
@@ -55,21 +55,21 @@ SHEETS = (
     "text/csv",
     "text/tab-separated-values",
 )
-"""The media types of spreadsheets."""
+"""Media types of spreadsheets."""
 
 
 def kind_of(media_type: str) -> str:
-    """Return what people call this kind of document; the media type where nothing else is known."""
+    """Return the usual name for this kind of document, or the media type if it has none."""
     return KINDS.get(media_type, media_type)
 
 
 ARCHIVE = "application/zip"
-"""The media type of files that hold others and say nothing themselves."""
+"""Media type of archives: files that contain other files and no text of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """A part of a page's text that was read by text recognition, with its confidence in 0..1."""
+    """A part of a page's text that comes from text recognition, with its confidence in 0..1."""
 
     start: int
     end: int
@@ -80,10 +80,10 @@ class Recognised:
 class Page:
     """One page of a document's text; `number` is None for kinds of file without pages.
 
-    `unread`: it shows something that is no text to a reader: a scan, a drawing, lettering without meaning. It may have
-    a few words beside that, as of a stamp.
-    `headings` are those that the file itself tells (markup, type size); what the text shows is not among them.
-    `recognised` are the parts that were read by text recognition, `rows` the lines that are rows of a sheet, in order.
+    `unread` is True if the page shows something that the reader cannot extract as text, such as a scan, a drawing or
+    garbled characters. Such a page may still have a few words, from a stamp for example.
+    `headings` are those that the file declares by markup or type size, not those that only the text suggests.
+    `recognised` are the parts that come from text recognition. `rows` are the lines that are sheet rows, in order.
     """
 
     number: int | None
@@ -96,7 +96,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ScannedLine:
-    """A run of text on a page's picture, in pixels of the picture turned upright and level."""
+    """A line of text on a page image; coordinates are pixels of the image after it is turned upright and levelled."""
 
     text: str
     confidence: float
@@ -108,11 +108,11 @@ class ScannedLine:
 
 @dataclass(frozen=True, slots=True)
 class ScannedPage:
-    """What text recognition reads on a page's picture of `width` by `height` pixels, as it is upright.
+    """The text recognised on a page image, whose `width` and `height` in pixels are those of the upright image.
 
-    The picture was turned clockwise by `turn` degrees (0, 90, 180 or 270) to be upright; its lines rise by `slope`
-    radians to the right. `certainty` is the mean confidence of all that looks like lines, those that could not be read
-    among them; None where nothing does.
+    The image was turned clockwise by `turn` degrees (0, 90, 180 or 270) to be upright; its lines rise by `slope`
+    radians to the right. `certainty` is the mean confidence of everything that looks like a line of text, including
+    lines that could not be read; None if nothing does.
     """
 
     width: int
@@ -124,22 +124,22 @@ class ScannedPage:
 
     @property
     def confidence(self) -> float | None:
-        """The mean over all characters that were read; None where there are none."""
+        """The mean confidence over all recognised characters; None if there are none."""
         return mean_confidence([(len(line.text), line.confidence) for line in self.lines])
 
     def plain(self) -> dict[str, Any]:
-        """Return its fields as JSON has them."""
+        """Return the fields as JSON values."""
         lines = [[line.text, *(round(number, 3) for number in astuple(line)[1:])] for line in self.lines]
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"lines": lines}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the page of which these are the fields."""
+        """Return the page from the fields that `plain` returned."""
         return cls(**{**plain, "lines": tuple(ScannedLine(*line) for line in plain["lines"])})
 
 
 def turned(x: float, y: float, slope: float, size: tuple[int, int]) -> tuple[float, float]:
-    """Return where a point of a picture comes to lie when it is turned by `slope` radians to the left."""
+    """Return a point's position after the image is rotated counterclockwise by `slope` radians about its centre."""
     across, down = x - size[0] / 2, y - size[1] / 2
     return (
         size[0] / 2 + across * math.cos(slope) + down * math.sin(slope),
@@ -148,17 +148,17 @@ def turned(x: float, y: float, slope: float, size: tuple[int, int]) -> tuple[flo
 
 
 def mean_confidence(parts: Sequence[tuple[float, float]]) -> float | None:
-    """Return the mean of confidences, each with the length of what was read; None where there are none."""
+    """Return the mean of (length, confidence) pairs, weighted by length; None if the total length is 0."""
     length = sum(part for part, _ in parts)
     return sum(part * confidence for part, confidence in parts) / length if length else None
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file within another one: in an archive, or attached to a letter.
+    """A file inside another file: in an archive, or attached to an e-mail.
 
-    `name` may have folders, with “/”. `changed` is when it was changed last, in seconds since 1970; None where the
-    other file does not say. `error` says why it could not be taken out: then there is no `data`.
+    `name` may contain folders, separated by “/”. `changed` is the time of the last change in seconds since 1970; None
+    if the outer file does not record it. `error` is the reason why it could not be extracted; `data` is then empty.
     """
 
     name: str
@@ -169,7 +169,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of a page, in shares (0..1) of its width and height, from the upper left corner."""
+    """A part of a page, in fractions (0..1) of its width and height, from the upper left corner."""
 
     left: float
     top: float
@@ -179,7 +179,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class PagePicture:
-    """A page as a PNG file of `width` by `height` pixels, and where the texts asked for stand on it."""
+    """A page as a PNG image of `width` by `height` pixels, with the boxes of the requested texts on it."""
 
     png: bytes
     width: int
@@ -191,10 +191,10 @@ class PagePicture:
 class Chunk:
     """An indexed piece of a document; offsets count in the document's text (pages joined by form feeds).
 
-    `section` is the path of headings that it stands under ("Fees › Late payment"), `lead` what leads into a list or
-    table that begins before it; both are in front of the text where it is embedded, searched and scored. `confidence`
-    is that of text recognition, where it read the text. `rows` are its lines that are rows of a sheet, by their places
-    in the text.
+    `section` is the path of headings above it ("Fees › Late payment"). `lead` is the text that introduces a list or
+    table if that begins before the chunk. Both are put before the text when it is embedded, searched and scored.
+    `confidence` is that of text recognition, if the text comes from it. `rows` are the chunk's lines that are sheet
+    rows; their offsets count in the chunk's text.
     """
 
     page: int | None
@@ -211,10 +211,11 @@ class Chunk:
 class Document:
     """One file of a collection, as stored.
 
-    `waiting` of its pages have no text and are still to be read by text recognition; `recognised` were, with the mean
-    `confidence`; `illegible` show text in a script that it does not read, or cannot be drawn. `tags` are its own and
-    those of its folders, in order. `language` is as localcrag.text.words tells it, if it does. `also` is what
-    other files with its content are called, in folders that the collection follows.
+    Three fields count pages: `waiting` ones have no text yet and are queued for text recognition; `recognised` ones
+    have been through it, with the mean `confidence`; `illegible` ones cannot be rendered, or are in a script that text
+    recognition does not know. `tags` are the document's own tags and those of its folders, in order. `language` is
+    the code that localcrag.text.words detected, if any. `also` are the names of other files with the same content, in
+    folders that the collection watches.
     """
 
     id: int
@@ -236,32 +237,32 @@ class Document:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that it is called."""
+        """All names of the document."""
         return (self.name, *self.also)
 
     @property
     def lacks_words(self) -> bool:
-        """Whether it is in a language whose words the rules do not know."""
+        """True if the document is in a language that the rules have no words of."""
         return bool(self.language) and self.language not in (ENGLISH, *LEXICONS)
 
     @property
     def kind(self) -> str:
-        """What people call this kind of document."""
+        """The usual name for this kind of document."""
         return kind_of(self.media_type)
 
     @property
     def day(self) -> str:
-        """The day that it bears, or its file was changed on; else the one on which it was added (ISO)."""
+        """The ISO date in the document or of its file's last change; else the date on which it was added."""
         return self.dated or self.added_at[:10]
 
 
 COLUMNS = ("name", "sha256", "media_type", "pages", "text", "added_at", "dated", "title")
-"""What is kept of a document itself, as fields here and columns in both homes are called."""
+"""Names shared by the fields of StoredDocument and the columns of the documents table, in SQLite and PostgreSQL."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk, what stands in front of it when it is searched, and its vector as little-endian float32."""
+    """A chunk, the text put before it when it is searched, and its vector as little-endian float32."""
 
     chunk: Chunk
     front: str
@@ -270,7 +271,7 @@ class StoredChunk:
 
 @dataclass(frozen=True, slots=True)
 class StoredScan:
-    """What is known of a page that is a picture; `read` is JSON, as text recognition says it."""
+    """The state of a scanned page; `read` is the output of text recognition as JSON."""
 
     page: int
     read: str | None
@@ -282,9 +283,9 @@ class StoredScan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDocument:
-    """A document, its chunks in their order, its own tags and scanned pages, and its file where that was kept.
+    """A document with its chunks in order, its own tags, its scanned pages, and its original file if that was kept.
 
-    Two are equal when nothing of them differs but the ids under which they are kept.
+    It contains no database ids, so two stored documents are equal if their contents are.
     """
 
     name: str
@@ -303,20 +304,23 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Bytes that only one document has, in each form in which they may be stored; `said` is what they are, in words."""
+    """A piece of content to search the data folder for, in each form in which it may be stored.
+
+    The pieces are chosen so that only one document has them. `said` describes the piece for a person.
+    """
 
     said: str
     forms: tuple[bytes, ...]
 
     def within(self, value: object) -> bool:
-        """Return whether a value of a table has them."""
+        """Return whether a value of a database table contains one of the forms."""
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
         return isinstance(data, bytes) and any(form in data for form in self.forms)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a mark was found: in a file of the data folder `at` a byte, or in a table of a database."""
+    """A place where a mark was found: a file of the data folder and the byte offset `at`, or a table of a database."""
 
     file: str
     said: str
@@ -326,7 +330,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search for so many marks found, and in how many files and bytes; `unread` could not be looked into."""
+    """The outcome of a search: the places found, the number of marks, files and bytes, and the `unread` files."""
 
     places: tuple[Place, ...]
     marks: int
@@ -337,9 +341,9 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """How much of what quotes a document was removed; `folders` are those of evaluations and their caches.
+    """How many records that quote a document were removed; `folders` are those of evaluations and their caches.
 
-    Of `redacted` runs only what they had found in it, since their answers use nothing of that.
+    `redacted` runs were not removed: their answers do not use the document, so they only lost its passages.
     """
 
     runs: int = 0
@@ -354,10 +358,10 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What became of documents: which were there, what quoted them, and what is left of them by now.
+    """The outcome of erasing documents: their names, the removed quotations, and a search for what is left.
 
-    `copies` have the same content in other collections, by name and collection; `backups` are copies of the data that
-    still hold it.
+    `copies` are documents with the same content under other names or in other collections, as (name, collection).
+    `backups` are the backup files that still contain the documents.
     """
 
     documents: tuple[str, ...]
@@ -368,13 +372,13 @@ class Forgotten:
 
     @property
     def left(self) -> tuple[Place, ...]:
-        """The places that still have something of it, but for the backups."""
+        """The places outside backups that still contain something of the documents."""
         return tuple(one for one in self.searched.places if one.file not in self.backups)
 
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
-    """What a backup holds, counted in the file itself; `elsewhere` are collections whose documents are not in it."""
+    """The contents of a backup, counted in its file; `elsewhere` are collections whose documents it leaves out."""
 
     path: Path
     bytes: int

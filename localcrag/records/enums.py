@@ -1,4 +1,4 @@
-"""The choices and verdicts of the vocabulary, as enums; their values are what is stored and printed."""
+"""Enums of the choices and verdicts in the flow; their values are stored and printed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Action(StrEnum):
-    """What a question's retrieval calls for (CRAG, arXiv 2401.15884, section 4.3)."""
+    """The action that the retrieved passages call for (CRAG, arXiv 2401.15884, section 4.3)."""
 
     CORRECT = "CORRECT"
     AMBIGUOUS = "AMBIGUOUS"
@@ -14,7 +14,7 @@ class Action(StrEnum):
 
 
 class Grade(StrEnum):
-    """One passage's relevance against the two thresholds."""
+    """A passage's relevance compared with the two thresholds."""
 
     CORRECT = "correct"
     AMBIGUOUS = "ambiguous"
@@ -27,7 +27,7 @@ class Origin(StrEnum):
 
 
 class Policy(StrEnum):
-    """The rule from relevances to an action."""
+    """The rule that turns the passages' relevances into an action."""
 
     MAX = "max"
     FRACTION = "fraction"
@@ -36,7 +36,7 @@ class Policy(StrEnum):
 
 
 class Preset(StrEnum):
-    """A named set of policy, thresholds, k and web use (presets.py)."""
+    """A named set of policy, thresholds, k and web use (records/thresholds.py)."""
 
     GENERAL = "general"
     MEDICAL = "medical"
@@ -50,25 +50,25 @@ class Preset(StrEnum):
 
 
 class ScorerKind(StrEnum):
-    """What grades the passages; strips are the cross-encoder's in any case."""
+    """The model that grades passages; strips are always scored by the cross-encoder."""
 
     CROSS_ENCODER = "cross-encoder"
     LLM = "llm"
 
 
 class RefinerKind(StrEnum):
-    """What picks the strips that become evidence: their relevance, or the language model's key points."""
+    """How strips are chosen as evidence: by their relevance, or by the language model's key points."""
 
     STRIPS = "strips"
     LLM = "llm"
 
 
 class Skill(StrEnum):
-    """What a language model may be good enough for, beside answering from evidence that is sure to answer.
+    """A task that not every language model is good enough for; all answer from evidence that is graded CORRECT.
 
-    FOLLOW_UPS: to put a follow-up so that it stands alone. OTHER_WORDS: to put a question in other words for a second
-    look. QUERIES: to make a web query of it. AMBIGUOUS: to be asked where no passage is CORRECT. ALONE: to have its
-    answers shown without the best sentences beside them.
+    FOLLOW_UPS: rewrite a follow-up as a question that stands alone. OTHER_WORDS: rephrase a question for the second
+    search. QUERIES: turn a question into a web query. AMBIGUOUS: answer if no passage is CORRECT. ALONE: answer without
+    the best sentences of the documents being shown along with it.
     """
 
     FOLLOW_UPS = "follow-ups"
@@ -79,7 +79,7 @@ class Skill(StrEnum):
 
 
 class Rewriter(StrEnum):
-    """What puts a question in other words. AUTO: the language model, for what its manifest entry says that it can."""
+    """The method of rewriting questions. AUTO uses the language model for the skills in its manifest entry."""
 
     AUTO = "auto"
     LLM = "llm"
@@ -87,7 +87,7 @@ class Rewriter(StrEnum):
 
 
 class StripMode(StrEnum):
-    """How a passage is cut into strips (strips.py)."""
+    """How a passage is cut into strips (crag/refine)."""
 
     SENTENCE = "sentence"
     MULTI_SENTENCE = "multi-sentence"
@@ -97,7 +97,7 @@ class StripMode(StrEnum):
 
 
 class StripReason(StrEnum):
-    """Why a strip was kept or dropped (refine.py, completeness.py, prompt_injection.py, manual_selection.py)."""
+    """The reason why a strip was kept or dropped (crag/refine, crag/screen)."""
 
     KEPT = "kept"
     BEST = "best of its passage"
@@ -122,7 +122,7 @@ class StripReason(StrEnum):
 
 
 class Operation(StrEnum):
-    """What is computed on a table (steps/compute/)."""
+    """An operation that is computed on a table (tables/)."""
 
     COUNT = "number of rows"
     SUM = "total"
@@ -136,7 +136,7 @@ class Operation(StrEnum):
 
 
 class NumberFormat(StrEnum):
-    """What the relevance model computes in. AUTO is the fastest on this machine that keeps the ranking."""
+    """The relevance model's number format. AUTO is the fastest one on this machine that keeps the ranking."""
 
     AUTO = "auto"
     INT8 = "int8"
@@ -145,7 +145,7 @@ class NumberFormat(StrEnum):
 
 
 class IndexEngine(StrEnum):
-    """What searches vectors. AUTO is hnswlib for collections up to a size, usearch beyond."""
+    """The library that searches vectors. AUTO is hnswlib up to a certain collection size, and usearch beyond."""
 
     AUTO = "auto"
     HNSWLIB = "hnswlib"
@@ -153,7 +153,7 @@ class IndexEngine(StrEnum):
 
 
 class WebMode(StrEnum):
-    """Whether a question may be put to the configured SearXNG. ASK: a person sees the exact query first."""
+    """Whether questions may go to the configured SearXNG. With ASK, the user sees the exact query first."""
 
     NEVER = "never"
     ASK = "ask"
@@ -169,7 +169,7 @@ class Backing(StrEnum):
 
 
 class Strictness(StrEnum):
-    """Which sentences of an answer are shown; those that are not backed in full are marked in any case."""
+    """Which sentences of an answer are shown; those that are not fully backed are always marked."""
 
     STRICT = "strict"
     BALANCED = "balanced"
@@ -177,7 +177,7 @@ class Strictness(StrEnum):
 
 
 class TimeRange(StrEnum):
-    """How old a web result may be; NONE: as old as it likes."""
+    """The maximum age of a web result; NONE means any age."""
 
     NONE = "none"
     DAY = "day"
@@ -187,7 +187,7 @@ class TimeRange(StrEnum):
 
 
 class NotAsked(StrEnum):
-    """Why a query did not leave although the documents were not enough."""
+    """The reason why a web query was not sent although the documents were not enough."""
 
     DECLINED = "declined"
     UNANSWERED = "unanswered"
@@ -197,7 +197,7 @@ class NotAsked(StrEnum):
 
 
 class ConflictRule(StrEnum):
-    """Which side counts where documents and web contradict each other."""
+    """Which side wins if documents and web contradict each other."""
 
     DOCUMENTS = "documents"
     WEB = "web"
@@ -207,7 +207,7 @@ class ConflictRule(StrEnum):
 
 
 class ConflictJudge(StrEnum):
-    """What finds such contradictions. BOTH: the facts first, then the language model on what they leave open."""
+    """The method of finding contradictions. BOTH compares facts, then asks the language model about the open cases."""
 
     FACTS = "facts"
     LLM = "llm"

@@ -3,29 +3,30 @@
 LocalcragError
 ├── SettingsError            a setting, variable or command-line value is not valid
 ├── QuestionError            the question is empty or far too long
-├── ModelError               something about model files
-│   ├── ModelMissing         a model is not there: the message names the command that gets it
-│   ├── ModelDamaged         a file's checksum is not the manifest's, or a library cannot load it
+├── ModelError               a model cannot be used
+│   ├── ModelMissing         a model is missing: the message names the command that downloads it
+│   ├── ModelDamaged         a file's checksum differs from the manifest's, or a library cannot load it
 │   ├── DownloadFailed       a download could not be finished: offline, refused, disk full
-│   └── ServerError          a model's server refused, failed, or answered what it should not
+│   └── ServerError          a model server refused the request, failed, or gave an unusable answer
 │       ├── ServerNotRunning nothing answers at its address
 │       ├── ServerNoSuch     it has no such path: another program, or a server for something else
-│       └── ServerNotAgreed  it is on another computer, and nobody has agreed to that, or a preset forbids it
-├── DocumentError            one document could not be read; the others of the same call still go in
-│   ├── IngestError          what `Localcrag.add` raises: it has the results of the files that are in and that are not
+│       └── ServerNotAgreed  it is on another computer, and the user has not approved it, or a preset forbids it
+├── DocumentError            one document could not be read; the others of the same call are still added
+│   ├── IngestError          raised by `Localcrag.add`, with the results of the added files and of the failed ones
 │   ├── UnsupportedDocument  no reader for this kind of file
 │   ├── UnreadableDocument   damaged, truncated, or not what its name says
 │   ├── EncryptedDocument    needs a password
-│   └── EmptyDocument        holds no text (an image-only PDF, say)
-├── FolderError              a folder cannot be followed, or is not one that is
-├── StoreError               the database or the index
+│   └── EmptyDocument        contains no text (an image-only PDF, say)
+├── FolderError              a folder cannot be watched, or is not being watched
+├── StoreError               the database or a vector index failed, or something named is not in it
+│   ├── IndexFileError       the file of a vector index could not be written or removed
 │   ├── UnknownCollection    no collection of that name
 │   ├── UnknownDocument      no document of that name in the collection
 │   ├── UnknownRun           no stored run of that id
 │   ├── UnknownChat          no chat of that id
 │   ├── NameRefused          a name for a document or collection that is taken, empty or too long
-│   └── EmbedderMismatch     the collection was indexed with another embedder
-├── SearchError              a web search that did not give results, told apart by what the user can do
+│   └── EmbedderMismatch     the collection was indexed with another embedding model
+├── SearchError              a web search gave no results; the subclasses differ in what the user can do
 │   ├── EndpointRefused      the address is public, not http(s), or redirects to another host
 │   ├── SearchNotRunning     nothing listens there
 │   ├── SearchTimeout        no answer in time
@@ -34,16 +35,16 @@ LocalcragError
 │   ├── BadSearchAnswer      not the JSON that SearXNG writes
 │   ├── AllEnginesFailed     no results, because the engines behind SearXNG failed
 │   ├── NoResults            the engines answered and found nothing
-│   ├── ForbiddenTerm        the query holds a term that may never be sent: it did not leave
-│   └── ConsentMissing       nobody answered whether the query may be sent: it did not leave
-├── EgressRefused            something wanted to leave this computer that may not; also a ConnectionError
+│   ├── ForbiddenTerm        the query contains a term that may never be sent, so it was not sent
+│   └── ConsentMissing       the user did not answer whether the query may be sent, so it was not sent
+├── EgressRefused            a connection, name look-up or program was blocked; also a ConnectionError
 ├── ChatBusy                 a chat's last question is still being answered
 ├── ReportError              exported runs could not be written
-├── LabelError               a label or pin names what its run does not have, or there is nothing to export
+├── LabelError               a label or pin refers to something its run does not have, or there is nothing to export
 ├── GapError                 a run has no web text to add, or the collection has it already
-├── EvaluationError          an evaluation or calibration cannot be done, or its results not be read
-│   └── EvaluationSetError   the folder of an evaluation set is not one, or lines of it are wrong
-└── GenerationError          the language model failed, or the prompt cannot fit its window
+├── EvaluationError          an evaluation or calibration cannot be done, or its results cannot be read
+│   └── EvaluationSetError   a folder is not an evaluation set, or lines of it are invalid
+└── GenerationError          the language model failed, or the prompt does not fit its context window
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 
 class LocalcragError(Exception):
-    """Base of everything that localcrag raises on purpose; `str(error)` is fit to be shown to a person."""
+    """Base class of all errors that localcrag raises on purpose; `str(error)` is a message for the user."""
 
 
 class SettingsError(LocalcragError):
@@ -69,11 +70,11 @@ class QuestionError(LocalcragError):
 
 
 class ModelError(LocalcragError):
-    """Something about model files."""
+    """A model cannot be used."""
 
 
 class ModelMissing(ModelError):
-    """A model is not there."""
+    """A model is missing."""
 
 
 class ModelDamaged(ModelError):
@@ -85,7 +86,7 @@ class DownloadFailed(ModelError):
 
 
 class ServerError(ModelError):
-    """A model's server refused, failed, or answered what it should not."""
+    """A model server refused the request, failed, or gave an unusable answer."""
 
 
 class ServerNotRunning(ServerError):
@@ -93,11 +94,11 @@ class ServerNotRunning(ServerError):
 
 
 class ServerNoSuch(ServerError):
-    """A model's server has no such path."""
+    """A model server has no such path."""
 
 
 class ServerNotAgreed(ServerError):
-    """A model's server is on another computer, and nobody has agreed to that, or a preset forbids it."""
+    """A model server is on another computer, and the user has not approved it, or a preset forbids it."""
 
 
 class DocumentError(LocalcragError):
@@ -105,9 +106,9 @@ class DocumentError(LocalcragError):
 
 
 class IngestError(DocumentError):
-    """Some files of a call were not added; `added` are the results of those that are in, `failed` of the others.
+    """Some files of a call could not be added; `added` and `failed` are the results of the files.
 
-    Both are in the order in which the files were given, and each of `failed` has its `error`.
+    Both are in the order in which the files were given, and each result in `failed` has its `error`.
     """
 
     def __init__(self, added: Sequence[IngestResult], failed: Sequence[IngestResult]) -> None:
@@ -115,62 +116,62 @@ class IngestError(DocumentError):
         self.added, self.failed = tuple(added), tuple(failed)
 
     def __reduce__(self) -> tuple[type[IngestError], tuple[tuple[IngestResult, ...], tuple[IngestResult, ...]]]:
-        """Return what pickle makes it of again, in another process: an exception's own way passes the text alone."""
+        """Return the arguments that pickle needs to restore the error; by default it would pass the message alone."""
         return IngestError, (self.added, self.failed)
 
 
 class UnsupportedDocument(DocumentError):
-    """No reader for this kind of file."""
+    """There is no reader for this kind of file."""
 
 
 class UnreadableDocument(DocumentError):
-    """Damaged, truncated, or not what its name says."""
+    """The file is damaged, truncated, or not of the kind that its name says."""
 
 
 class EncryptedDocument(DocumentError):
-    """Needs a password."""
+    """The file needs a password."""
 
 
 class PasswordNeeded(EncryptedDocument):
-    """Can be opened here with its password; `known` is one that programs try without asking, if there is one."""
+    """The file can be opened with its password; `known` is one that programs try without asking, if there is one."""
 
     known: str | None = None
 
 
 class EmptyDocument(DocumentError):
-    """Holds no text."""
+    """The file contains no text."""
 
 
 class FolderError(LocalcragError):
-    """A folder cannot be followed, or is not one that is."""
+    """The folder cannot be watched, or is not being watched."""
 
 
 class StoreError(LocalcragError):
-    """The database or the index."""
+    """The database or a vector index failed, or something named is not in it."""
 
 
 class IndexFileError(StoreError):
-    """The file of a vector index, which the database can make again, could not be written or removed."""
+    """The file of a vector index could not be written or removed; it can be rebuilt from the database."""
 
 
 class UnknownCollection(StoreError):
-    """No collection of that name."""
+    """There is no collection of that name."""
 
 
 class UnknownDocument(StoreError):
-    """No document of that name in the collection."""
+    """The collection has no document of that name."""
 
 
 class UnknownRun(StoreError):
-    """No stored run of that id."""
+    """There is no stored run with that id."""
 
 
 class UnknownChat(StoreError):
-    """No chat of that id."""
+    """There is no chat with that id."""
 
 
 class NameRefused(StoreError):
-    """A name for a document or collection that is taken, empty or too long."""
+    """The name for a document or collection is taken, empty or too long."""
 
 
 class ChatBusy(LocalcragError):
@@ -178,27 +179,27 @@ class ChatBusy(LocalcragError):
 
 
 class EmbedderMismatch(StoreError):
-    """The collection was indexed with another embedder."""
+    """The collection was indexed with another embedding model."""
 
 
 class SearchError(LocalcragError):
-    """A web search that did not give results."""
+    """A web search gave no results."""
 
 
 class EndpointRefused(SearchError):
-    """The address is public, not http(s), or redirects to another host."""
+    """The search address is public, not http(s), or redirects to another host."""
 
 
 class SearchNotRunning(SearchError):
-    """Nothing listens there."""
+    """Nothing listens at the search address."""
 
 
 class SearchTimeout(SearchError):
-    """No answer in time."""
+    """The search server did not answer in time."""
 
 
 class JsonDisabled(SearchError):
-    """SearXNG's JSON format is off."""
+    """SearXNG's JSON format is switched off."""
 
 
 class RateLimited(SearchError):
@@ -206,11 +207,11 @@ class RateLimited(SearchError):
 
 
 class BadSearchAnswer(SearchError):
-    """Not the JSON that SearXNG writes."""
+    """The answer is not JSON as SearXNG writes it."""
 
 
 class AllEnginesFailed(SearchError):
-    """No results, because the engines behind SearXNG failed."""
+    """There are no results because the engines behind SearXNG failed."""
 
 
 class NoResults(SearchError):
@@ -218,17 +219,17 @@ class NoResults(SearchError):
 
 
 class ForbiddenTerm(SearchError):
-    """The query holds a term that may never be sent: it did not leave."""
+    """The query contains a term that may never be sent, so it was not sent."""
 
 
 class ConsentMissing(SearchError):
-    """Nobody answered whether the query may be sent: it did not leave."""
+    """The user did not answer whether the query may be sent, so it was not sent."""
 
 
 class EgressRefused(LocalcragError, ConnectionError):
-    """Something wanted to leave this computer that may not.
+    """The egress guard blocked a connection, a name look-up or the start of a program.
 
-    A ConnectionError as well, so that libraries take it as they take a network that is down.
+    It is also a ConnectionError, so that libraries handle it as if the network were down.
     """
 
 
@@ -237,7 +238,7 @@ class ReportError(LocalcragError):
 
 
 class LabelError(LocalcragError):
-    """A label or pin names what its run does not have, or there is nothing to export."""
+    """A label or pin refers to something its run does not have, or there is nothing to export."""
 
 
 class GapError(LocalcragError):
@@ -245,12 +246,12 @@ class GapError(LocalcragError):
 
 
 class EvaluationError(LocalcragError):
-    """An evaluation or calibration cannot be done, or its results not be read."""
+    """An evaluation or calibration cannot be done, or its results cannot be read."""
 
 
 class EvaluationSetError(EvaluationError):
-    """The folder of an evaluation set is not one, or lines of it are wrong."""
+    """A folder is not an evaluation set, or lines of it are invalid."""
 
 
 class GenerationError(LocalcragError):
-    """The language model failed, or the prompt cannot fit its window."""
+    """The language model failed, or the prompt does not fit its context window."""

@@ -1,10 +1,10 @@
-"""Evaluation sets: a folder of documents and labelled questions, read and checked.
+"""Evaluation sets: read and validate a folder of documents and labelled questions.
 
-`questions.jsonl` has one object a line: `question`, `answers` (accepted strings; an empty list: the documents do not
-answer it), and optionally `documents` (names of those that hold the answer, as paths within `documents/`), `web`
-(recorded web results: `title`, `url`, `content`, and perhaps `published`), `web_answers` (accepted strings that only
-these results hold), `history` (earlier turns: `question`, `answer`), `id`. `documents/` holds any files that localcrag
-reads.
+`questions.jsonl` has one JSON object per line. Required are `question` and `answers`: the accepted strings, or an empty
+list if the documents do not answer the question. Optional are `documents` (paths within `documents/` of the files that
+contain the answer), `web` (recorded web results with `title`, `url`, `content` and perhaps `published`), `web_answers`
+(accepted strings that only these results contain), `history` (earlier turns with `question` and `answer`) and `id`.
+`documents/` contains files of any kind that localcrag reads.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ WHAT_IT_IS = (
     "`answers` on each line."
 )
 RUNS = "runs.jsonl"
-"""In the folder of an evaluation."""
+"""Name of the file with the runs, in the folder of an evaluation."""
 MOST_PROBLEMS = 10
-"""Shown at once; whoever mends these sees the next."""
+"""Maximum number of invalid lines listed in one error message."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -55,7 +55,7 @@ Address = Annotated[Text, AfterValidator(_openable)]
 
 
 class HeldBy(StrEnum):
-    """Who holds the answer to a question."""
+    """Where the answer to a question is found."""
 
     DOCUMENTS = "documents"
     WEB = "web"
@@ -64,9 +64,9 @@ class HeldBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A labelled question. `id` is unique in its set; `answers` are those that `held_by` holds, none for NOWHERE.
+    """A labelled question. `id` is unique in its set. `answers` are the accepted strings; none for NOWHERE.
 
-    `documents` are the names of documents that hold the answer, where the set says so.
+    `documents` are the names of the documents that contain the answer, if the set lists them.
     """
 
     id: str
@@ -80,7 +80,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """`files` are the documents, by path; `digest` is the SHA-256 of the questions and of the documents' contents."""
+    """An evaluation set; `files` are its documents, `digest` is the SHA-256 of the questions and documents."""
 
     name: str
     questions: tuple[Question, ...]
@@ -89,7 +89,7 @@ class EvaluationSet:
 
 
 def documents_key(digest: str, *, embedder: str, chunk_tokens: int) -> str:
-    """Return what tells the documents of a set apart once they are added: 16 digits of what shaped them."""
+    """Return a key of 16 hex digits for a set's indexed documents: digest, embedding model, chunk length."""
     return hashlib.sha256(f"{digest} {embedder} {chunk_tokens}".encode()).hexdigest()[:16]
 
 
@@ -130,7 +130,7 @@ class _Line(BaseModel):
 
 
 def read(folder: Path) -> EvaluationSet:
-    """Return the set in `folder`. Raises EvaluationSetError, which lists the lines that are wrong and why."""
+    """Return the set in `folder`. Raises EvaluationSetError, which lists the invalid lines and the reasons."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise EvaluationSetError(f"{folder} {what}. {WHAT_IT_IS}")
@@ -170,7 +170,7 @@ def read(folder: Path) -> EvaluationSet:
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
-    """Return the lines that are not empty, numbered from 1. Raises EvaluationSetError."""
+    """Return the non-empty lines with their numbers, counted from 1. Raises EvaluationSetError."""
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
@@ -181,7 +181,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
         raise EvaluationSetError(
             f"{path} is a JSON list. Write each of its objects in a line of its own, without commas."
         )
-    # Not splitlines: JSON may hold other line separators inside a string.
+    # Not splitlines: a JSON string may contain other line separators.
     return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
 
@@ -190,7 +190,7 @@ def _question(name: str, line: _Line) -> Question:
     if line.answers:
         held_by = HeldBy.DOCUMENTS
         if line.documents == [] and line.web:
-            held_by = HeldBy.WEB  # accepted strings, and it is said that no document holds them
+            held_by = HeldBy.WEB  # The set has accepted strings, and states that no document contains them.
     elif line.web_answers:
         held_by = HeldBy.WEB
     return Question(
@@ -226,7 +226,7 @@ def _digest(folder: Path, files: Sequence[Path]) -> str:
 
 
 def dump(questions: Sequence[Question]) -> Iterator[str]:
-    """Yield the questions as the lines that `read` reads."""
+    """Yield the questions as lines that `read` accepts."""
     for question in questions:
         line: dict[str, object] = {"id": question.id, "question": question.question}
         line["answers"] = list(question.answers) if question.held_by is HeldBy.DOCUMENTS else []

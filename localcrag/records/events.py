@@ -1,6 +1,6 @@
-"""What the pipeline yields, one typed, frozen event per step; `Event` is their union.
+"""Events that the pipeline yields while it answers a question; `Event` is their union.
 
-The page, the command line, the stored run: all are consumers of these, and none has a second copy of the flow.
+The web interface, the command line and the stored run are all built from these events; none repeats the flow.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from localcrag.records.run import Computation, Conflict, Reading, Run, StepCost,
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A question was taken up; `run` holds what is known before the first step."""
+    """Work on a question begins; `run` contains what is known before the first step."""
 
     run: Run
 
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step begins; `detail` says in words what it is busy with."""
+    """A step begins; `detail` describes in words what it does."""
 
     name: str
     detail: str
@@ -30,7 +30,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """The follow-up as a question that stands alone; where that was doubtful, both readings, one of them kept."""
+    """The follow-up as a question that stands alone; if that was doubtful, both readings, one of which is kept."""
 
     standalone_question: str
     cost: StepCost
@@ -39,7 +39,7 @@ class Condensed:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Passages of the documents, best fused rank first; `scope` says which documents were searched."""
+    """Passages retrieved from the documents, best fused rank first; `scope` tells which documents were searched."""
 
     passages: tuple[Passage, ...]
     cost: StepCost
@@ -55,9 +55,9 @@ class GradePiece:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Each passage's relevance and grade, in the order in which they were retrieved; after a retry the best of all.
+    """The passages with relevance and grade, in the order of retrieval; after a retry, the best of both attempts.
 
-    `read` is how many were looked at, or taken as they are where none is scored; a second look counts none.
+    `read` is the number of passages that were scored, or used without a score if none is scored; 0 after a retry.
     """
 
     passages: tuple[GradedPassage, ...]
@@ -67,7 +67,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The action, and in words the rule that produced it; `query` is what the documents were last searched for."""
+    """The action and, in words, the rule that led to it; `query` is the last query to the documents."""
 
     query: str
     action: Action
@@ -78,7 +78,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """The documents were looked through once more; `passages` are those that the first attempt had not found."""
+    """The documents were searched a second time; `passages` are those that the first attempt had not found."""
 
     query: str
     passages: tuple[Passage, ...]
@@ -87,10 +87,10 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The question is answered by computing on a table of the documents, or cannot be exactly.
+    """The question was answered by computing on a table of the documents, or was found not to be exactly computable.
 
-    The action is CORRECT then, whatever was decided on passages; `rule` says so in words. `passages` are parts of the
-    table that had not been retrieved, evaluated now; strips and evidence are its rows.
+    The action becomes CORRECT, whatever was decided on the passages; `rule` says so in words. `passages` are parts of
+    the table that had not been retrieved and are evaluated now; strips and evidence are the table's rows.
     """
 
     computation: Computation
@@ -104,21 +104,21 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class SearchBegun:
-    """A query left before the decision; unless Searched follows, what comes back is thrown away."""
+    """A web query was sent before the decision; unless Searched follows, its results are discarded."""
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
 class QueryProposed:
-    """The exact query that leaves if the person allows it, who is asked now."""
+    """The exact query that will be sent if the user allows it; the user is asked now."""
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What was asked of the web and what came back; `passages` are the results, evaluated like local ones."""
+    """The web query and its results; `passages` are the results, evaluated like local passages."""
 
     web: WebUse
     passages: tuple[GradedPassage, ...]
@@ -134,7 +134,7 @@ class PointPiece:
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """Every strip with its relevance, and the evidence that the kept ones make."""
+    """All strips with their relevance, and the evidence made of the kept ones."""
 
     strips: tuple[Strip, ...]
     evidence: tuple[Evidence, ...]
@@ -144,7 +144,7 @@ class Refined:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What contradicts between documents and web, and the evidence that is left of it; its numbers stay."""
+    """The contradictions between documents and web, and the remaining evidence, which keeps its numbers."""
 
     conflicts: tuple[Conflict, ...]
     evidence: tuple[Evidence, ...]
@@ -153,7 +153,7 @@ class Reconciled:
 
 @dataclass(frozen=True, slots=True)
 class PlainPromptCounted:
-    """How long a prompt plain RAG would have sent: every retrieved passage, whole. Counted, not sent."""
+    """The length of the prompt that plain RAG would have sent, with every retrieved passage in full; for comparison."""
 
     tokens: int
 
@@ -167,14 +167,14 @@ class AnswerPiece:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The model has written its answer; what may be shown of it is found out next."""
+    """The model has finished its answer; which sentences may be shown is checked next."""
 
     cost: StepCost
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """How far each sentence that the model wrote is backed by the evidence, and which may be shown."""
+    """How far the evidence backs each sentence that the model wrote, and which sentences may be shown."""
 
     support: tuple[Support, ...]
     cost: StepCost
@@ -182,7 +182,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The whole answer, with citations that exist; it replaces the pieces."""
+    """The final answer, in which every citation exists; it replaces the pieces shown before."""
 
     answer: str
     abstained: bool
@@ -191,14 +191,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something went worse than it should, and the run went on; `message` says what and what to do."""
+    """Something failed without ending the run; `message` says what, and what to do."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The whole run, as it was stored."""
+    """The complete run, as it was stored."""
 
     run: Run
 

@@ -1,4 +1,4 @@
-"""Files to add to a collection, watched folders, progress, and the result of each file."""
+"""Records for adding files: the files, watched folders, progress, and the result of each file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from localcrag.text.places import shown
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file to add: where it lies, and the name that it gets in the collection.
+    """A file to add: its path, and its name in the collection.
 
-    Bytes of a file's name that are no UTF-8 become "�" in the document's name, and so does what does not show. Of an
-    `original`, and not of a copy that a browser sent, the file's own time says when it was changed last. The `password`
-    opens it, and is kept nowhere. One that is `refused` is not opened at all, for that reason.
+    Bytes of the name that are not UTF-8, and invisible characters, become "�". `original` is False for a copy that a
+    browser sent, whose modification time means nothing. The `password` opens the file and is never stored. If
+    `refused` is set, it is the reason why the file is not opened at all.
     """
 
     path: Path
@@ -35,10 +35,10 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What tells without reading a file that it is as it was: its size in bytes, its times in ns, its number.
+    """A file's size in bytes, times in ns and inode number, by which a change is noticed without reading the file.
 
-    Times are those of whoever changed it: compared, never put in order. `mtime_ns` can be put back, `ctime_ns` cannot;
-    but that one is another also where only the file's name or rights are.
+    Times are only compared for equality: they come from whatever clock the changing computer had. Programs can set
+    `mtime_ns` back but not `ctime_ns`. `ctime_ns` also changes if only the file's name or permissions do.
     """
 
     size: int
@@ -48,13 +48,13 @@ class Stamp:
 
     @classmethod
     def of(cls, seen: os.stat_result) -> Stamp:
-        """Return what was seen of a file."""
+        """Return the stamp from the result of `os.stat`."""
         return cls(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
 class FileAsRead:
-    """A document's file, to be kept beside its text; `sha256` is of its content when it was read."""
+    """A document's original file, to be stored with its text; `sha256` is that of its content when it was read."""
 
     path: Path
     sha256: str
@@ -62,12 +62,12 @@ class FileAsRead:
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """How far the work is.
+    """Progress of adding files: `done` of `total` in one phase of file `number` of `files`.
 
-    `phase` is reading or recognising (`done` pages of `total`), cutting (characters), embedding (chunks), or loading:
-    the models, while files are found, and none is worked on yet. There are `more` files than these where they are still
-    being found. `seconds_left` is for all the files together, and `seconds_a_page` of text recognition; None as long as
-    there is nothing to judge by.
+    `phase` is reading or recognising (counted in pages), cutting (characters), embedding (chunks), or loading: the
+    models load while files are being found, and none is processed yet. `more` is True while files are still being
+    found. `seconds_left` is an estimate for all files, `seconds_a_page` the time of text recognition; both are None
+    until there is something to estimate from.
     """
 
     document: str
@@ -83,9 +83,9 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of a file.
+    """The result of adding one file.
 
-    `error` says why it failed, `warnings` what of it did not go in, `note` what else there is to know. One that is
+    `error` is the reason why it failed, `warnings` name parts that were not added, `note` is a remark. A file that is
     `locked` can be added with its password.
     """
 
@@ -104,7 +104,7 @@ IngestEvent = IngestProgress | IngestResult
 
 
 class WhenGone(StrEnum):
-    """What becomes of a document whose file is no more."""
+    """What to do with a document whose file is gone from a watched folder."""
 
     ASK = "ask"
     REMOVE = "remove"
@@ -113,11 +113,11 @@ class WhenGone(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundFolder:
-    """A folder that a collection follows.
+    """A folder that a collection watches.
 
-    `prefix` stands in front of the names of its documents. `include` and `exclude` are patterns (`app/folders/
-    patterns.py`). It was last in step at `in_step_at`; it is not there since `away_since`, for the reason `away_why`.
-    Times are ISO 8601 in UTC.
+    `prefix` is put before the names of its documents. `include` and `exclude` are patterns for file paths. The
+    collection was last up to date with the folder at `in_step_at`. The folder has been missing since `away_since`, for
+    the reason `away_why`. Times are ISO 8601 in UTC.
     """
 
     id: int
@@ -134,13 +134,13 @@ class BoundFolder:
     away_why: str | None = None
 
     def name_of(self, path: str) -> str:
-        """Return what the document of a file is called, of which this is the path within the folder."""
+        """Return the name of the document for a file, given the file's path within the folder."""
         return shown(self.prefix + path)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFile:
-    """A file as it is there now; `device` is that of the folder it lies in, `refused` why it is not to be opened."""
+    """A file as it is now; `device` is its folder's device, `refused` the reason why it must not be opened."""
 
     stamp: Stamp
     device: int
@@ -149,10 +149,11 @@ class SeenFile:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file of a bound folder as it was seen last; `path` is within the folder, with “/”.
+    """A file of a watched folder as it was last seen; `path` is relative to the folder, with “/”.
 
-    `sha256` is of its content, None where it could not be read; `document` is the document that has a content of it,
-    and `stored` that content's checksum: another one where a changed file failed, for the reason `error`.
+    `sha256` is that of its content, None if it could not be read. `document` is the document that has the file's
+    content, and `stored` the checksum of that content: an older one if the changed file failed, with the reason in
+    `error`.
     """
 
     path: str
@@ -166,7 +167,7 @@ class KnownFile:
 
 
 class FolderStatus(StrEnum):
-    """What became of a file of a bound folder, or of the folder."""
+    """The kind of a change to a file in a watched folder, or to the folder itself."""
 
     ADDED = "added"
     UPDATED = "updated"
@@ -183,10 +184,10 @@ class FolderStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FolderChange:
-    """Something that became different. `document` is what a file is called, or the folder's path where that is away.
+    """A change in a watched folder. `document` is the document's name, or the folder's path if the folder is missing.
 
-    `was` is what a renamed document was called, or which document has the same content. `error` says why it failed,
-    or why the folder is not there; `warnings` what of the file did not go in.
+    `was` is the earlier name of a renamed document, or the document with the same content. `error` is the reason why
+    the file failed or the folder is missing; `warnings` name parts of the file that were not added.
     """
 
     document: str
@@ -202,7 +203,7 @@ FolderEvent = IngestProgress | FolderChange
 
 @dataclass(frozen=True, slots=True)
 class FolderCounts:
-    """How many files of a folder are in the collection, failed, and are gone and asked about."""
+    """The numbers of a folder's files that are in the collection, that failed, and that are gone and undecided."""
 
     files: int
     failed: int
@@ -211,7 +212,7 @@ class FolderCounts:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many files there are to add, and their bytes; those found so far, as long as these are not `all`."""
+    """The number of files to add and their size in bytes; until `all` is True, only of the files found so far."""
 
     files: int
     size: int
@@ -219,7 +220,7 @@ class Count:
 
 
 class Counted(Protocol):
-    """Files to add that are found while they are added."""
+    """Files to add that are still being found while the first ones are added."""
 
     def __iter__(self) -> Iterator[Upload]: ...
 
@@ -227,7 +228,7 @@ class Counted(Protocol):
 
 
 class Pace:
-    """Guesses the remaining time of all files from the bytes done and the seconds they took."""
+    """Estimates the remaining time for all files from the bytes processed and the seconds they took."""
 
     def __init__(self, uploads: Sequence[Upload] | Counted) -> None:
         if isinstance(uploads, Sequence):
@@ -243,7 +244,7 @@ class Pace:
         self._done += _size(upload.path)
 
     def seconds_left(self, upload: Upload, share: float) -> float | None:
-        """Return the guess, when `share` (0..1) of this file is done; None as long as files are still being found."""
+        """Return the estimate when `share` (0..1) of this file is done; None while files are still being found."""
         count = self.count()
         done = self._done + share * _size(upload.path)
         if done <= 0 or count.size <= 0 or not count.all:
@@ -252,33 +253,33 @@ class Pace:
 
 
 class Progress:
-    """How far one file is, of all of them."""
+    """The progress of one of several files."""
 
     READING_SHARE = 0.1
-    """Of a file's time: embedding takes the rest."""
+    """Share of a file's time that reading takes; embedding takes the rest."""
 
     def __init__(self, upload: Upload, number: int, pace: Pace, member: str | None = None) -> None:
-        """`member` is the name of the file within it that is worked on: how long that takes, nobody knows."""
+        """Report on file `number`; `member` is the file inside it being processed, for which no time is estimated."""
         self._upload, self._number, self._pace, self._member = upload, number, pace, member
 
     def within(self, member: str) -> Progress:
-        """Return the progress of a file within this one."""
+        """Return the progress of a file inside this one, such as a member of an archive."""
         return Progress(self._upload, self._number, self._pace, member)
 
     def at(self, phase: str, done: int, total: int | None) -> IngestProgress:
         """Return the progress with `done` of `total` pages, characters or chunks in a phase."""
         count = self._pace.count()
-        files = max(count.files, self._number)  # What counts them may be behind.
+        files = max(count.files, self._number)  # The count of files may lag behind their processing.
         if self._member:
             return IngestProgress(self._member, self._number, files, phase, done, total, None, more=not count.all)
         share = done / total if total else 0.0
         if phase != "embedding":
-            # What is cut has been read: that it begins anew would throw the guess back.
+            # Cutting starts when reading is complete; counting its share from 0 would set the estimate back.
             share = self.READING_SHARE * (1 if phase == "cutting" else share)
             left = None if self._number == 1 else self._pace.seconds_left(self._upload, share)
         else:
             share = self.READING_SHARE + share * (1 - self.READING_SHARE)
-            # Of the very first batch nothing is known yet.
+            # Before the first batch of the first file there is nothing to estimate from.
             left = self._pace.seconds_left(self._upload, share) if done or self._number > 1 else None
         return IngestProgress(self._upload.name, self._number, files, phase, done, total, left, more=not count.all)
 

@@ -1,4 +1,4 @@
-"""Models as they are listed and checked, and the progress of their downloads."""
+"""Records for listing, checking and downloading models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class ModelRole(StrEnum):
-    """What a model does in the flow."""
+    """A model's role in the flow."""
 
     EMBEDDER = "embedder"
     RELEVANCE = "relevance"
@@ -17,7 +17,7 @@ class ModelRole(StrEnum):
 
 
 class ModelState(StrEnum):
-    """Whether a model can be used, as far as its files' sizes tell."""
+    """Whether a model can be used, judged by the sizes of its files."""
 
     PRESENT = "present"
     MISSING = "missing"
@@ -25,17 +25,17 @@ class ModelState(StrEnum):
 
 
 def behind_server(name: str) -> bool:
-    """Return whether a model of this name is behind a server: http://HOST:PORT/PATH#MODEL."""
+    """Return whether a model's name is that of a server's model: http://HOST:PORT/PATH#MODEL."""
     return name.startswith(("http://", "https://"))
 
 
 def short_name(name: str) -> str:
-    """Return what a person calls a model: of one behind a server the part behind the address."""
+    """Return the name of a model to show; for a server's model, the part after the address."""
     return name.partition("#")[2] or name if behind_server(name) else name
 
 
 class FileState(StrEnum):
-    """What reading a file told. UNKNOWN: nobody recorded a checksum of it, because localcrag did not download it."""
+    """The outcome of checking a file. UNKNOWN: it has no recorded checksum, because localcrag did not download it."""
 
     OK = "ok"
     MISSING = "missing"
@@ -45,12 +45,12 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One line of the list of models; `size` in bytes, about right when not `exact`.
+    """One entry in the list of models; `size` is in bytes, and approximate unless `exact`.
 
-    `source` is a kind of source of the manifest, or "yours" for a GGUF file that the user put there. `path` is what
-    a library loads, whether it is there or not. For a model behind a server, whose source is "server", it is None;
-    `place` says which server, and `away` its host and port when that is another computer. `title`: what a person calls
-    it, where that is not its name.
+    `source` is a kind of source in the manifest, "yours" for a GGUF file that the user put there, or "server". `path`
+    is the file or folder that a library loads, which may be missing; None for a server's model. For such a model,
+    `place` tells which server it is on, and `away` its host and port if that is another computer. `title` is the name
+    to show if that differs from `name`.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class ModelSet:
-    """Models that are chosen together, at most one for each role: those for documents of some languages."""
+    """A set of models that are chosen together, at most one per role, for documents in certain languages."""
 
     name: str
     title: str
@@ -79,7 +79,7 @@ class ModelSet:
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """What became of checking one file."""
+    """The result of checking one file."""
 
     model: str
     path: Path
@@ -87,9 +87,10 @@ class FileCheck:
 
 
 class DownloadPhase(StrEnum):
-    """CONNECT: a host, whose name stands in the place of a file's, is about to be asked. TRANSFER: bytes arrive.
+    """The phase of a download.
 
-    CHECK: bytes on the disk are unpacked or read for their checksum.
+    CONNECT: localcrag is about to contact a host, whose name takes the place of the file's. TRANSFER: bytes arrive.
+    CHECK: bytes on the disk are unpacked, or read to verify their checksum.
     """
 
     CONNECT = "connect"
@@ -99,7 +100,10 @@ class DownloadPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadProgress:
-    """`done` and `total` in bytes of the phase, over all files; the rate and the time left are None until known."""
+    """The progress of a download: bytes `done` of `total` in this phase, over all files.
+
+    The rate and the time left are None until they are known.
+    """
 
     model: str
     file: str

@@ -1,7 +1,7 @@
-"""Passages, strips and evidence: what a question is answered from, as frozen records.
+"""Passages, strips and evidence: the text that a question is answered from, as frozen records.
 
-Offsets are in characters, end exclusive. Relevances are calibrated probabilities in 0..1, logits the scorer's raw
-output. Pages count from 1; `None` where the kind of file has no pages.
+Offsets are in characters, end exclusive. Relevances are calibrated probabilities in 0..1; logits are the scorer's raw
+output. Pages count from 1 and are None for kinds of file without pages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from localcrag.text.titles import SEPARATOR, in_context
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """`upper` and `lower` grade passages, `strip` keeps or drops strips; all calibrated probabilities."""
+    """Thresholds as calibrated probabilities: `upper` and `lower` grade passages, `strip` keeps or drops strips."""
 
     upper: float
     lower: float
@@ -30,11 +30,11 @@ class Thresholds:
 class Passage:
     """A chunk or a web result retrieved for a question. `id` is unique within its run.
 
-    `title` is that of the document or web page; `section` is the path of headings that the passage stands under and
-    `lead` what leads into a list or table that begins before it, where there are any; `dated` is the document's day,
-    YYYY-MM-DD, where one is known; `confidence` is that of text recognition, where it read the passage; `rows` are its
-    lines that are rows of a sheet. `cosine` and `overlap` are those of question and passage `in_context`: of their
-    embeddings, and the share of the question's content words that the passage holds.
+    `title` is that of the document or web page. `section` is the path of headings above the passage, and `lead` the
+    text that introduces a list or table if that begins before the passage. `dated` is the document's date, YYYY-MM-DD,
+    if known. `confidence` is that of text recognition, if the passage comes from it. `rows` are its lines that are
+    sheet rows. `cosine` and `overlap` compare the question with the passage `in_context`: the cosine of their
+    embeddings, and the share of the question's content words that the passage contains.
     """
 
     id: str
@@ -56,15 +56,15 @@ class Passage:
 
     @property
     def in_context(self) -> str:
-        """The text as models read it to judge it: with title, section and lead in front."""
+        """The text as models score it, with title, section and lead before it."""
         return in_context(self.title, self.text, section=self.section, lead=self.lead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedPassage(Passage):
-    """A passage after evaluation. `reason` is the language model's, if it graded.
+    """A passage after evaluation. `reason` is the language model's reason, if it graded the passage.
 
-    If no model could score the passage, `scored` is False, and relevance and grade say nothing about it.
+    If no model could score the passage, `scored` is False, and its relevance and grade mean nothing.
     """
 
     logit: float
@@ -76,7 +76,7 @@ class GradedPassage(Passage):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a language model says of a passage that it grades; `confidence` is its own, in 0..1."""
+    """A language model's judgement of a passage; `confidence` is the model's own, in 0..1."""
 
     reasoning: str
     grade: Grade
@@ -84,15 +84,15 @@ class Judgement:
 
 
 Judgements = MutableMapping[tuple[str, str, str], Judgement]
-"""What was judged before, by the model's name, question and text."""
+"""Cache of judgements, by model name, question and text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A sentence or so of a passage (`passage` is its id), scored and kept or dropped; offsets count in the passage.
+    """A small part of a passage, such as a sentence, that is scored and kept or dropped.
 
-    `points` are the language model's key points that
-    the strip carries, in the model's words.
+    `passage` is the passage's id; offsets count in the passage. `points` are the key points that the strip carries, in
+    the language model's words.
     """
 
     passage: str
@@ -108,9 +108,9 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where evidence comes from: a page of a document, or a web page. `dated` is its day, where one is known.
+    """The source of evidence: a page of a document, or a web page. `dated` is its date, if known.
 
-    `also` are the other names of the document, see Document.also.
+    `also` are the other names of the document (see Document).
     """
 
     id: str
@@ -125,10 +125,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Kept strips of one passage that belong together, numbered as the answer cites them. `source` is a Source's id.
+    """Kept strips of one passage that belong together; `n` is the number by which the answer cites them.
 
-    `section` is the passage's path of headings, `confidence` that of text recognition, where it read the passage.
-    `rows` are the rows of a sheet that it is, without a table's header; their places count in the passage.
+    `source` is a Source's id. `section` is the passage's path of headings, `confidence` that of text recognition, if
+    the passage comes from it. `rows` are the sheet rows that the evidence consists of, without a table's header; their
+    offsets count in the passage.
     """
 
     n: int
@@ -142,6 +143,6 @@ class Evidence:
 
     @property
     def path(self) -> str:
-        """The path of headings without the sheet's name, which its rows say; may be empty."""
+        """The path of headings without the sheet's name, which is part of its rows; may be empty."""
         sheets = {row.sheet for row in self.rows}
         return SEPARATOR.join(name for name in (self.section or "").split(SEPARATOR) if name not in sheets)

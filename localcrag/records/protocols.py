@@ -1,4 +1,4 @@
-"""Protocols: what the steps need from outside; `backends/` implements them."""
+"""Protocols: the models, stores and services that the steps need; other packages implement them."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from localcrag.records.run import Message, Run, WebAnswer
 from localcrag.text.sentences import Span
 
 Vectors = NDArray[np.float32]
-"""Rows are texts; unit length, so that a dot product is a cosine."""
+"""Array of float32; embeddings have one row per text, of unit length, so that a dot product is a cosine."""
 JsonSchema = dict[str, Any]
 
 
 class Embedder(Protocol):
-    """A bi-encoder."""
+    """A bi-encoder, which turns texts and questions into vectors."""
 
     @property
     def name(self) -> str:
-        """Name and revision, as stored with a collection."""
+        """The model's name and revision, as stored with a collection."""
 
     @property
     def dimension(self) -> int: ...
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a text beyond which it would be cut off, special tokens not counted."""
+        """Maximum length of a text in tokens, without special tokens; longer texts are truncated."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts to be found, shape (len(texts), dimension)."""
+        """Return the vectors of texts to index, shape (len(texts), dimension)."""
 
     def embed_questions(self, questions: Sequence[str]) -> Vectors:
-        """Return the vectors of what is looked for, shape (len(questions), dimension)."""
+        """Return the vectors of questions to search with, shape (len(questions), dimension)."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return each text's length in the embedder's tokens, special tokens not counted."""
+        """Return each text's length in the model's tokens, without special tokens."""
 
 
 class Calibration(Protocol):
-    """From a scorer's raw output to probabilities; belongs to one scorer model and is stored with it."""
+    """Map a scorer's raw output to probabilities; a calibration belongs to one scorer model and is stored with it."""
 
     @property
     def thresholds(self) -> Thresholds:
-        """Defaults that fit this calibration."""
+        """The default thresholds for this calibration."""
 
     @property
     def fitted(self) -> bool:
-        """False for the named fallback of a scorer that nobody has calibrated."""
+        """False for the fallback of a scorer that has no calibration of its own."""
 
     def passages(self, logits: Vectors, cosines: Vectors, overlaps: Vectors) -> Vectors: ...
 
@@ -60,7 +60,7 @@ class Calibration(Protocol):
 
 
 class Scorer(Protocol):
-    """A cross-encoder."""
+    """A cross-encoder, which scores texts against a question."""
 
     @property
     def name(self) -> str: ...
@@ -72,22 +72,22 @@ class Scorer(Protocol):
         """Return one raw logit per text, shape (len(texts),), computed in one batch."""
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
-        """Return for each text one raw logit per strip of it, shape (strips,), for `Calibration.strips`.
+        """Return for each text one raw logit per strip, shape (strips,), as input to `Calibration.strips`.
 
-        A strip's place is in its text, so that a scorer may judge it with what stands around it.
+        Strips are spans of their text, so that a scorer can take the surrounding text into account.
         """
 
 
 class TokenStream(Protocol):
-    """An answer being written. Closing it stops the model; the counts are final when it is exhausted or closed.
+    """An answer being generated. Closing it stops the model; the counts are final once it is exhausted or closed.
 
-    A piece may be empty: a sign that the model is at work, for whoever may want to stop it.
+    A piece may be empty. It shows that the model is still working, and gives the caller a chance to stop it.
     """
 
     prompt_tokens: int
     completion_tokens: int
     estimated: bool
-    """Whether nobody counted these tokens."""
+    """Whether the numbers of tokens are estimates because they were not counted."""
 
     def __iter__(self) -> Iterator[str]: ...
 
@@ -96,12 +96,13 @@ class TokenStream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How a language model writes: at most `max_tokens` tokens, up to the first of the texts `stop`.
+    """Options for generation: at most `max_tokens` tokens, up to the first occurrence of a text in `stop`.
 
-    At `temperature` 0 it is decoded greedily: the same prompt gets the same answer. Above, chance has a part.
+    At `temperature` 0 decoding is greedy, so the same prompt gets the same answer; above 0 it is random.
 
-    Under a `schema` it is JSON that fits it, with the keys in the schema's order, unless `max_tokens` or `stop` cut it
-    off. Schemas are made of objects, strings with a pattern, and enumerations; the limits of a number need not be kept.
+    With a `schema`, the output is JSON that matches it, with the keys in the schema's order, unless `max_tokens` or
+    `stop` cut it off. Schemas consist of objects, strings with a pattern, and enumerations; models need not respect
+    the limits of numbers.
     """
 
     max_tokens: int
@@ -111,17 +112,17 @@ class Decoding:
 
 
 class LanguageModel(Protocol):
-    """A chat model. One stream at a time: a second waits until the first is exhausted or closed."""
+    """A chat model. It runs one stream at a time; a second one waits until the first is exhausted or closed."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def context_tokens(self) -> int:
-        """Prompt and answer together."""
+        """Size of the context window in tokens, for prompt and answer together."""
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the length of the prompt these messages make, in tokens."""
+        """Return the length in tokens of the prompt made from these messages."""
 
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> TokenStream:
         """Start an answer. Raises GenerationError."""
@@ -132,75 +133,78 @@ class WebSearch(Protocol):
         """Return `query` exactly as `search` would send it."""
 
     def search(self, query: str) -> WebAnswer:
-        """Put `query` to the search server. May be used by several threads. Raises SearchError."""
+        """Send `query` to the search server and return its answer. Thread-safe. Raises SearchError."""
 
 
 class Consent(Protocol):
     def __call__(self, query: str) -> str | None:
-        """Show the exact query to a person; return the one to send, edited or not, or None to send nothing.
+        """Show the exact query to the user; return the query to send, edited or not, or None to send nothing.
 
-        Raises ConsentMissing when the person does not answer.
+        Raises ConsentMissing if the user does not answer.
         """
 
 
 class WebCache(Protocol):
     def get(self, query: str) -> WebAnswer | None:
-        """Return the answer that `query` got before, with its time, or None. Raises StoreError."""
+        """Return the cached answer to `query`, with its time, or None. Raises StoreError."""
 
     def put(self, query: str, answer: WebAnswer) -> None:
-        """Keep an answer. May be used by several threads. Raises StoreError."""
+        """Store an answer. Thread-safe. Raises StoreError."""
 
 
 class RateLimit(Protocol):
     def claim(self, per_minute: int) -> float:
-        """Return 0.0 when a query may leave now, which then counts; else the seconds until one may."""
+        """Return 0.0 and count the query if it may be sent now; otherwise return the seconds to wait."""
 
     def pause(self, seconds: float) -> None:
-        """Return after so many seconds."""
+        """Wait for this number of seconds."""
 
 
 class VectorIndex(Protocol):
     def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
-        """Return up to `k` (chunk id, cosine), best first, for a vector of shape (dimension,); of these documents."""
+        """Return up to `k` (chunk id, cosine), best first, for a vector of shape (dimension,).
+
+        If `within` is given, only chunks of those documents are searched.
+        """
 
 
 class ChunkStore(Protocol):
     def documents(self) -> Sequence[Document]:
-        """Return all documents, by name."""
+        """Return all documents, sorted by name."""
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
-        """Return the ids of all chunks, or of those of the documents `within`, ascending."""
+        """Return the ids of all chunks, or of the chunks of the documents `within`, in ascending order."""
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
-        """Return how many chunks there are, or how many those documents have."""
+        """Return the number of chunks, in all documents or in the documents `within`."""
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
-        """Return up to `k` chunk ids by BM25, best first, of the documents `within` if they are given."""
+        """Return up to `k` chunk ids by BM25, best first, from all documents or from the documents `within`."""
 
     def documents_with(self, word: str) -> frozenset[int] | None:
-        """Return the ids of the documents that have a word; None where very many chunks have it."""
+        """Return the ids of the documents that contain a word; None if very many chunks contain it."""
 
     @property
     def languages(self) -> Callable[[], Mapping[str, int]]:
-        """Returns how many documents are in each language, as localcrag.text.words says it."""
+        """A function that returns the number of documents per language code (localcrag.text.words)."""
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the id of the document of each chunk that still exists."""
+        """Return the document id of each chunk that still exists, by chunk id."""
 
     def number_of_documents(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
 
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
-        """Return document name and chunk of each id that still exists."""
+        """Return the document name and the chunk for each id that still exists."""
 
     def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
-        """Return the chunk before or behind one in its document, with its id; None where there is none."""
+        """Return the id and the chunk before or, if `behind`, after one in its document; None if there is none."""
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
-        """Return what stands at these places of a chunk's document; nothing when it is gone."""
+        """Return the text from `start` to `end` of a chunk's document; empty if the document is gone."""
 
     def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
-        """Return the ids of the chunks of a chunk's document that have a part of these places, in order."""
+        """Return the ids of the chunks of a chunk's document that overlap `start` to `end`, in order."""
 
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
@@ -209,9 +213,9 @@ class ChunkStore(Protocol):
         """Return the ISO date of each chunk's document, for those that have one."""
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
-        """Return the stored vector, shape (dimension,), of each id that still exists."""
+        """Return the stored vector, shape (dimension,), for each id that still exists."""
 
 
 class RunLog(Protocol):
     def save(self, run: Run) -> None:
-        """Keep a run, in place of an earlier one of the same id. Raises StoreError."""
+        """Store a run, replacing an earlier one with the same id. Raises StoreError."""

@@ -1,4 +1,4 @@
-"""Which documents of a collection a question is put to."""
+"""Restrictions: which documents of a collection a question is answered from."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LISTS = ("documents", "folders", "tags", "kinds")
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What documents must have for a question to be put to them; what is empty asks for nothing.
+    """Conditions that a document must meet to be searched for a question; an empty field is no condition.
 
-    A document is one of `documents` or lies in one of `folders`; it has one of `tags`; it is of one of `kinds`
-    (document_kinds.py); and its day is not before `since` nor after `until`: ISO dates, or a whole month or year. A `*`
-    in a name stands for anything. Upper and lower case are the same. A document of several files (Document.also) is
-    found by the name and the folder of each.
+    The document is one of `documents` or is in one of `folders`, has one of `tags`, is of one of `kinds`
+    (records/documents.py), and its date is not before `since` nor after `until`. These are ISO dates, or a whole month
+    or year. A `*` in a name matches any text, and case is ignored. A document with several names (Document.also)
+    matches by any of its names and their folders.
     """
 
     documents: tuple[str, ...] = ()
@@ -36,17 +36,17 @@ class Restriction:
         return any(getattr(self, name) for name in (*_LISTS, "since", "until"))
 
     def plain(self) -> dict[str, Any]:
-        """Return what it asks for as JSON has it."""
+        """Return the conditions as JSON values."""
         return {name: list(value) if name in _LISTS else value for name, value in asdict(self).items() if value}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the restriction of which this is the JSON. Raises QuestionError for a day that is none."""
+        """Return the restriction from the values that `plain` returned. Raises QuestionError for an invalid date."""
         lists = {name: tuple(dict.fromkeys(map(str, plain.get(name) or ()))) for name in _LISTS}
         return cls(**lists, since=_day(plain.get("since")), until=_day(plain.get("until")))
 
     def allows(self, document: Document) -> bool:
-        """Whether a question that is restricted so is put to this document."""
+        """Return whether a document meets all conditions."""
 
         def fits(part: str) -> bool:
             return any(_HAS[part](document, value) for value in getattr(self, part))
@@ -57,7 +57,7 @@ class Restriction:
         return in_place and tagged and of_kind and since <= day[: len(since)] and day[: len(until)] <= until
 
     def without_effect(self, documents: Sequence[Document]) -> tuple[str, ...]:
-        """Return, in words, which of its parts no document has."""
+        """Return, in words, the conditions that no document meets."""
         return tuple(
             _IN_WORDS[name](value)
             for name, has in _HAS.items()
@@ -66,7 +66,7 @@ class Restriction:
         )
 
     def in_words(self) -> str:
-        """Return what it asks for, for a person: "lease.pdf, folder house; tag contract; PDF; since 2024-01-01"."""
+        """Return the conditions in words: "lease.pdf, folder house; tag contract; PDF; since 2024-01-01"."""
         places = [*self.documents, *(_("folder %(name)s", name=name) for name in self.folders)]
         parts = [
             ", ".join(places),
@@ -83,9 +83,9 @@ EVERYWHERE = Restriction()
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """How many `documents` of how many a question was put to, and by what restriction.
+    """The number of `documents` out of `of` that were searched for a question, and the restriction that chose them.
 
-    `read` are how many of their `passages` were looked at: all of them where `whole`, else those that were scored.
+    `passages` is the number of their passages, and `read` how many of those were scored, or all if `whole` is True.
     """
 
     documents: int
@@ -97,7 +97,7 @@ class SearchScope:
 
 
 def folders_of(name: str) -> list[str]:
-    """Return the folders that a document of this name lies in, the outermost first; an archive is one, too."""
+    """Return the folders that contain a document of this name, outermost first; an archive counts as a folder."""
     parts = name.split("/")[:-1]
     return ["/".join(parts[: at + 1]) for at in range(len(parts))]
 

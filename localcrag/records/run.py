@@ -1,4 +1,4 @@
-"""A run, one question with everything that happened; and the turns of a chat."""
+"""Records of a run (one question with everything that happened to it) and of chats."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class WebResult:
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """What a search gave, and which engines failed meanwhile (name and reason).
+    """The results of a search, and the engines that failed during it, as (name, reason).
 
-    `cached_at` is the time of the search when the answer was kept from an earlier one, else None.
+    `cached_at` is the time of the original search if the answer comes from the cache, else None.
     """
 
     results: tuple[WebResult, ...]
@@ -47,10 +47,10 @@ class WebAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WebUse:
-    """The web's part in a run: the exact query, its results, or why there are none.
+    """The web's part in a run: the exact query and its results, or the reason why there are none.
 
-    `query` left, unless `cached_at` (the results are those of that time) or `not_asked` (why it stayed) is set.
-    `discarded`: it left before the decision, and what came back was not used.
+    `query` was sent, unless `cached_at` (the results come from the cache) or `not_asked` (the reason) is set.
+    `discarded` is True if the query was sent before the decision and its results were not used.
     """
 
     used: bool = False
@@ -64,9 +64,9 @@ class WebUse:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table: its cells under the table's header, and its place in the document's text, in characters.
+    """A row of a table: its cells in the order of the table's header, and its offsets in the document's text.
 
-    `number` is that of a sheet's row, as in SheetRow; None elsewhere.
+    `number` is the row number as in SheetRow; None outside of sheets.
     """
 
     cells: tuple[str, ...]
@@ -78,7 +78,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Rows that were not computed with, how many, and why."""
+    """The number of rows that a computation left out for one reason."""
 
     rows: int
     why: str
@@ -86,7 +86,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What comes out for some of the rows, by the name of what they have in common; `rows` is how many they are."""
+    """The result for a group of rows; `name` is the value that they share, `rows` their number."""
 
     name: str
     result: str
@@ -95,18 +95,18 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computation:
-    """An operation on one table of a document, done exactly, or `refused` with the reason why it cannot be.
+    """An exact operation on one table of a document, or the reason in `refused` why it was not done.
 
-    `table` is what the table is called, empty where it has no name; `of_rows` is how many rows it has, without totals
-    and labels, and `row_count` how many of them the operation is over. `rows` are those, but at most as many as a run
-    keeps. `column` is what was computed with, None where rows are counted or listed; `filters` are the conditions in
-    words. `values` are the different ones of a column that was asked for whole, or of which they were counted. `result`
-    is a number with its unit, or empty. `few` is of how many rows the highest or lowest values were asked for.
+    `table` is the table's name, empty if it has none. `of_rows` is its number of rows without totals and labels, and
+    `row_count` the number of rows that the operation used; `rows` are the first of those, as many as a run stores.
+    `column` names what was computed with, None if rows were counted or listed; `filters` are the conditions in words.
+    `values` are the distinct values of a column that were listed or counted. `result` is a number with its unit, or
+    empty. `few` is how many highest or lowest values the question asked for.
 
-    `groups` are the results for each value of the column `by`, or for each `period` ("month") of its dates; where
-    `pick` asks for the highest or lowest of them, `result` is its name. Of a difference, `groups` are the two sides; of
-    a share the part and the whole. A difference with a `pick` is the highest or lowest one of two columns of a row.
-    `notes` are what else has to be said of the result.
+    `groups` are the results for each value of the column `by`, or for each `period` ("month") of its dates. If `pick`
+    asks for the highest or lowest group, `result` is that group's name. For a difference, `groups` are its two sides;
+    for a share, the part and the whole. A difference with `pick` compares two columns within each row, and picks the
+    highest or lowest difference. `notes` are remarks about the result.
     """
 
     document: str
@@ -151,7 +151,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """What one step of the flow took; tokens are the language model's own, `estimated` where nobody counted them."""
+    """The cost of one step of the flow; tokens are the language model's, `estimated` if they were not counted."""
 
     name: str
     seconds: float
@@ -163,7 +163,7 @@ class StepCost:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One look into the documents: what was looked for, and what was decided on all that had been found by then."""
+    """One search of the documents: the query, and the decision on all passages found so far."""
 
     query: str
     action: Action
@@ -174,11 +174,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read a question of which the words do not tell whether it is a follow-up.
+    """One interpretation of a question whose words do not show whether it is a follow-up.
 
-    `question` is what is looked for, `follows` the earlier question that it hangs on: empty for a question of its own.
-    `relevance` is what its best passage has to the question as it was asked; the reading with the higher one is `kept`,
-    the question's own where neither passage helps.
+    `question` is the question searched for; `follows` is the earlier question that it refers to, empty if it stands
+    alone. `relevance` is that of its best passage to the question as asked. The interpretation with the higher
+    relevance is `kept`; if neither passage helps, the one that stands alone is.
     """
 
     question: str
@@ -189,10 +189,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One side of a conflict: a statement of the evidence numbered `n`, and the part of it that `differs`.
+    """One side of a conflict: a statement from the evidence numbered `n`, and the part of it that `differs`.
 
-    `differs` is empty where the language model found the conflict. `source` is a Source's id, `dated` its day. `rows`
-    are those of a sheet that the evidence is.
+    `differs` is empty if the language model found the conflict. `source` is a Source's id, `dated` its date. `rows`
+    are the sheet rows that the evidence consists of, if it comes from a sheet.
     """
 
     text: str
@@ -206,9 +206,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two statements that cannot both be true; `resolution` says in words what was done about it.
+    """Two statements that cannot both be true; `resolution` describes in words how it was resolved.
 
-    Without a `winner` both sides are in the evidence and in the answer; with one, the other side's piece is in neither.
+    Without a `winner`, both sides stay in the evidence and the answer. With a winner, the other side is in neither.
     """
 
     local: Claim
@@ -225,9 +225,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How far a sentence of the answer is backed by the evidence it cites; `why` says what it lacks.
+    """How far a sentence of the answer is backed by the evidence it cites; `why` says what is missing.
 
-    `relevance` is that of the best piece of evidence behind it. `shown` is False for a sentence that was taken out.
+    `relevance` is that of the best evidence behind it. `shown` is False for a sentence removed from the answer.
     """
 
     sentence: str
@@ -242,15 +242,17 @@ class Support:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One question with everything that happened to it: what `ask --json` prints and the store keeps.
+    """One question with everything that happened to it: what `ask --json` prints and the database stores.
 
-    `settings` are those it was answered under (settings.OF_A_RUN), `history` the earlier turns it was read with,
-    `replays` the id of the run that it repeats, `forced_from` of the one whose sentences a person put in or took out,
-    `plain_prompt_tokens` the length of the prompt that plain RAG would have sent: every retrieved passage, whole.
-    `abstained`: there is no answer; `uncertain`: none is sure, and the likeliest passages are shown, below one or
-    alone. `readings` are the two that a doubtful question has; none for others. `scope` says which documents were
-    searched, once that is known. `computation` is what was computed on a table, where that is the
-    answer.
+    `settings` are those that shaped the answer (settings.OF_A_RUN). `history` are the earlier turns that the question
+    was read with. `replays` is the id of the run that this one repeats, `forced_from` the id of the run whose sentences
+    a person selected. `plain_prompt_tokens` is the length of the prompt that plain RAG would have sent, with every
+    retrieved passage in full.
+
+    `abstained` means that there is no answer. `uncertain` means that no answer is certain: the likeliest passages are
+    shown, with or without a tentative answer above them. `readings` are the two interpretations of a question that may
+    be a follow-up; empty for other questions. `scope` tells which documents were searched, once that is known.
+    `computation` is the operation on a table that gave the answer, if any.
     """
 
     run_id: str
@@ -292,19 +294,19 @@ class Run:
     computation: Computation | None = None
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows. The look of it is a floor above, where there are words and templates."""
+        """Return the HTML that a notebook shows; it is rendered in runs/, because records know no templates."""
         from localcrag.runs.for_programs import html  # noqa: PLC0415
 
         return html(self)
 
     @property
     def answered(self) -> bool:
-        """Whether an answer was given that is not said to be uncertain."""
+        """True if there is an answer that is not marked as uncertain."""
         return not (self.abstained or self.uncertain)
 
     @property
     def without_answer(self) -> bool:
-        """Whether there is at most what comes nearest: no answer, and no sentence above it."""
+        """True if no sentence of an answer is shown; at most there are the nearest passages."""
         return self.abstained or (self.uncertain and not any(support.shown for support in self.support))
 
 
@@ -313,10 +315,10 @@ TITLE_CHARACTERS = 60
 
 
 class TurnState(StrEnum):
-    """What became of a question."""
+    """The state of a question in a chat."""
 
     ASKED = "asked"
-    """Being answered; or left so, when the server ended in the midst of it."""
+    """The question is being answered, or the app ended before it was answered."""
     ANSWERED = "answered"
     STOPPED = "stopped"
     FAILED = "failed"
@@ -324,7 +326,7 @@ class TurnState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a turn: its number, and what became of its question."""
+    """A version of a turn: its number and the state of its question."""
 
     number: int
     state: TurnState
@@ -332,11 +334,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTurn:
-    """A question of a chat, its answer or why there is none, and the run behind it.
+    """A question of a chat, its answer or the reason why there is none, and the run behind it.
 
     `parent` is the number of the turn that this one follows; None for the first turn of a chat. Turns with the same
-    parent are versions of one turn: the question was edited, or answered once more. `versions` lists all of them in
-    the order in which they were asked, and is empty if there is only one.
+    parent are versions of one turn: the question was edited or answered again. `versions` lists all of them in the
+    order in which they were asked; it is empty if there is only one.
     """
 
     number: int
@@ -350,10 +352,10 @@ class ChatTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """A conversation. `preset` and `llm`: its own; None is what the collection or the settings say.
+    """A conversation. `preset` and `llm` override the collection's preset and the settings' model; None does not.
 
-    Its questions are put to the documents that `restriction` allows.
-    Times are ISO 8601, UTC; `turns` is how many turns its visible branch has.
+    `restriction` selects the documents that its questions are answered from. Times are ISO 8601 in UTC. `turns` is the
+    number of turns in the visible branch.
     """
 
     id: int
@@ -368,10 +370,10 @@ class Chat:
 
 
 def title_from(question: str) -> str:
-    """Return a chat's title, made of its first question."""
+    """Return a chat's title, made from its first question."""
     return shorten(one_line(question), TITLE_CHARACTERS) or UNTITLED
 
 
 def history(turns: Sequence[ChatTurn]) -> list[Turn]:
-    """Return what a next question is read with: those of these turns that got an answer."""
+    """Return the history that the next question is read with: the answered ones of these turns."""
     return [Turn(turn.question, turn.answer) for turn in turns if turn.state is TurnState.ANSWERED]

@@ -1,16 +1,17 @@
-"""Presets of thresholds, and the calibration that maps a scorer's logits to probabilities (Platt 1999).
+"""Presets of thresholds, and the calibration from a scorer's logits to probabilities (Platt 1999).
 
-The thresholds are written on the scale of CRAG's 0.7 / 0.3 / 0.5, as such systems name them. A threshold belongs to one
-scorer and its calibration, so a preset is applied as what it asks for beyond those: the same distance, in log-odds,
-from the scorer's own thresholds. For a scorer whose own are 0.7 / 0.3 / 0.5 they are the numbers themselves.
+Presets give thresholds on the scale of CRAG's usual 0.7 / 0.3 / 0.5. A real threshold depends on the scorer and its
+calibration. So a preset shifts the scorer's own thresholds: by as much, in log-odds, as the preset's numbers differ
+from 0.7 / 0.3 / 0.5. For a scorer whose own thresholds are 0.7 / 0.3 / 0.5, the preset's numbers apply unchanged.
 
-They are the bi-encoder's cosine, and the overlap: the share of the question's content words that the passage holds. On
-880 questions, half of them without their document, the three together tell passages that answer from others with an AUC
-of 0.952, logit and cosine 0.940, the logit alone 0.913 (docs/evaluation.md).
+The calibration is a logistic function of the scorer's logit, the bi-encoder's cosine, and the overlap: the share of the
+question's content words that the passage contains. On 880 questions, half of them without their document, the three
+together separate passages that answer from others with an AUC of 0.952; logit and cosine reach 0.940, the logit alone
+0.913 (docs/evaluation.md).
 
-The coefficients belong to one scorer model and lie beside it as data (`calibration.json`); this module knows the
-formula, not the file. Both kinds of text have their own: whole passages, and single-sentence strips of passages that
-help.
+The coefficients belong to one scorer model and are stored next to it (`calibration.json`); this module contains the
+formula and does not read the file. Whole passages have one set of coefficients, single-sentence strips of helpful
+passages another.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Vectors
 
 REFERENCE = Thresholds(upper=0.7, lower=0.3, strip=0.5)
-"""Of the scale that the presets are written on."""
+"""Thresholds that define the scale of the presets."""
 LOWEST_STRIP = 0.1
-"""On that scale: what is less relevant is not kept to fill a share."""
+"""Lowest value of the threshold strip, on the presets' scale, that minimum retention may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class PresetRules:
-    """What a preset chooses; None leaves a setting as it is. `purpose` says in one sentence whom it is for."""
+    """The settings of a preset; None leaves a setting unchanged. `purpose` says in one sentence whom it is for."""
 
     purpose: str
     thresholds: Thresholds = REFERENCE
@@ -91,38 +92,38 @@ PRESETS = {
 
 
 def fit(thresholds: Thresholds, own: Thresholds) -> Thresholds:
-    """Return a preset's thresholds on the scale of a scorer whose own ones are `own`."""
+    """Return a preset's thresholds on the scale of a scorer whose own thresholds are `own`."""
     upper = _moved(own.upper, thresholds.upper, REFERENCE.upper)
     lower = _moved(own.lower, thresholds.lower, REFERENCE.lower)
     return Thresholds(upper, min(lower, upper), _moved(own.strip, thresholds.strip, REFERENCE.strip))
 
 
 def of_uncalibrated_grades(strips_by: Thresholds) -> Thresholds:
-    """Return the thresholds of a language model that grades passages: CRAG's, for want of a calibration.
+    """Return the thresholds for a language model that grades passages: CRAG's, because it has no calibration.
 
-    A grade counts when the model is sure of it to 0.4, else it is ambiguous. Strips are the cross-encoder's, whose
-    thresholds are `strips_by`.
+    On them a grade counts if the model's confidence is at least 0.4; otherwise it is ambiguous. Strips are scored by
+    the cross-encoder, whose thresholds are `strips_by`.
     """
     return dataclasses.replace(REFERENCE, strip=strips_by.strip)
 
 
 def lowest_strip(own: Thresholds) -> float:
-    """Return the lowest that minimum retention may bring the threshold strip to, on a scorer's scale."""
+    """Return the lowest value of the threshold strip, on a scorer's scale, that minimum retention may use."""
     return _moved(own.strip, LOWEST_STRIP, REFERENCE.strip)
 
 
 def _moved(own: float, wanted: float, reference: float) -> float:
     if own in (0.0, 1.0):
-        return own  # No log-odds: such a threshold lets everything through, or nothing, and goes on doing so.
+        return own  # 0 and 1 have no finite log-odds; such a threshold passes everything or nothing under any preset.
     odds = own / (1 - own) * (wanted / (1 - wanted)) / (reference / (1 - reference))
     return round(odds / (1 + odds), 4)
 
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """p = sigmoid(logit * a + cosine * b + overlap * c + bias).
+    """The function p = sigmoid(logit * a + cosine * b + overlap * c + bias); the fields are its coefficients.
 
-    Raises ValueError unless all four are finite and a higher logit means a higher probability.
+    Raises ValueError unless all four are finite and the coefficient of the logit is positive.
     """
 
     logit: float
@@ -139,7 +140,7 @@ class Logistic:
     def probabilities(
         self, logits: Vectors, cosines: Vectors | float = 0.0, overlaps: Vectors | float = 0.0
     ) -> Vectors:
-        """Return probabilities of the shape of `logits`."""
+        """Return probabilities in the shape of `logits`."""
         z = self.logit * logits.astype(np.float64) + self.cosine * np.asarray(cosines, dtype=np.float64)
         z += self.overlap * np.asarray(overlaps, dtype=np.float64) + self.bias
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(z, -60, 60))), dtype=np.float32)
@@ -147,11 +148,11 @@ class Logistic:
 
 @dataclass(frozen=True, slots=True)
 class FittedCalibration:
-    """A scorer's calibration. `fitted` is False for the fallback of a scorer that nobody has calibrated.
+    """A scorer's calibration. `fitted` is False for the fallback of a scorer without a calibration.
 
-    `cosines_of` names the embedder whose cosines it was fitted to, None where it holds beside any.
+    `cosines_of` names the embedding model whose cosines it was fitted to; None if it is valid with any.
 
-    Raises ValueError for thresholds that are not in 0..1 or out of order.
+    Raises ValueError for thresholds outside 0..1 or out of order.
     """
 
     passage: Logistic
@@ -174,7 +175,8 @@ class FittedCalibration:
     def strips(self, logits: Vectors, passage_relevances: Vectors) -> Vectors:
         """Return the relevance of strips from their logits and their passages' relevances, both of shape (strips,).
 
-        That the passage helps, times that, if it does, this strip of it does: never more than the passage's.
+        It is the probability that the passage helps, times the probability that the strip helps if the passage does,
+        so it never exceeds the passage's relevance.
         """
         return self.strip.probabilities(logits) * passage_relevances
 
@@ -182,16 +184,16 @@ class FittedCalibration:
 UNCALIBRATED = FittedCalibration(
     passage=Logistic(logit=1.0, bias=0.0),
     strip=Logistic(logit=1.0, bias=0.0),
-    # The paper's, meant for probabilities: with a bare sigmoid they are a guess, and the run says so.
+    # CRAG's thresholds are meant for probabilities. With an uncalibrated sigmoid they are a guess; the run warns so.
     thresholds=Thresholds(upper=0.7, lower=0.3, strip=0.5),
     fitted=False,
 )
-"""For a scorer without a calibration: the sigmoid of its logit."""
+"""Fallback for a scorer without a calibration: the sigmoid of its logit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScorerIdentity:
-    """What a calibration belongs to: the scorer's name, the SHA-256 of its weights, the embedder's name."""
+    """The models that a calibration belongs to: scorer name, SHA-256 of its weights, embedding model name."""
 
     scorer: str
     weights: str
@@ -200,7 +202,7 @@ class ScorerIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HowFitted:
-    """Where a calibration comes from: labels by kind, the criterion of its thresholds, and figures before and after."""
+    """How a calibration was fitted: counts of labels, the criterion for thresholds, and figures before and after."""
 
     criterion: str
     passages: int
@@ -214,7 +216,7 @@ class HowFitted:
 
 @dataclass(frozen=True, slots=True)
 class StoredCalibration:
-    """A calibration that was applied; times in ISO 8601. `undone_at` is None while it is in force, or was replaced."""
+    """A calibration that was applied; times are ISO 8601. `undone_at` is None if it is active or was replaced."""
 
     id: int
     collection: str

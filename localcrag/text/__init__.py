@@ -1,1 +1,1 @@
-"""Text: words, sentences, titles, dates, Markdown, translation. Knows no documents or models."""
+"""Text: words, sentences, blocks, titles, quantities and translation."""

@@ -1,4 +1,8 @@
-"""Lines of a plain text, and whether it was wrapped at a width: whether a line's end means anything."""
+"""Split plain text and Markdown into blocks: headings, paragraphs, list items, tables and code.
+
+The module first finds the width that the text was wrapped at, if any. In wrapped text a line break means nothing;
+elsewhere it may separate entries of a list.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +18,20 @@ from localcrag.text.lexicon import CAPITAL, SMALL
 from localcrag.text.titles import end_of_front_matter
 
 WIDEST_WRAPPED = 110
-"""Characters; in a text with much longer lines no line was broken by a width."""
+"""Characters per line of wrapped text; a text with a line of more than twice as many was not wrapped."""
 WIDEST_FULL = 140
-"""Characters; a text with lines up to these was wrapped if most are full, and one breaks off within a sentence."""
+"""Characters per line of wide text; it counts as wrapped if most lines are full and one ends in mid-sentence."""
 MOSTLY = 0.6
+"""Share of the lines of running text that must be full in wide wrapped text."""
 FULL = 0.93
-"""Share of the width that a line has at least, together with the first word of the one below."""
+"""Share of the width that a full line must exceed, together with the first word of the next line."""
 NARROWEST_WRAPPED = 40
+"""Characters per line below which a text does not count as wrapped."""
 FEW = 0.05
-"""Share of the lines that may be longer than where a text is wrapped: links, tables."""
+"""Share of the lines that may be longer than the width, such as links and table rows."""
 
 HALF, NEARLY_FULL = 0.5, 0.75
-"""Shares of the width."""
+"""Shares of the width that a line needs so that the next line may continue it."""
 
 _LINE_SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\Z")
 _QUOTED = re.compile(r"[ \t]*(?:>[ \t]?)+")
@@ -33,16 +39,16 @@ _RECORD = re.compile(
     rf"(?P<named>[^\W_{SMALL}][^:!?]{{0,40}}:[ \t]+\S)"
     r"|(?P<dated>\d{1,4}(?:[-./]\d{1,2}){1,2}\.?(?!\w)|\d{1,2}[:.]\d\d(?!\w))"
 )
-"""A name and what is said of it, "Vet clinic: open day and night"; or a date or time with what was then."""
+"""An entry with a label ("Vet clinic: open day and night"), or one that begins with a date or time."""
 _BEGINS_TEXT = re.compile(r"[\w\"'“„«(]")
 _COMPARED = re.compile(r"=|[-+−±$€£¥]?[ \t]?[.,]?\d")
 
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line without the white space around it and without the marks of a quotation; `text` is empty for a blank one.
+    """A line without surrounding white space and quote markers (">"); `text` is empty for a blank line.
 
-    `indent` is how many columns it stands in.
+    `indent` is the number of columns before the text.
     """
 
     start: int
@@ -53,30 +59,33 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Where the lines of a text are wrapped, in characters; None where they are not."""
+    """The width in characters that a text's lines are wrapped at; None if they are not wrapped."""
 
     characters: int | None
 
     def joins(self, above: TextLine, line: TextLine) -> bool:
-        """Whether a line goes on with the one above: its first word had no room there, or it begins in mid-sentence."""
+        """Return whether a line continues the line above.
+
+        It does if its first word had no room there, or if it continues a sentence and the line above is long enough.
+        """
         if self.characters is None:
             return False
         if _with_next_word(above, line) > self.characters:
             return True
         length, first_word = above.indent + len(above.text), _first_word(line)
-        # Typed by hand, lines end early.
+        # People who break lines by hand end them early, so a line need not be full to be continued.
         goes_on = first_word[0].islower() or not _LINE_SENTENCE_END.search(above.text)
         return goes_on and length >= (HALF if first_word[0].islower() else NEARLY_FULL) * self.characters
 
 
 def are_records(above: str, line: str) -> bool:
-    """Whether two lines are each an entry of a list without any mark: a phone list, a diary."""
+    """Return whether both lines are entries of an unmarked list, such as a phone list or a diary."""
     one, other = _RECORD.match(above), _RECORD.match(line)
     return bool(one and other and one.lastgroup == other.lastgroup)
 
 
 def lines_of(text: str) -> list[TextLine]:
-    """Return the lines of a text in order, blank ones too."""
+    """Return the lines of a text in order, including blank ones."""
     lines = []
     position = 0
     every = text.splitlines(keepends=True)
@@ -91,17 +100,18 @@ def lines_of(text: str) -> list[TextLine]:
 
 
 def _marks(line: str, above: str, below: str) -> int:
-    """Return how many characters at a line's beginning mark it as quoted: no ">" that means "greater than"."""
+    """Return the number of characters at a line's beginning that mark a quotation; a "greater than" is not a mark."""
     quoted = _QUOTED.match(line)
     if not quoted:
         return 0
     compares = _compares(line)
     in_quotation = any(_QUOTED.match(other) and not _compares(other) for other in (above, below))
+    # Before a number, ">" is a quote marker only if a space follows it and a neighbouring line is quoted, too.
     return 0 if compares and (line[quoted.end() - 1] == ">" or not in_quotation) else quoted.end()
 
 
 def _compares(line: str) -> bool:
-    """Whether a number stands behind the marks of a quotation."""
+    """Return whether a number or "=" follows the quote markers, so that ">" may mean "greater than"."""
     quoted = _QUOTED.match(line)
     return quoted is not None and _COMPARED.match(line, quoted.end()) is not None
 
@@ -111,6 +121,7 @@ def wrapped_at(lines: Sequence[TextLine]) -> Width:
     lengths = sorted(line.indent + len(line.text) for line in lines if line.text and not line.text.startswith("|"))
     if not lengths:
         return Width(None)
+    # A few overlong lines, such as links, must not count as the width.
     widest = lengths[min(len(lengths) - 1, int(len(lengths) * (1 - FEW)))]
     if lengths[-1] > 2 * WIDEST_WRAPPED or not NARROWEST_WRAPPED <= widest <= WIDEST_FULL:
         return Width(None)
@@ -120,7 +131,7 @@ def wrapped_at(lines: Sequence[TextLine]) -> Width:
 
 
 def _are_full(lines: Sequence[TextLine], width: int) -> bool:
-    """Whether most lines of running text end where the next one's first word would have had no room."""
+    """Return whether most lines of running text are full: the next line's first word would not have fitted."""
     running = [
         (above, line)
         for above, line in pairwise(lines)
@@ -136,7 +147,7 @@ def _first_word(line: TextLine) -> str:
 
 
 def _with_next_word(above: TextLine, line: TextLine) -> int:
-    """Return how long a line would be, in characters, with the first word of the one below it."""
+    """Return the length in characters that `above` would have with the first word of `line` appended."""
     return above.indent + len(above.text) + 1 + len(_first_word(line))
 
 
@@ -145,39 +156,43 @@ _FENCE_END = re.compile(r"(?:`{3,}|~{3,})\Z")
 
 
 def fence_of(line: str) -> str:
-    """Return the mark of the fence that a line opens, empty where it opens none."""
+    """Return the mark of the code fence that a line opens; empty if it opens none."""
     found = _FENCE.match(line)
     return (found[1] or found[2]) if found else ""
 
 
 class Fences:
-    """The lines of a text that may close a fence."""
+    """Index of the lines of a text that may close a code fence."""
 
     def __init__(self, lines: Sequence[TextLine]) -> None:
         self._lines = lines
         ends = [number for number, line in enumerate(lines) if _FENCE_END.match(line.text)]
         self._closing = {mark: [at for at in ends if lines[at].text[0] == mark] for mark in "`~"}
         marks = {mark: [lines[at].text for at in reversed(closing)] for mark, closing in self._closing.items()}
+        # For each closing line, the length of the longest closing mark from there on.
         self._longest = {mark: [*accumulate(map(len, some), max)][::-1] for mark, some in marks.items()}
 
     def closes(self, at: int, fence: str) -> int | None:
-        """Return which line closes the fence that is opened by line number `at`; it is as long at least."""
+        """Return the number of the line that closes the fence opened in line `at`; None if no line does.
+
+        The closing mark must be at least as long as the opening one.
+        """
         closing = self._closing[fence[0]]
         first = bisect_right(closing, at)
-        # Many that none closes are not sought again and again.
+        # Skip the search if no mark below is long enough: many unclosed fences would make it quadratic.
         found = max(self._longest[fence[0]][first : first + 1], default=0) >= len(fence)
         below = range(first, len(closing)) if found else range(0)
         return next((closing[one] for one in below if self._lines[closing[one]].text.startswith(fence)), None)
 
 
 CODE_INDENT = 4
-"""Columns, from which on Markdown takes a line for code."""
+"""Columns of indentation from which Markdown treats a line as code."""
 
 HASHES = re.compile(r"(#{1,6})[ \t]+\S")
 ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
 BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
 LEADS_IN = re.compile(r":[*_\s]*\Z")
-"""The end of what leads into a list or table."""
+"""End of a line that introduces a list or table."""
 _BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
 _STEP = re.compile(r"((?:Step[ \t]+)?\(?)(\d{1,3})([.):]+)[ \t]", re.I)
 _LOWER = re.compile(f"[{SMALL}]")
@@ -185,17 +200,17 @@ _UPPER = re.compile(f"[{CAPITAL}]")
 
 
 def is_marked(line: TextLine) -> bool:
-    """Whether a line is a heading by Markdown's mark; further in it is code, where the mark begins a comment."""
+    """Return whether a line is a Markdown heading ("#"); in indented code the mark begins a comment."""
     return line.indent < CODE_INDENT and HASHES.match(line.text) is not None
 
 
 def is_item(line: str) -> bool:
-    """Whether a line begins an item of a list."""
+    """Return whether a line begins a list item."""
     return bool(_BULLET.match(line) or ORDERED.match(line)) and not BOLD.match(line)
 
 
 def counts_on(step: str, line: str) -> bool:
-    """Whether a line is the step behind `step`, numbered in the same way."""
+    """Return whether a line is the step after `step`: the next number, written in the same way."""
     one, other = _STEP.match(step), _STEP.match(line)
     if one is None or other is None:
         return False
@@ -203,41 +218,41 @@ def counts_on(step: str, line: str) -> bool:
 
 
 def is_bare_number(line: str) -> bool:
-    """Whether a line has no two letters in a row."""
+    """Return whether a line contains no two consecutive letters."""
     return not re.search(r"[^\W\d_]{2}", line)
 
 
 def is_capitals(line: str) -> bool:
-    """Whether a line is in capital letters."""
+    """Return whether a line has at least three capital letters and no small ones."""
     return len(_UPPER.findall(line)) >= 3 and not _LOWER.search(line)
 
 
 LONGEST_CELL, MANY_CELLS = 40, 3
-"""Characters, and cells, of a table's row without lines between them."""
+"""Maximum characters of a cell, and minimum number of cells, in a table row without bars."""
 
 _RULE = re.compile(r"(?=.*(?:--|==|\|))[|+]?[ \t]*:?[-=]+:?[ \t]*(?:[|+][ \t]*:?[-=]+:?[ \t]*)*[|+]?\Z")
 _GAP = re.compile(r"(?<=\S)(?: {2,}|\t+)(?=\S)")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _CELLS = re.compile(r"(?:\A|\|)((?:`[^`]*`|\\\||[^|])*)")
-"""Each behind a bar, code whole."""
+"""The cell after each bar; bars within inline code and escaped bars do not separate cells."""
 _DIGIT = re.compile(r"\d")
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is the rule below a table's header, as in Markdown, or one that is drawn: "+---+---+"."""
+    """Return whether a line is the rule below a table's header: Markdown's, or a drawn one ("+---+---+")."""
     return _RULE.match(line) is not None
 
 
 def has_rule_below(line: str, below: str) -> bool:
-    """Whether a line is a header by the rule below it, also without bars at its sides, or white space around them."""
+    """Return whether a line is a table header with a rule below it; both need a bar, but not at their sides."""
     return "|" in line and "|" in below and is_rule(below)
 
 
 def cells_in(line: str, *, header: bool = False) -> int:
-    """Return the number of a row's cells; 1 where a line is none.
+    """Return the number of cells in a table row; 1 if the line is not a row.
 
-    Columns are apart by tabs or two spaces, as typed sentences may be: cells are short, and a row holds a number or
-    many cells, but for a table's header.
+    Columns are separated by tabs or at least two spaces. Typed sentences may be, too. So cells must be short, and a
+    row other than the header needs a tab, a digit or many cells.
     """
     if " | " in line:
         return line.strip("|").count(" | ") + 1
@@ -248,10 +263,10 @@ def cells_in(line: str, *, header: bool = False) -> int:
 
 
 def cells_of(line: str, *, header: str = "") -> list[str]:
-    """Return the cells of a row, without the marks of Markdown between them.
+    """Return the cells of a row, without Markdown's bars between them.
 
-    The `header` of its table tells what a bar at the beginning means, and how many cells there are: in code, authors
-    write bars as they are.
+    The table's `header` decides whether a leading bar is a border, and how many cells to expect. If a row has more,
+    bars within inline code are not separators: authors do not escape them there.
     """
     line = line.strip()
     if "|" not in line:
@@ -261,7 +276,7 @@ def cells_of(line: str, *, header: str = "") -> list[str]:
         line = line[1:]
     if closed:
         line = line[:-1]
-    # Hardly a line has a bar that is escaped, and there are as many lines as rows.
+    # Escaped bars are rare, and this runs for every row: only rows with a backslash need the slower pattern.
     cells = [cell.strip() for cell in (_CELL_END.split(line) if "\\" in line else line.split("|"))]
     if header and len(cells) > _number_of_cells(header):
         cells = [cell.strip() for cell in _CELLS.findall(line)]
@@ -270,32 +285,33 @@ def cells_of(line: str, *, header: str = "") -> list[str]:
 
 @lru_cache(maxsize=8)
 def _number_of_cells(header: str) -> int:
-    """Return how many cells a header has: each row of its table asks."""
+    """Return the number of cells in a header; cached, because each row of the table needs it."""
     return len(cells_of(header))
 
 
 def in_cell(text: str) -> str:
-    """Return a text as it stands in a row with bars."""
+    """Return a text with its bars escaped, for a table row."""
     return _CELL_END.sub(r"\|", text)
 
 
 def row_of(cells: Sequence[str]) -> str:
-    """Return a row with bars, at its sides too: without them an empty first or last cell would not show."""
+    """Return a table row with bars, also at both ends so that empty first and last cells are kept."""
     written = (f" {in_cell(cell)}" if cell else "" for cell in cells)
     return f"|{' |'.join(written)} |"
 
 
 DEEPEST_MARKED = 6
-"""Markdown has six levels of headings; what looks like one without a mark is below them, in the order of `Heading`."""
+"""Deepest heading level of Markdown; headings that are recognised without a mark get deeper levels."""
 LONGEST_HEADING = 90
-"""Characters; what is longer is a sentence without a full stop."""
+"""Maximum characters of a heading; a longer line is a sentence without a full stop."""
 MOST_HEADING_WORDS = 12
+"""Maximum words of a heading that is recognised by its number, bold type or capitals."""
 MOST_PLAIN_WORDS = 7
-"""Of a heading without any mark; the text below it has more."""
+"""Maximum words of a heading without any mark; the text below it must have more."""
 
 _UNDERLINE = re.compile(r"(=+|-{3,}|~{3,})\s*\Z")
 _UNDERLINED = "=-~"
-"""With what headings are underlined, the highest first: Markdown's two, and reStructuredText's usual third."""
+"""Underline characters of headings, highest level first: Markdown's two, and reStructuredText's usual third."""
 _NUMBER = re.compile(
     r"(?:§+[ \t]*\d+[a-z]?|(?:section|article|chapter|part|clause|annex|appendix)[ \t]+[\dA-Z]+\b|"
     r"\d{1,2}(?:\.\d{1,2}){0,3}[.)]?|[IVX]{1,5}\.|[A-Z]\.)[ \t:.–—-]*",
@@ -305,7 +321,7 @@ _SENTENCE_END = re.compile(r"[.!?…,;。！？，؟।][\"'”’»)\]]*\s*\Z")
 
 
 class BlockKind(Enum):
-    """What a block is. A HEADER is the head of a table, LINE a line that means something by itself."""
+    """The kind of a block. HEADER is a table's header, LINE a line that is not part of a paragraph."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -318,9 +334,9 @@ class BlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading that a reader of files knows of: its place in the page's text, and its level, 1 the highest.
+    """A heading that a file reader found: its position in the page's text, and its level, 1 being the highest.
 
-    With level 0 it is known to be none: the header that stands on every page.
+    Level 0 marks a line that looks like a heading but is not, such as a running header.
     """
 
     start: int
@@ -332,8 +348,8 @@ class Heading:
 class Block:
     """A block of a text: `text[start:end]`, without the white space around it.
 
-    `level` is a heading's (1 the highest), or how deep a list item lies within lists (0 the outermost). `steps` says
-    of a list item that the list is numbered: its order matters.
+    `level` is a heading's level (1 is the highest) or a list item's depth (0 is the outermost). `steps` is True for
+    an item of a numbered list, whose order matters.
     """
 
     kind: BlockKind
@@ -344,17 +360,17 @@ class Block:
 
 
 def blocks_of(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
-    """Return the blocks of `text` in order; nothing but white space is outside of them."""
+    """Return the blocks of `text` in order; only white space lies outside them."""
     return list(each_block(text, headings))
 
 
 def each_block(text: str, headings: Sequence[Heading] = ()) -> Iterator[Block]:
-    """Yield the blocks of `text` one by one, for texts that take long."""
+    """Yield the blocks of `text` one by one, for callers that process long texts step by step."""
     return _Parser(text, headings).blocks()
 
 
 class _Parser:
-    """Reads a text line by line, looking a line or two ahead."""
+    """Line-by-line parser with a look-ahead of a few lines."""
 
     def __init__(self, text: str, headings: Sequence[Heading]) -> None:
         self._lines = lines_of(text)
@@ -371,6 +387,7 @@ class _Parser:
             if not line.text:
                 self._at += 1
             elif line.start < self._text_from:
+                # Each line of front matter stands for itself.
                 self._at += 1
                 yield Block(BlockKind.LINE, line.start, line.end)
             elif known := self._known_heading(line):
@@ -403,12 +420,13 @@ class _Parser:
         return Block(BlockKind.HEADING if found.level else BlockKind.LINE, found.start, found.end, found.level)
 
     def _fence(self) -> str:
-        """Return the mark of the fence that the line opens, empty where it opens none."""
+        """Return the mark of the fence that the current line opens; empty if it opens none."""
         mark = fence_of(self._text(0))
+        # Tildes may also underline a heading.
         return "" if mark.startswith("~") and _underlines(self._text(0), self._text(-1)) else mark
 
     def _code(self, fence: str) -> Block:
-        """Read up to the closing fence, which is as long at least; where there is none, up to the next blank line."""
+        """Read code up to the closing fence; if there is none, up to the next blank line."""
         last = self._fences.closes(self._at, fence)
         if last is None:
             last = self._at + self._run_length() - 1
@@ -416,13 +434,14 @@ class _Parser:
         return Block(BlockKind.CODE, self._lines[first].start, self._lines[last].end)
 
     def _run_length(self) -> int:
-        """Return the number of lines up to the next blank one."""
+        """Return the number of lines before the next blank line."""
         return next(ahead for ahead in count(1) if not self._text(ahead))
 
     def _is_table(self) -> bool:
         here, below = self._text(0), self._text(1)
         if here.startswith("|") or has_rule_below(here, below):
             return True
+        # Without bars, the line and the row below its rule must both have several cells.
         first_row = self._text(2) if is_rule(below) else below
         return cells_in(first_row) > 1 and cells_in(here, header=True) > 1
 
@@ -436,7 +455,7 @@ class _Parser:
             below = self._peek(1)
             ruled = below is not None and is_rule(below.text)
             end = below.end if ruled and below else line.end
-            # In a table drawn with lines, any row may have one below it; in Markdown, a header alone.
+            # In a drawn table any row may have a rule below it; in Markdown only a header has one.
             of_markdown = below is not None and "|" in below.text and not below.text.startswith("+")
             header = (ruled and (first or of_markdown)) or (first and cells_in(self._text(1)) > 1)
             yield Block(BlockKind.HEADER if header else BlockKind.ROW, line.start, end)
@@ -444,7 +463,7 @@ class _Parser:
             first = False
 
     def _heading_level(self) -> int:
-        """Return the level of the heading that the line is, 0 where it is none."""
+        """Return the heading level of the current line; 0 if it is not a heading."""
         line = self._text(0)
         if is_marked(self._lines[self._at]):
             return len(line) - len(line.lstrip("#"))
@@ -455,7 +474,7 @@ class _Parser:
         return self._unmarked_level(line)
 
     def _unmarked_level(self, line: str) -> int:
-        """Return the level of what looks like a heading without any mark, below all marked ones."""
+        """Return the level of a heading without a mark, deeper than all marked ones; 0 if the line is not a heading."""
         if _SENTENCE_END.search(line) or len(line.split()) > MOST_HEADING_WORDS:
             return 0
         alone = not self._text(-1)
@@ -468,7 +487,7 @@ class _Parser:
         return DEEPEST_MARKED + 3 if alone and self._stands_over_text(line) else 0
 
     def _stands_over_text(self, line: str) -> bool:
-        """Whether a short line between blank ones has running text below it."""
+        """Return whether a short line is followed by a blank line and then running text."""
         below = self._following()
         return bool(
             not self._text(1)
@@ -480,23 +499,23 @@ class _Parser:
         )
 
     def _titles(self, rest: str, line: str) -> bool:
-        """Whether what stands behind a number is a title, and not an item of a list."""
+        """Return whether the text after a number is a title and not a list item."""
         following = self._following()
         if not rest or not rest[0].isupper() or following is None or line.rstrip().endswith(":"):
             return False
         return not ORDERED.match(line) or not self._is_step(line, following)
 
     def _is_step(self, line: str, following: TextLine) -> bool:
-        """Whether what is numbered like an item is one, and no heading: others of its kind stand before or below it."""
+        """Return whether a numbered line is a list item and not a heading: items like it come before or after it."""
         follows = counts_on(self._last_step, line) and not counts_on(self._last_title, line)
         follows = follows and not any(map(self._text, range(self._behind_step - self._at, 0)))
-        # The first one, over several lines perhaps, and the next without a blank line in between.
-        # The next clause of a contract has items right below it, too, and so has the next step of a procedure.
+        # A numbered line with items right below it may be the first item of a list, or a clause of a contract with
+        # its own items. Headings so far that count up to this line make it a clause, unless the steps do, too.
         over_items = bool(self._text(1) and ORDERED.match(following.text)) and (
             not counts_on(self._last_title, line) or counts_on(self._last_step, line)
         )
         in_run = over_items or any(counts_on(line, self._text(ahead)) for ahead in range(1, self._run_length()))
-        # In Markdown, an item's further paragraphs begin where its own text does.
+        # In Markdown, further paragraphs of an item are indented to the column where its text begins.
         content = self._lines[self._at].indent + len(line) - len(re.sub(r"\S+[ \t]+", "", line, count=1))
         goes_on = following.indent >= content and not is_capitals(line)
         return follows or in_run or goes_on or counts_on(line, following.text)
@@ -515,7 +534,7 @@ class _Parser:
         return Block(BlockKind.HEADING, line.start, end, level)
 
     def _item(self) -> Block:
-        """Read a list item with the lines that go on with it."""
+        """Read a list item and the lines that continue it."""
         first = self._lines[self._at]
         self._at += 1
         last = first
@@ -523,13 +542,13 @@ class _Parser:
             last = line
             self._at += 1
         if steps := bool(ORDERED.match(first.text)):
-            # Lettered items below a step are of that step.
+            # Lettered items below a numbered step belong to it, so the step is still the last one.
             lettered = not any(map(str.isdigit, first.text[:3]))
             self._last_step, self._behind_step = self._last_step if lettered else first.text, self._at
         return Block(BlockKind.ITEM, first.start, last.end, first.indent // 2, steps)
 
     def _goes_on(self, first: TextLine, above: TextLine, line: TextLine) -> bool:
-        """Whether a line is of the item that begins with `first`."""
+        """Return whether a line continues the item that begins with `first`."""
         if self._begins_block(line):
             return False
         return line.indent > first.indent or self._width.joins(above, line)
@@ -541,12 +560,12 @@ class _Parser:
         )
 
     def _paragraph(self) -> Iterator[Block]:
-        """Read running text up to a blank line or another block; lines that are not wrapped are lines of their own."""
+        """Read running text up to a blank line or another block; each line that was not wrapped is its own block."""
         groups = [[self._lines[self._at]]]
         self._at += 1
         while (line := self._peek(0)) and line.text and not self._begins_block(line) and not self._is_table():
             above = groups[-1]
-            # Two lines of one entry may begin like entries, by chance: what went on already is running text.
+            # A wrapped line may begin like an entry by chance. Once a group has several lines it is running text.
             if self._width.joins(above[-1], line) and not (len(above) == 1 and are_records(above[0].text, line.text)):
                 groups[-1].append(line)
             else:
@@ -558,6 +577,6 @@ class _Parser:
 
 
 def _underlines(rule: str, title: str) -> re.Match[str] | None:
-    """Return the underline that a line is of a title; tildes that are shorter, or below a marked title, begin code."""
+    """Return the match if `rule` underlines `title`; short tildes, or tildes below a "#" title, begin code."""
     code = rule.startswith("~") and (len(rule) < len(title) or HASHES.match(title))
     return _UNDERLINE.match(rule) if title and not code else None

@@ -1,9 +1,10 @@
-"""Lexicons of languages: German, Italian, Portuguese, Russian and Spanish that rules ask for.
+"""Lexicons: the words of German, Spanish, French, Portuguese, Italian and Russian that the rules need.
 
-Python's `re` knows no Unicode categories, and a range such as `[A-ZÀ-Þ]` misses the names that begin with Ł, Š or Ж.
+Function words and stems come from Snowball (packages bm25s and snowballstemmer); the other words are listed here.
+English is not among the lexicons: its words are part of the rules.
 
-Function words and stems are Snowball's (packages bm25s and snowballstemmer); the rest is short enough to be written
-here.
+The module also has character classes for capital and small letters. Python's `re` has no Unicode categories, and a
+range such as `[A-ZÀ-Þ]` misses names that begin with Ł, Š or Ж.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 LAST = 0xFFFF
-"""The last character that is looked at: only historic scripts and mathematical letters have capitals beyond it."""
+"""Last code point of the character classes; only historic scripts and mathematical letters have capitals beyond it."""
 
 _LETTERS = [chr(place) for place in range(LAST + 1)]
 
 
 def _ranges(letters: Sequence[str]) -> str:
-    """Return letters in the order of their code points as the inside of a character class."""
+    """Return the inside of a character class that matches `letters`, which must be in code point order."""
     begins = [letters[0], *(after for before, after in pairwise(letters) if ord(after) != ord(before) + 1)]
     ends = [*(before for before, after in pairwise(letters) if ord(after) != ord(before) + 1), letters[-1]]
     return "".join(first if first == last else f"{first}-{last}" for first, last in zip(begins, ends, strict=True))
 
 
-# `istitle` and `islower` come first because they are fast; alone they also take Ⓐ, and º of "ARTIGO 5.º".
+# `istitle` and `islower` come first because they are fast. Alone they would also accept Ⓐ, and the º of "ARTIGO 5.º".
 CAPITAL = _ranges([one for one in _LETTERS if one.istitle() and unicodedata.category(one) in ("Lu", "Lt")])
-"""Letters that a name begins with: A, É, Ł, Ж, ǅ."""
+"""Character class of capital letters, with which names begin: A, É, Ł, Ж, ǅ."""
 SMALL = _ranges([one for one in _LETTERS if one.islower() and unicodedata.category(one) == "Ll"])
-"""Letters that a sentence goes on with: a, ß, œ, ж."""
+"""Character class of small letters: a, ß, œ, ж."""
 
 
 _ELIDED = re.compile(r"^[^\W\d_]{1,7}'(?=[^\W\d_])")
@@ -49,45 +50,45 @@ class _Stemmer(Protocol):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The words of one language, in lower case; those of several are separated by blanks, as `words` reads them."""
+    """The words of one language, in lower case; a field with several words separates them by spaces."""
 
     code: str
     name: str
     snowball: str
-    """What Snowball calls the language."""
+    """Snowball's name for the language."""
     common: str
-    """Frequent words, which tell the language of a text."""
+    """Frequent words, by which the language of a text is recognised."""
     asks: str
-    """Words that ask."""
+    """Question words."""
     pronouns: str
-    """What stands for something that was said before."""
+    """Pronouns and other words that refer to something mentioned before."""
     opens: str
-    """What a question begins with that goes on from the one before it."""
+    """Words that begin a follow-up question: and, but, then."""
     prepositions: str
     conditions: str
-    """What narrows a statement: if, only, except."""
+    """Words that restrict a statement: if, only, except."""
     negation: str
     no: str
-    """What denies a whole question."""
+    """The word for "no" as the answer to a question."""
     numbers: str
-    """2 to 19, then 20, 30 … 90."""
+    """Number words for 2 to 19, then 20, 30 … 90, in order."""
     more_numbers: dict[str, int]
-    """Other forms of those."""
+    """Other forms of number words, with their values."""
     defines: str
-    """A question for what a word means, up to that word, as a regular expression."""
+    """Regular expression for the beginning of a question for a definition, up to the word to be defined."""
     abbreviations: str
-    """What ends no sentence and sentencex does not know, without the full stop; in lower case, in both cases."""
+    """Abbreviations that sentencex does not know, without the full stop; a capital first letter matches, too."""
     impersonal: str
-    """Where a pronoun stands for nothing ("it is possible to"), as a regular expression."""
+    """Regular expression for phrases whose pronoun refers to nothing ("it is possible to")."""
     elides: bool = False
-    """Whether words are written together with the one before, by an apostrophe."""
+    """Whether an elided word is joined to the next one by an apostrophe (l'hôtel)."""
     capital_nouns: bool = False
-    """Whether a capital letter says no more than that a word is a noun."""
+    """Whether all nouns have a capital letter, so that a capital does not mark a name."""
 
     @cached_property
     def function_words(self) -> frozenset[str]:
-        """The words that carry no meaning."""
-        from bm25s import stopwords  # noqa: PLC0415 - takes half a second, and English does without
+        """Function words, which carry no meaning of their own."""
+        from bm25s import stopwords  # noqa: PLC0415 - the import takes half a second, and English does not need it
 
         known: Iterable[str] = getattr(stopwords, f"STOPWORDS_{self.snowball.upper()}")
         own = (self.common, self.asks, self.pronouns, self.prepositions, self.conditions, self.negation, self.no)
@@ -95,65 +96,65 @@ class Lexicon:
 
     @cached_property
     def values(self) -> dict[str, str]:
-        """The words for numbers, each with its digits."""
+        """Number words, each with its digits."""
         words = self.numbers.split()
         digits = [*range(2, 20), *range(20, 100, 10)]
         return {word: str(n) for word, n in [*zip(words, digits, strict=True), *self.more_numbers.items()]}
 
     @cached_property
     def brings_in(self) -> frozenset[str]:
-        """The prepositions, each by itself."""
+        """The set of prepositions."""
         return frozenset(self.prepositions.split())
 
     @cached_property
     def points_back(self) -> re.Pattern[str]:
-        """A pronoun."""
+        """Pattern for a pronoun."""
         return any_of(self.pronouns)
 
     @cached_property
     def shortened(self) -> re.Pattern[str]:
-        """An abbreviation, at the end of a text."""
+        """Pattern for an abbreviation at the end of a text."""
         words = "|".join(f"[{word[0]}{word[0].upper()}]{re.escape(word[1:])}" for word in self.abbreviations.split())
         return re.compile(rf"\b(?:{words})\.\s*$")
 
     @cached_property
     def denies(self) -> re.Pattern[str]:
-        """A negation."""
+        """Pattern for a negation."""
         return any_of(f"{self.negation} {self.no}")
 
     @cached_property
     def limits(self) -> re.Pattern[str]:
-        """What narrows a statement."""
+        """Pattern for a word that restricts a statement."""
         return any_of(self.conditions)
 
     @cached_property
     def denies_first(self) -> re.Pattern[str]:
-        """What denies a whole question, at the beginning of a sentence."""
+        """Pattern for a "no" at the beginning of a sentence."""
         return re.compile(rf"^\W*{_any(self.no)}\s*[,.:;!–—]\s*", re.IGNORECASE)
 
     @cached_property
     def joins(self) -> re.Pattern[str]:
-        """What joins two statements."""
+        """Pattern for a word that joins two statements."""
         return any_of(self.opens)
 
     @cached_property
     def goes_on(self) -> re.Pattern[str]:
-        """What begins a question that goes on from the one before."""
+        """Pattern for the beginning of a follow-up question."""
         return re.compile(rf"^[¿¡\s]*{_any(self.opens)}", re.IGNORECASE)
 
     @cached_property
     def asks_what_it_is(self) -> re.Pattern[str]:
-        """A question for what one word means."""
+        """Pattern for a question for the meaning of one word."""
         return re.compile(rf"^[¿\s]*{self.defines}[\w-]+\W*$", re.IGNORECASE)
 
     @cached_property
     def says_nothing(self) -> re.Pattern[str]:
-        """A pronoun that stands for nothing."""
+        """Pattern for a phrase whose pronoun refers to nothing."""
         return re.compile(self.impersonal, re.IGNORECASE)
 
     @cached_property
     def another(self) -> re.Pattern[str]:
-        """A question for something else than the one before it: `what`, and the preposition in front of it, `by`."""
+        """Pattern for a follow-up that only names another thing: `what` is its name, `by` the preposition before it."""
         opens, by = _any(self.opens), _any(self.prepositions)
         name = rf"(?-i:[{CAPITAL}0-9])[\w'’-]*"
         return re.compile(
@@ -162,40 +163,44 @@ class Lexicon:
 
     @cached_property
     def capitalised(self) -> re.Pattern[str]:
-        """A name within a sentence: a word with a capital letter, or one of several where nouns have one as well."""
+        """Pattern for a name within a sentence.
+
+        A name begins with a capital letter. If all nouns do, it needs another capital or a digit.
+        """
         capital = f"[{CAPITAL}]"
         written = rf"{capital}\S*[{CAPITAL}0-9]\S*" if self.capital_nouns else rf"{capital}\S*"
         return re.compile(rf"(?<=[^\s.!?:…\"“”¿¡] ){written}")
 
     def bare(self, word: str) -> str:
-        """Return a word without what is written together with it, and a number in the digits of English."""
+        """Return a word without an elided word before it, and a number in English notation ("1.234,5" is "1234.5")."""
         if _GROUPED.fullmatch(word):
             return word.replace(".", "").replace(",", ".")
         return _ELIDED.sub("", word) if self.elides else word
 
     def stem(self, word: str) -> str:
-        """Return what all forms of a word have in common."""
+        """Return the stem that all forms of a word share."""
         return _stem(self.snowball, word)
 
 
 def any_of(words: str) -> re.Pattern[str]:
-    """Return a pattern of any of these words, which are separated by blanks."""
+    """Return a pattern that matches any of these words, which are separated by spaces."""
     return re.compile(_any(words), re.IGNORECASE)
 
 
 def _any(words: str) -> str:
+    # An alternation takes the first match, so longer words must come before their beginnings.
     longest_first = sorted(words.split(), key=len, reverse=True)
     return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"
 
 
 _stemmers: dict[str, _Stemmer] = {}
 _one_at_a_time = Lock()
-"""A stemmer keeps the word that it works on."""
+"""Lock for the stemmers: a stemmer stores the word that it works on, so two threads must not share it."""
 
 
 @lru_cache(maxsize=100_000)
 def _stem(snowball: str, word: str) -> str:
-    from snowballstemmer import stemmer  # noqa: PLC0415 - English does without
+    from snowballstemmer import stemmer  # noqa: PLC0415 - English does not need it
 
     with _one_at_a_time:
         if snowball not in _stemmers:
@@ -374,25 +379,25 @@ SPANISH = Lexicon(
 
 ENGLISH = "en"
 LEXICONS = {one.code: one for one in (GERMAN, SPANISH, FRENCH, PORTUGUESE, ITALIAN, RUSSIAN)}
-"""By their codes of ISO 639-1. English is not among them: the rules know it by themselves, and more of it."""
+"""Lexicons by ISO 639-1 code. English has none, because the rules contain its words, and more of them."""
 Step = TypeVar("Step")
 End = TypeVar("End")
 _read_in: ContextVar[str] = ContextVar("the language that a question is read in", default=ENGLISH)
 
 
 def lexicon() -> Lexicon | None:
-    """Return the words of the language that is read now; None for English, and for one without words here."""
+    """Return the lexicon of the current question's language; None for English and for languages without a lexicon."""
     return LEXICONS.get(read_in())
 
 
 def read_in() -> str:
-    """Return the code of the language that is read now."""
+    """Return the code of the current question's language."""
     return _read_in.get()
 
 
 @contextmanager
 def reading(language: str) -> Iterator[None]:
-    """Have words inside compared as those of this language: in this thread, and for this question, alone."""
+    """Compare words by the rules of `language` within this context; other threads and questions are not affected."""
     before = _read_in.set(language)
     try:
         yield
@@ -401,7 +406,8 @@ def reading(language: str) -> Iterator[None]:
 
 
 def steps_in(language: str, steps: Generator[Step, None, End]) -> Generator[Step, None, End]:
-    """Yield what these steps do, each with words compared as those of this language; return what they return."""
+    """Run a generator with `reading(language)` active in each of its steps; yield and return its values."""
+    # A generator shares the context of its caller between two steps, so the language is set for each step alone.
     try:
         while True:
             with reading(language):
@@ -416,33 +422,34 @@ def steps_in(language: str, steps: Generator[Step, None, End]) -> Generator[Step
 
 
 UNSPACED = r"[\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+"
-"""Characters of Chinese and Japanese."""
+"""Pattern for a run of Chinese or Japanese characters, which are written without spaces between words."""
 BY_PAIRS = frozenset(("zh", "ja"))
+"""Languages whose texts are searched by pairs of characters."""
 STEMMED = frozenset(LEXICONS) | BY_PAIRS
-"""Languages whose texts are searched by stems or pairs; those of others by their words, as SQLite stems English."""
+"""Languages whose texts localcrag searches by stems or character pairs; for the others SQLite indexes the words."""
 _PART = re.compile(rf"{UNSPACED}|[^\W_]+")
 _RUN = re.compile(UNSPACED)
 
 
 def pairs(run: str) -> list[str]:
-    """Return each two neighbouring characters of a run, or the only one."""
+    """Return all pairs of neighbouring characters in a run; a run of one character is returned whole."""
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
 def cut(word: str) -> list[str]:
-    """Return a word, or the pairs of the characters in it that are not separated into words."""
+    """Return a word as a list of its parts: Chinese and Japanese runs as pairs of characters, other parts whole."""
     if not _RUN.search(word):
         return [word]
     return [one for part in _PART.findall(word) for one in (pairs(part) if is_unspaced(part) else [part])]
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether a text is of characters that are not separated into words."""
+    """Return whether a text consists of Chinese or Japanese characters only."""
     return _RUN.fullmatch(text) is not None
 
 
 def stems(text: str, language: str) -> list[str]:
-    """Return the stems of a text's words in their order, and pairs of what is not separated into words."""
+    """Return the stems of a text's words in order; runs of Chinese or Japanese become pairs of characters."""
     lexicon = LEXICONS.get(language)
     found: list[str] = []
     for part in _PART.findall(unicodedata.normalize("NFKC", text).lower()):

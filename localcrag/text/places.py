@@ -1,4 +1,4 @@
-"""Places in a document (page, slide, message, sheet row), and names of files."""
+"""Names of files, and of places in documents: pages, slides, e-mails and sheet rows."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from localcrag.text.translation import ngettext
 from localcrag.text.words import valid
 
 REPLACED = "\ufffd"
-"""Stands in a name for what does not show."""
+"""Character that replaces invisible characters in a name."""
 _UNSEEN = frozenset({"Cc", "Zl", "Zp"})
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Unicode's controls of direction: with them, “evil\u202etxt.exe” reads as if it ended in .txt."""
+"""Unicode's direction controls: with them, “evil\u202etxt.exe” is displayed as if it ended in .txt."""
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Return whether a path, or a folder on the way to it, is hidden: its name begins with a dot."""
+    """Return whether a path or one of its folders is hidden: its name begins with a dot."""
     return any(part.startswith(".") for part in path.parts)
 
 
 def shown(name: str) -> str:
-    """Return a name with “�” for what does not show, breaks lines, or turns the letters behind it round."""
+    """Return a name with “�” for characters that are invisible, break lines, or change the direction of writing."""
     if name.isascii() and name.isprintable():
-        return name  # As most are: a folder may hold a hundred thousand.
+        return name  # A quick exit for most names: a folder may contain a hundred thousand.
     return "".join(REPLACED if _does_not_show(one) else one for one in valid(name))
 
 
@@ -38,15 +38,15 @@ def _does_not_show(character: str) -> bool:
 
 
 class Names:
-    """Names of files, each given once: where one is taken already, it gets a number."""
+    """Assigns unique names to files: a name that is taken gets a number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def of(self, path: PurePosixPath) -> str:
-        """Return the path, or the first of it with a number behind its stem that is free."""
+        """Return the path as name, or with the first free number after its stem: "a (2).pdf"."""
         name = own = str(path)
-        # All numbers up to the last one that it got are taken: a file may hold thousands of one name.
+        # All numbers up to the last one given are taken; start there, since an archive may have thousands of one name.
         number = self._numbers.get(name, 1)
         while own in self._numbers:
             number += 1
@@ -61,10 +61,10 @@ _START = attrgetter("start")
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """A line of a text that is a row of a sheet, or a part of one; it begins at `start`.
+    """A line of a text that is a row of a sheet, or a part of a row; it begins at offset `start`.
 
-    `number` is what the spreadsheet program shows beside the row: from 1, empty and hidden rows counted. `sheet` is
-    empty where a file has none (CSV).
+    `number` is the row number that a spreadsheet program shows: it counts from 1 and includes empty and hidden rows.
+    `sheet` is empty for files without sheets (CSV).
     """
 
     start: int
@@ -73,39 +73,39 @@ class SheetRow:
 
 
 def rows_within(rows: Sequence[SheetRow], text: str, start: int, end: int) -> tuple[SheetRow, ...]:
-    """Return the rows that have a part in `text[start:end]`, in order, their places in that part.
+    """Return the rows that overlap `text[start:end]`, in order, with offsets relative to `start`.
 
-    `rows` are those of `text`, in order.
+    `rows` are the rows of `text`, in order.
     """
     first = max(bisect_right(rows, start, key=_START) - 1, 0)
     if first < len(rows) and rows[first].start < start and text.find("\n", rows[first].start, start + 1) >= 0:
-        first += 1  # That row has ended before.
+        first += 1  # The row ends before `start`.
     behind = bisect_left(rows, end, key=_START)
     return tuple(SheetRow(max(row.start - start, 0), row.sheet, row.number) for row in rows[first:behind])
 
 
 def rows_between(rows: Sequence[SheetRow], start: int, end: int) -> Sequence[SheetRow]:
-    """Return the rows that begin at places from `start` up to `end`, of rows in order."""
+    """Return the rows that begin at an offset from `start` up to, but not including, `end`; `rows` are in order."""
     return rows[bisect_left(rows, start, key=_START) : bisect_left(rows, end, key=_START)]
 
 
 def moved(rows: Iterable[SheetRow], by: int) -> tuple[SheetRow, ...]:
-    """Return rows of a text that has `by` characters more in front."""
+    """Return the rows with `by` added to their offsets, for a text with as many characters put before it."""
     return tuple(SheetRow(row.start + by, row.sheet, row.number) for row in rows)
 
 
 MAILBOXES = frozenset((".mbox", ".mbx"))
-"""Endings of documents whose pages are e-mails."""
+"""File extensions of documents whose pages are e-mails."""
 SLIDES = frozenset((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".ppt", ".pps", ".pot", ".odp", ".otp"))
-"""Endings of documents whose pages are slides."""
+"""File extensions of documents whose pages are slides."""
 MOST_SAID = 6
-"""Rows, or runs of them, that are said of a sheet one by one; of more, the first and the last one."""
+"""Maximum number of rows or runs of rows to list for a sheet; with more, only the first and last row are named."""
 MOST_NAMED = 3
-"""Other names of a document that are said one by one; of more, the first ones and how many more there are."""
+"""Maximum number of other names of a document to list; the rest is counted."""
 
 
 def page_name(document: str | None, page: int) -> str:
-    """Return what a page of a document is called: "page 3", "slide 3"."""
+    """Return the name of a document's page: "page 3", "slide 3"."""
     ending = PurePath(document or "").suffix.lower()
     if ending in SLIDES:
         return _("slide %(page)s", page=page)
@@ -113,7 +113,7 @@ def page_name(document: str | None, page: int) -> str:
 
 
 def pages_in(document: str, pages: int) -> str:
-    """Return how many pages a document has: "3 pages", "3 slides"."""
+    """Return the number of a document's pages in words: "3 pages", "3 slides"."""
     ending = PurePath(document).suffix.lower()
     if ending in SLIDES:
         return ngettext("%(num)s slide", "%(num)s slides", pages)
@@ -123,9 +123,9 @@ def pages_in(document: str, pages: int) -> str:
 
 
 def place(document: str, page: int | None, rows: Iterable[SheetRow] = (), also: Sequence[str] = ()) -> str:
-    """Return a document, with the page or rows where there are any: "a.pdf, page 3", "a.xlsx, sheet Prices, row 14".
+    """Return a place in words: "a.pdf, page 3", "a.xlsx, sheet Prices, row 14"; the document alone if it has neither.
 
-    `also` are its other names: "a.pdf, page 3 (also as b.pdf)".
+    `also` are the document's other names: "a.pdf, page 3 (also as b.pdf)".
     """
     parts = (document, page_name(document, page) if page is not None else "", row_names(rows))
     other = also_named(also)
@@ -133,7 +133,7 @@ def place(document: str, page: int | None, rows: Iterable[SheetRow] = (), also: 
 
 
 def also_named(names: Sequence[str]) -> str:
-    """Return other names of a document: "also as b.pdf, c/a.pdf"; nothing where there are none."""
+    """Return a document's other names in words: "also as b.pdf, c/a.pdf"; empty if there are none."""
     said, more = ", ".join(names[:MOST_NAMED]), len(names) - MOST_NAMED
     if more > 0:
         return _("also as %(names)s and %(number)s more", names=said, number=more)
@@ -141,7 +141,7 @@ def also_named(names: Sequence[str]) -> str:
 
 
 def row_names(rows: Iterable[SheetRow]) -> str:
-    """Return which rows these are: "sheet Prices, rows 3, 12–14"; nothing where there are none."""
+    """Return sheet rows in words: "sheet Prices, rows 3, 12–14"; empty if there are none."""
     found: dict[str, set[int]] = {}
     for row in rows:
         found.setdefault(row.sheet, set()).add(row.number)
@@ -158,7 +158,7 @@ def _of_sheet(sheet: str, numbers: Sequence[int]) -> str:
 
 
 def in_runs(numbers: Iterable[int]) -> list[str]:
-    """Return rising numbers as they are written, those in a row as one: "3", "7–9"."""
-    # In a row, number and place grow alike.
+    """Return ascending numbers as texts, with consecutive ones joined: "3", "7–9"."""
+    # Within a run of consecutive numbers, the difference between number and position is constant.
     runs = [[one for at, one in run] for by, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
     return [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs]

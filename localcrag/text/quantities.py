@@ -8,28 +8,29 @@ from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
 
 EARLIEST = date(1990, 1, 1)
-"""Older than HTML (1993), PDF (1993) and DOCX (2007), and later than the zero of every clock a program may have written
-for want of a date: 1601 (Windows), 1899 and 1904 (Office), 1970 (Unix), 1980 (ZIP)."""
+"""Earliest plausible date of a document. It is before HTML (1993), PDF (1993) and DOCX (2007), and after the zero of
+every clock that a program may have written instead of a date: 1601 (Windows), 1899 and 1904 (Office), 1970 (Unix),
+1980 (ZIP)."""
 AHEAD = timedelta(days=1)
-"""East of here it may be tomorrow already."""
+"""Time that a date may be in the future, because it is already tomorrow in eastern time zones."""
 
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?![\d-])")
 _PDF = re.compile(r"(?:D:)?(\d{4})(\d{2})(\d{2})(?=\d{2}|$|[ TZ+-])")
-"""ISO 32000-1, section 7.9.4: D:YYYYMMDDHHmmSS, where later parts may be left out; a year alone is no date here."""
+"""Date of a PDF: D:YYYYMMDDHHmmSS (ISO 32000-1, section 7.9.4). Later parts may be missing, but a day is required."""
 _WRITTEN = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y")
 
 
 def iso_date(written: str | None, today: date | None = None) -> str | None:
-    """Return a date as YYYY-MM-DD, its time of day left out; None when it is none, or cannot be true.
+    """Return a date as YYYY-MM-DD, without its time of day; None if the text is not a date, or not a plausible one.
 
-    Read are ISO 8601, PDF's own form, RFC 2822 (as HTTP writes it) and the English "2 May 2024" and "May 2, 2024".
+    Accepted are ISO 8601, PDF's format, RFC 2822 (as in HTTP) and the English "2 May 2024" and "May 2, 2024".
     """
     found = _read(written.strip()) if written else None
     return None if found is None else _plausible(found, today)
 
 
 def date_of(seconds: float, today: date | None = None) -> str | None:
-    """Return the date of a file's time, in seconds since 1970; None when it cannot be true."""
+    """Return the date of a file's timestamp in seconds since 1970; None if it is not plausible."""
     try:
         return _plausible(datetime.fromtimestamp(seconds, UTC).date(), today)
     except (OverflowError, OSError, ValueError):
@@ -76,11 +77,12 @@ _TIME = re.compile(r"(?<![\d:.,])([01]?\d|2[0-4]):([0-5]\d)(?![\d:]|[.,]\d| [ap]
 def comparable_moments(text: str) -> str:
     """Return a text with dates as "1 March 2026" or "1 march 2026", and times as "6:30 p.m".
 
-    "8:00" is "8", which may be of the morning or of the evening; "08:00" is "8 a.m", and so is "8:00" in a text that
-    says "18:00" as well. ("am" is a word of its own.)
+    "8:00" becomes "8", because it may be in the morning or in the evening. "08:00" becomes "8 a.m", and so does "8:00"
+    if the text also has a time such as "18:00". The form is "a.m" because "am" is also a word.
     """
     text = _ABBREVIATED.sub(lambda found: SHORT_MONTHS[found[1]], text)
     text = _HALF.sub(_of_half, _MONTH_FIRST.sub(r"\2 \1", _ISO.sub(_date, text)))
+    # A time after 12:59 shows that the text uses the 24-hour clock, so its other times are unambiguous, too.
     counts_to_24 = any(int(hour) > NOON for hour, _ in _TIME.findall(text))
 
     def time(found: re.Match[str]) -> str:
@@ -95,7 +97,7 @@ def comparable_moments(text: str) -> str:
 
 def _date(found: re.Match[str]) -> str:
     month = int(found[2])
-    # In lower case: no name of anybody comes to a text in which none stood.
+    # In lower case, so that the month does not look like a name in a text that had none.
     return f"{int(found[3])} {MONTHS[month - 1].lower()} {found[1]}" if 0 < month <= len(MONTHS) else found[0]
 
 
@@ -104,7 +106,7 @@ def _of_half(found: re.Match[str]) -> str:
 
 
 def _short(hour: str, minutes: str | None) -> str:
-    """Return a time without a zero in front, and without minutes where there are none."""
+    """Return a time without a leading zero, and without minutes if they are missing or 00."""
     return str(int(hour)) + (f":{minutes}" if minutes and minutes != "00" else "")
 
 
@@ -126,12 +128,12 @@ UNITS = {
     **{f"{size}{unit}{s}": f"{size}{unit[:-2]}re"
        for size in ("", "kilo", "centi", "milli") for unit in ("meter", "liter") for s in ("", "s")},
 }  # fmt: skip
-"""What units are written as, American spelling among them; others are set apart from their numbers only."""
+"""Units by their abbreviations and American spellings; other units are only separated from their numbers."""
 KINDS = {
     **{name: name for name in (*CURRENCIES.values(), *UNITS.values(), "percent", "day", "week", "month", "year")},
     **dict.fromkeys(("a.m", "p.m"), "time of day"),
 }
-"""What kind of quantity a word behind a number makes it, as `comparable` writes them."""
+"""Kinds of quantity, by the word after the number in the output of `comparable`."""
 
 _CURRENCY = r"(?:[€$£]|(?:EUR|USD|GBP|(?<=\d )(?:eur|usd|gbp))(?![A-Za-z]))"
 _NUMBER = r"\d(?:[\d.,]*\d)?"
@@ -145,7 +147,7 @@ _RANGE = re.compile(
     rf"(?<![\w.,/-])((?:[€$£] ?)?{_NUMBER}(?: ?(?:°C|°F|%|€))?)(?: ?[-–—‑] ?)"
     rf"(?=(?:[€$£] ?)?{_NUMBER}(?!\d|[-–‑/:]\d))"
 )
-"""A range, as "3–5", "€10-20" and "2 °C – 8 °C" are; a date ("2024-05-01"), a telephone number and a code are none."""
+"""A range such as "3–5", "€10-20" or "2 °C – 8 °C"; dates ("2024-05-01"), telephone numbers and codes do not match."""
 _PRICES = re.compile(
     rf"([€$£])( ?{_NUMBER} to )(?={_NUMBER}(?![\d.,]*\d)(?! ?(?:%|per ?cent\b|°|(?:{_WRITTEN_UNIT})\b)))"
 )
@@ -167,10 +169,10 @@ _SIGNED = re.compile(rf"(?<![\w)\]%°.,/])(?<!\d )(?<![ap]m )(?<![ap]\.m )({_SIG
 
 
 def comparable(text: str) -> str:
-    """Return a text with currencies, percent signs and units as words behind their numbers, and ranges with "to".
+    """Return a text with currencies, percent signs and units as words after their numbers, and ranges with "to".
 
-    Cents of 00 are left out, "per month" is "a month", thousands, millions and billions are multiplied out; dates and
-    times are as `comparable_moments` has them.
+    Cents of 00 are removed, "per month" becomes "a month", and thousands, millions and billions are multiplied out.
+    Dates and times are those of `comparable_moments`.
     """
     text = comparable_moments(_MINUS.sub("-", text))
     text = _RANGE.sub(r"\1 to ", _CENTS.sub(r"\1", text))
@@ -181,7 +183,7 @@ def comparable(text: str) -> str:
 
 
 def signed(text: str) -> list[tuple[str, bool]]:
-    """Return the numbers of a text as they are written, each with whether it is below zero."""
+    """Return the numbers of a text as written, each with True if it is negative."""
     return [(found[2], bool(found[1])) for found in _SIGNED.finditer(text)]
 
 
@@ -192,9 +194,10 @@ def _price(found: re.Match[str]) -> str:
 
 
 def _times(number: str, power: str) -> str:
-    """Return a number multiplied out, as it is written where there is nothing to multiply or it is no number."""
+    """Return a number multiplied by a power ("2.5", "million"); unchanged if it has no power or is not a number."""
     if not power:
         return number
+    # A comma between groups of three digits separates thousands; any other comma is a decimal point.
     grouped = re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", number)
     try:
         value = Decimal(number.replace(",", "" if grouped else ".")) * _POWERS[power.lower()]

@@ -1,6 +1,6 @@
-"""The form of a question: a procedure, a list, all there is, a summary, yes or no, a comparison.
+"""The form of a question: procedure, list, everything, summary, yes or no, or comparison.
 
-Knows English only; a question in another form, or of another language, is of none of these.
+Only English questions are recognised; a question in another language has none of these forms.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _POLITE = re.compile(
     r"(?=(?:tell|explain|list|name|show|describe|give|say)\b)",
     re.IGNORECASE,
 )
-"""A request that is put as a question."""
+"""A request phrased as a question: "Can you tell me …"."""
 _COMPARES = re.compile(
     r"\b(?:compared? (?:to|with)|versus|vs\.?|difference between|differences? (?:of|in|from)|differs?|better|worse"
     r"|(?:more|less|cheaper|dearer|longer|shorter|higher|lower|larger|smaller|faster|slower|older|newer"
@@ -81,7 +81,7 @@ _PLACES = re.compile(
     r"(?:documents?|files?|texts?|collection|pages?|mails?|letters?))?\W*$",
     re.IGNORECASE,
 )
-"""What says where all of it is to be looked for, at the end of a question: nowhere else than everywhere."""
+"""The end of a question that names the whole collection ("in all my documents") and so adds nothing to the topic."""
 _SUMMARY = re.compile(
     r"^\W*(?:(?:can|could|would|will) you |please |i (?:need|want|would like) |let me have |now )*"
     r"(?:(?:summari[sz]e|sum up|outline)\b|(?:(?:give|write|make|show|tell) (?:me |us )?)?(?:an? |the )?"
@@ -100,34 +100,34 @@ _WHOLE_DOCUMENTS = frozenset(
     "uploads uploaded briefly shortly please short brief few some words sentence sentences points line lines for me us "
     "here now give and one two three four five six seven eight nine ten".split()
 )
-"""What a request for a summary says beside the names of documents."""
+"""Words in a request for a summary that do not name a document."""
 
 
 def asks_how(question: str) -> bool:
-    """Whether a question asks for a way to do something, and not how much, how many or how long."""
+    """Return whether a question asks for a way to do something, and not how much, how many or how long."""
     return _HOW.search(_HOW_MUCH.sub(" ", question)) is not None
 
 
 def asks_for_list(question: str) -> bool:
-    """Whether a question asks for several things: which documents, what the conditions are."""
+    """Return whether a question asks for several things: which documents, what the conditions are."""
     return _LIST.search(question) is not None
 
 
 def asks_for_all(question: str) -> bool:
-    """Whether the answer can stand in any number of passages: all there is of something, how many, or a summary."""
+    """Return whether the answer may need any number of passages: a complete list, a count, or a summary."""
     return _ALL.search(question) is not None
 
 
 def asks_how_many(question: str) -> bool:
-    """Whether a question asks for a number of things."""
+    """Return whether a question asks for the number of something."""
     return re.search(r"\b(?:how many|number of)\b|^\W*count\b", question, re.IGNORECASE) is not None
 
 
 def topic_of(question: str) -> str | None:
-    """Return what a question asks all there is of, without the words that ask for it; None where it does not.
+    """Return the topic of a question that asks for everything on it, without the asking words; None for others.
 
-    “List all deadlines in these documents” and “How many deadlines are there?” are about deadlines. No passage answers
-    either, and many say when something is due.
+    The topic of “List all deadlines in these documents” and “How many deadlines are there?” is “deadlines”. No single
+    passage answers such a question, but many contribute, for example by stating when something is due.
     """
     asks = [sentence for sentence in re.split(r"(?<=[.?!])\s+", question) if asks_for_all(sentence)]
     if not asks:
@@ -140,10 +140,10 @@ def topic_of(question: str) -> str | None:
 
 
 def to_summarise(question: str) -> frozenset[str] | None:
-    """Return the words that name what is to be summarised, in lower case; None where no summary is asked for.
+    """Return the words that name the thing to summarise, in lower case; None if the question asks for no summary.
 
-    Where all there is is meant, there are no words. They need not be a document's name: who asks for a summary of rules
-    asks for something else.
+    The set is empty if everything is to be summarised. The words need not be a document's name: “a summary of the
+    rules” names a topic.
     """
     found = _SUMMARY.match(question)
     if not found:
@@ -153,10 +153,10 @@ def to_summarise(question: str) -> frozenset[str] | None:
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Whether a question can be answered with yes or no."""
+    """Return whether a question can be answered with yes or no."""
     return _YES_OR_NO.search(_POLITE.sub("", question)) is not None
 
 
 def leaves_to_be_judged(question: str) -> bool:
-    """Whether the answer is to be concluded from what the sources say: yes or no, or what a comparison comes to."""
+    """Return whether the answer must be concluded from the sources: yes or no, or the outcome of a comparison."""
     return asks_yes_or_no(question) or _COMPARES.search(_POLITE.sub("", question)) is not None

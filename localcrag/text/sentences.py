@@ -1,8 +1,8 @@
 """Split text into sentences, with their spans in the text.
 
-The sentence rules are sentencex's (Wikimedia's splitter: abbreviations, decimals, quotations, scripts without spaces).
-What a line may mean by itself (heading, list item, table row, quotation, code) is decided here first, since a sentence
-splitter only knows running text.
+The sentence rules are those of sentencex, Wikimedia's splitter, which knows abbreviations, decimals, quotations and
+scripts without spaces. A sentence splitter only knows running text, so this module first separates headings, list
+items, table rows, quotations and code.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ class Span:
     text: str
 
 
-# A line that begins a block of its own: a bullet, a number or letter of a list, a Markdown heading, quotation or row.
+# The beginning of a line that starts a block: a bullet, a list number or letter, a Markdown heading, quotation or row.
 _MARKER = re.compile(
     r"[ \t]*(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-zA-Z]\.|#{1,6}|>|\|)[ \t]+|[ \t]*\|"
 )
-_MARK = re.compile(r"\s*\(?\d{1,3}[.)]\s*")  # of an item within a line: "1. Wait. 2. Go."
+_MARK = re.compile(r"\s*\(?\d{1,3}[.)]\s*")  # The number of an item within a line: "1. Wait. 2. Go."
 _INITIAL = re.compile(r"[ \t]*[A-Z]\.[ \t]")
 _QUOTED = re.compile(r"[ \t]*>[ \t]")
-_ONE_LINE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\|)")  # a heading or a table row ends with its line
-_FENCE = re.compile(r"[ \t]*(```|~~~)")  # Markdown's code
+_ONE_LINE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\|)")  # A heading or a table row ends with its line.
+_FENCE = re.compile(r"[ \t]*(```|~~~)")  # Markdown's mark for code
 CLAUSE_ENDS = r"[;,](?=\s)|[()]|\s[–—-]\s"
-"""A pattern for what ends a clause within a sentence, whatever its words are."""
+"""Regular expression for the punctuation that ends a clause within a sentence."""
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _NEW_LINE = re.compile(r"\r?\n(?:[ \t]*>[ \t])?")
 _WORD = re.compile(r"\w")
 _CLOSING = re.compile(r"(\*\*|__|[*_])(?=\s)")
-"""Markdown's emphasis, where it may end."""
+"""Markdown's emphasis mark in a place where it may end the emphasis."""
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-# Abbreviations that sentencex does not know, and that end no sentence when a number follows: "Eq. 4", "vol. 2".
+# Abbreviations that sentencex does not know; before a number they do not end a sentence: "Eq. 4", "vol. 2".
 _REFERENCE = re.compile(
     r"\b(?:eqs?|vols?|chs?|chap|secs?|sect|arts?|paras?|tab|app|refs?|nr|nos|рис|см)\.\s*$", re.IGNORECASE
 )
 
 LEAST_WORDS = 12
-"""Of a text, from which on it is split by the rules of its own language, whatever the one of the question."""
+"""Words above which a text is split by the rules of its own language and not by those of the question's."""
 LONGEST_REFERENCE = 12
-"""Characters, white space behind it included."""
+"""Characters of the longest abbreviation in `_REFERENCE`, with the white space after it."""
 AT_ONCE = 10_000
-"""Characters of running text that are looked at together; hardly a paragraph is as long, but a file of one line is."""
+"""Characters of running text to split at once; hardly any paragraph is longer, but a file with one line may be."""
 
 
 def split_sentences(text: str, language: str | None = None) -> list[Span]:
-    """Return the sentences of `text` in order, without the white space around them; nothing but white space is lost.
+    """Return the sentences of `text` in order, without surrounding white space; nothing but white space is lost.
 
-    What is no end of one ("am 3. Mai", "núm. 5") is known by the `language`, by default that of the text (`rules_for`).
-    Newlines within a paragraph do not end a sentence; blank lines, list items, headings and table rows do. Code between
-    fences is not looked into: it is parted by its blank lines. Pieces without a letter or digit (a ruler, a row of
-    dots) join the sentence before them.
+    The `language` decides which full stops end no sentence ("am 3. Mai", "núm. 5"); the default is `rules_for`.
+    Newlines within a paragraph do not end a sentence; blank lines, list items, headings and table rows do. Fenced code
+    is split at its blank lines only. A piece without letters and digits, such as a rule or a row of dots, becomes part
+    of the sentence before it.
     """
     spans: list[Span] = []
     position = 0
@@ -79,29 +79,30 @@ def split_sentences(text: str, language: str | None = None) -> list[Span]:
 
 
 def rules_for(text: str) -> str:
-    """Return the code of the language whose rules a text is split by.
+    """Return the code of the language whose rules split a text.
 
-    Its own where it is long enough to tell, else that of the question (localcrag.text.lexicon.reading).
+    This is the text's own language if the text is long enough to detect it, and otherwise the language of the current
+    question (localcrag.text.lexicon.reading).
     """
     own = language_of(text) if len(text.split(None, LEAST_WORDS)) > LEAST_WORDS or not text.isascii() else None
     return own if own and own != OTHER else read_in()
 
 
 def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
-    # The marker of a list item is no sentence: "1. First" would be split after its number.
+    # Leave out a list item's marker: otherwise "1. First" would be split after its number.
     marker = _MARKER.match(text, start, end)
     body = marker.end() if marker else start
-    # Newlines as spaces, or an abbreviation at the beginning of a line is not seen as one. Offsets stay.
+    # sentencex recognises abbreviations at the beginning of a line only if newlines are spaces. Offsets stay valid.
     running = _NEW_LINE.sub(lambda found: " " * len(found[0]), text[body:end])
-    running = _SURROGATE.sub("\ufffd", running)  # sentencex takes UTF-8 only
-    running = _OTHER_SPACE.sub(" ", running)  # and panics behind a capital letter and a space of several bytes
+    running = _SURROGATE.sub("\ufffd", running)  # sentencex accepts only text that can be encoded as UTF-8.
+    running = _OTHER_SPACE.sub(" ", running)  # sentencex panics at a multi-byte space after a capital letter.
     pieces: list[tuple[int, int]] = []
     for begins, last in _boundaries(running, language):
         first = begins
         if pieces and (_MARK.fullmatch(running, pieces[-1][0] - body, first) or _goes_on(running, first, language)):
             first = pieces.pop()[0] - body
         elif pieces and (closing := _CLOSING.match(running, first)):
-            # "**Emergency switch.** It is ...": what was emphasised ends with its marks.
+            # In "**Emergency switch.** It is ...", the closing mark belongs to the emphasised sentence.
             before = pieces[-1][0]
             if running.count(closing[1], before - body, first) % 2:
                 pieces[-1] = (before, body + closing.end())
@@ -115,7 +116,7 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
 
 
 def _goes_on(running: str, first: int, language: str) -> bool:
-    """Return whether what begins there belongs to the sentence before it: sentencex knows few abbreviations."""
+    """Return whether sentencex split at an abbreviation, so that the piece from `first` continues the sentence."""
     beginning, before = running[first : first + 1], max(0, first - LONGEST_REFERENCE)
     words = LEXICONS.get(language)
     if words and (beginning.islower() or words.shortened.search(running, before, first)):
@@ -124,15 +125,15 @@ def _goes_on(running: str, first: int, language: str) -> bool:
 
 
 def _boundaries(running: str, language: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of sentences in running text, so much of it at once: sentencex's time grows with its square."""
+    """Yield the offsets of sentences in running text, AT_ONCE characters at a time: sentencex takes quadratic time."""
     start = 0
     while start < len(running):
         some = running[start : start + AT_ONCE]
         found = [(one["start_index"], one["end_index"]) for one in get_sentence_boundaries(language, some)]
         if start + len(some) < len(running):
             if len(found) > 1:
-                found.pop()  # It may go on.
-            elif (space := some.rfind(" ")) > 0:  # So that no word is torn.
+                found.pop()  # The last sentence may continue after this piece of text.
+            elif (space := some.rfind(" ")) > 0:  # Without a sentence end, cut at a space so that words stay whole.
                 found = [(0, space + 1)]
         yield from ((start + first, start + last) for first, last in found)
         start += found[-1][1] if found else len(some)
@@ -150,7 +151,7 @@ def _append(spans: list[Span], text: str, start: int, end: int) -> None:
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:
-    """Return the places of code between fences; a fence that is never closed begins none."""
+    """Return the offsets of fenced code; a fence that is never closed begins no code."""
     places: list[tuple[int, int]] = []
     opened: tuple[int, str] | None = None
     position = 0
@@ -171,16 +172,16 @@ def _paragraphs(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _blocks(text: str, begin: int, end: int) -> list[tuple[int, int]]:
-    """Return the places of paragraphs, list items, headings, quotations and table rows."""
+    """Return the offsets of paragraphs, list items, headings, quotations and table rows."""
     blocks: list[tuple[int, int]] = []
-    opener = before = ""  # first and latest line of the block that may go on
+    opener = before = ""  # The first line of the block that may continue, and the line before the current one.
     position = begin
     for line in text[begin:end].splitlines(keepends=True):
         start, position = position, position + len(line)
         if not line.strip():
             opener = ""
         elif not _WORD.search(line):
-            # A ruler belongs to the line above it, and ends what it underlines.
+            # A rule is a block of its own, which later joins the line above; it ends the block that it underlines.
             blocks.append((start, position))
             opener = ""
         elif opener and not _begins(line, opener, before):
@@ -193,9 +194,9 @@ def _blocks(text: str, begin: int, end: int) -> list[tuple[int, int]]:
 
 
 def _begins(line: str, opener: str, before: str) -> bool:
-    """Whether a line begins a block, after the lines `opener` to `before` of another."""
+    """Return whether a line begins a block, after another block with first line `opener` and last line `before`."""
     if _INITIAL.match(line):
-        # "… by" and on the next line "J. Smith": no item of a list.
+        # An initial may begin a line within a sentence ("… by", next line "J. Smith"), where it is not a list letter.
         return bool(_INITIAL.match(opener)) or before.rstrip().endswith((".", ":", ";", "!", "?"))
     if quoted := _QUOTED.match(line):
         return not _QUOTED.match(opener) or _MARKER.match(line, quoted.end()) is not None
@@ -203,6 +204,6 @@ def _begins(line: str, opener: str, before: str) -> bool:
 
 
 def _is_row(line: str) -> bool:
-    """Whether a line has words on both sides of a tab."""
+    """Return whether a line is a table row: it has words on both sides of a tab."""
     first, _, others = line.strip().partition("\t")
     return bool(_WORD.search(first) and _WORD.search(others))

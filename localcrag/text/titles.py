@@ -1,7 +1,7 @@
-"""Titles: what a passage is part of, in a line. Knows no file format.
+"""Titles of documents, found in plain text or Markdown, and the context line put before a passage.
 
-“The tank holds 3.5 litres” answers a question about the KX-40 only for those who know which manual they read. So a
-passage is embedded and scored with its document's title in front (docs/evaluation.md).
+“The tank holds 3.5 litres” answers a question about the KX-40 only if the reader knows which manual it is from. So a
+passage is embedded and scored with its document's title before it (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pathlib import PurePath
 from localcrag.text.words import one_line, words_in
 
 BEGINNING = 2000
-"""Characters of a document that its title is looked for in, behind its front matter."""
+"""Characters of a document, after its front matter, in which its title is searched."""
 LONGEST_MATTER = 20_000
-"""Characters of front matter."""
+"""Maximum characters of front matter."""
 LONGEST = 120
-"""Characters of a title. It must leave room for the passage in the models' windows."""
+"""Maximum characters of a title; it must leave room for the passage in the models' context windows."""
 HEADING_WORDS = 15
-"""A line of fewer words that ends no sentence introduces what follows."""
+"""Words of a line from which it is not a heading."""
 
 MOST_WORDS = 25
-"""Of a title among a document's properties; with more it is a summary."""
+"""Maximum words of a title in a document's properties; a longer text is a summary."""
 
 SEPARATOR = " › "
-"""Between the headings of a path."""
+"""Separator between the headings of a path."""
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
-"""Markdown's, as static site generators read it."""
+"""Front matter of Markdown, as static site generators read it."""
 _FRONT_MATTER_LINES = re.compile(r"(?:[^\s:][^:\n]{0,30}:.*|[ \t].*|-[ \t].*|#.*|)\Z")
 _FRONT_MATTER_TITLE = re.compile(r"^title:(?:[ \t]*[|>][+-]?[ \t]*\n[ \t]+)?([^\n]+)$", re.MULTILINE)
 _MAIL_FIELD = re.compile(
@@ -45,8 +45,8 @@ _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
 _UNDERLINE = re.compile(r"\n[ \t]*(?:=+|-+|~+)[ \t]*\Z")
 
-# What stands at the top of a document, or among its properties, and does not say what it is. In the languages that
-# word processors come in first; compared without case and punctuation.
+# Texts at the top of a document or in its properties that do not say what the document is, in the most common
+# languages of word processors; they are compared without case and punctuation.
 _NO_TITLES = frozenset(
     """
     contents|table of contents|index|inhalt|inhaltsverzeichnis|inhaltsübersicht|sommaire|table des matières|índice|
@@ -69,11 +69,11 @@ _NO_TITLES = frozenset(
 _NUMBERED_NAME = re.compile(
     r"(?:document|dokument|layout|book|slide|folie|diapositive|untitled|scan|img|image|page|seite)\W?\d+"
 )
-"""As programs call what nobody gave a name, and a page's number with its word."""
+"""Default names that programs give ("Document 1"), and page numbers with their word ("page 3")."""
 PAGE_NUMBER = re.compile(r"(?:page|seite|página|pagina|p\.?)\s*\d+(?:\s*(?:of|von|sur|de|di|/)\s*\d+)?", re.IGNORECASE)
 _OF_A_PROGRAM = re.compile(r"\Amicrosoft (?:office )?(?:word|powerpoint|excel|publisher)\s*-", re.IGNORECASE)
 _EXHIBIT = re.compile(r"\bexhibit\s+\d", re.IGNORECASE)
-"""What filers call a file; its own heading says more."""
+"""Label that filers give a file, such as "Exhibit 10"; the file's own heading is more specific."""
 _FILE_NAME = re.compile(
     r"\A\S*\.(?:docx?|docm|dotx?|pdf|xlsx?|pptx?|odt|odp|rtf|txt|md|html?|xhtml|xml|tex|dvi|e?ps|ai|indd|qxd|fm|p65|pub|"
     r"pages|wpd|cdr|jpe?g|png|tiff?|dita|ditamap|book)\Z",
@@ -98,10 +98,11 @@ _OF_A_DATE = frozenset(
 
 
 def title_of(beginning: str, name: str) -> str:
-    """Return a document's title: of its front matter, else its first line if that is a heading, else its file's name.
+    """Return a document's title: from its front matter, else its first line if that is a heading, else its file name.
 
-    `beginning` is the beginning of its text. Lines in front that never are a title, as a date, are passed over. The
-    title is one line of at most LONGEST characters, without Markdown.
+    `beginning` is the beginning of the text. An e-mail's subject and an HTML heading come before the first line. Lines
+    that cannot be a title, such as dates, are skipped. The title is one line of at most LONGEST characters, without
+    Markdown.
     """
     whole = FRONT_MATTER.match(beginning)
     written = _FRONT_MATTER_TITLE.search(whole[1]) if whole else None
@@ -112,7 +113,7 @@ def title_of(beginning: str, name: str) -> str:
     subject, text = _mail(text[:BEGINNING].lstrip())
     if stated := subject or _marked_up(text):
         return _line(stated)
-    # A table's row says what is in it.
+    # A table row describes its own content and not the document, so rows are skipped.
     lines = (line for line in text.splitlines() if words_in(line) and " | " not in line)
     first = next((line for line in lines if may_be_title(_without_marks(line))), "")
     if is_heading(first):
@@ -121,23 +122,23 @@ def title_of(beginning: str, name: str) -> str:
 
 
 def end_of_front_matter(text: str) -> int:
-    """Return where Markdown's front matter ends, 0 where there is none: a rule at the top is none by itself."""
+    """Return the offset at which Markdown's front matter ends; 0 if there is none (a lone rule does not count)."""
     matter = _front_matter(text[:LONGEST_MATTER])
     return matter.end() if matter else 0
 
 
 def _mail(text: str) -> tuple[str, str]:
-    """Return the subject of an e-mail that a text is, and what is written in it; of other texts nothing, and all."""
+    """Return the subject and the body if the text is an e-mail; otherwise "" and the whole text."""
     head, _, written = text.partition("\n\n")
     fields = {found[1].casefold(): found[2].strip() for found in _MAIL_FIELD.finditer(head)}
-    # One field may begin any text.
+    # A single line such as "Date: …" may begin any text; an e-mail has at least two header fields.
     if not _MAIL_FIELD.match(head) or len(fields) == 1:
         return "", text
     return next((fields[name] for name in _SUBJECTS if fields.get(name)), ""), written
 
 
 def _marked_up(text: str) -> str:
-    """Return the title that a Markdown text has as HTML, where it stands above all headings by Markdown's marks."""
+    """Return the text of an HTML <h1> in a Markdown text; "" if there is none, or a "#" heading comes before it."""
     found = _H1.search(text)
     if not found or re.search(r"^#{1,6}[ \t]", text[: found.start()], re.MULTILINE):
         return ""
@@ -152,18 +153,18 @@ def _front_matter(beginning: str) -> re.Match[str] | None:
 
 
 def named(name: str) -> str:
-    """Return the title that a file's name makes."""
+    """Return the title made from a file's name."""
     return _line(_BETWEEN_WORDS.sub(" ", PurePath(name).stem))
 
 
 def stated_title(written: str | None) -> str | None:
-    """Return the title that a document's properties state, None where that is no title (`may_be_title`)."""
+    """Return the title from a document's properties, or None if it cannot be one (`may_be_title`)."""
     title = one_line(written or "")
     return _line(title) if title and len(words_in(title)) <= MOST_WORDS and may_be_title(title) else None
 
 
 def may_be_title(line: str) -> bool:
-    """Whether a line can say what a document is: no date, number, file name, "Contents", "Confidential" or the like."""
+    """Return whether a line can be a title: it is not a date, number, file name, address, "Contents" or the like."""
     line = one_line(line)
     bare = line.strip(" .:*#-–—|[](){}<>\"'").casefold()
     named = not (bare in _NO_TITLES or _NUMBERED_NAME.fullmatch(bare) or PAGE_NUMBER.fullmatch(bare) or is_date(bare))
@@ -172,13 +173,13 @@ def may_be_title(line: str) -> bool:
 
 
 def is_date(line: str) -> bool:
-    """Whether a line has a number in it, and nothing beside but the words of dates."""
+    """Return whether a line is a date: it has a digit, and all its words occur in dates."""
     words = re.findall(r"[^\W\d_]+", line.casefold())
     return any(letter.isdigit() for letter in line) and all(word in _OF_A_DATE for word in words)
 
 
 def without_site(title: str, headings: Sequence[str]) -> str:
-    """Return a page's title without the site's name behind it, where a heading of the page says where it begins."""
+    """Return a page's title without the site's name at its end, if the part before it is a heading of the page."""
     for heading in headings:
         rest = title[len(heading) :]
         if heading and title.casefold().startswith(heading.casefold()) and _SITE.match(rest):
@@ -187,25 +188,25 @@ def without_site(title: str, headings: Sequence[str]) -> str:
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line is short and ends neither a sentence nor a clause, as "Dear Mr Roe," does."""
+    """Return whether a line is short and ends neither a sentence nor a clause, unlike "Dear Mr Roe,"."""
     return 0 < len(words_in(line)) < HEADING_WORDS and not _IN_SENTENCE.search(line.rstrip())
 
 
 def heading_text(line: str) -> str:
-    """Return what a heading says, without Markdown's marks and without the colon behind it."""
+    """Return the text of a heading, without Markdown's marks and a final colon."""
     return _line(_without_marks(_UNDERLINE.sub("", line)).rstrip(" :"))
 
 
 def in_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
-    """Return a passage with what it is part of in front (`in_front`)."""
+    """Return a passage with its context before it (see `in_front`)."""
     front = in_front(title, text, section=section, lead=lead)
     return f"{front}\n\n{text}" if front else text
 
 
 def in_front(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
-    """Return what a passage is part of, as far as it does not say that itself.
+    """Return the context of a passage: title and path of headings in one line, then the text that introduces it.
 
-    That is the title of its document and the path of headings that it stands under, in a line, and what leads into it.
+    Title and headings that occur in the passage itself are left out.
     """
     path = SEPARATOR.join(part for part in (title, section) if part and part not in text)
     return "\n".join(part for part in (path, lead) if part)

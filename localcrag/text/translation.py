@@ -1,7 +1,7 @@
-"""Translation by gettext: English in the code, other languages as catalogues in `languages/`.
+"""Translation with gettext: English in the code, other languages as catalogues in `languages/`.
 
-One person uses the app: the language is the process's. What an answer says of itself (its rule, warnings, what was not
-found) is written into the run in the language of that time. Errors, commands and logs are English.
+The language is chosen for the whole process, because the app has one user. Texts about an answer, such as its rule and
+warnings, are stored in the run in the language chosen at that time. Errors, commands and logs are in English.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "languages"
 LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""Of each language its own name."""
+"""Languages by code, each with its own name for itself."""
 
 ENGLISH = "en"
 
 _chosen = [(ENGLISH, standard.NullTranslations())]
-"""The one language that is spoken, and its catalogue; replaced at once, since other threads ask for texts meanwhile."""
+"""The chosen language and its catalogue; one tuple, so that other threads never see one without the other."""
 
 
 def choose(language: str) -> None:
-    """Go on in this language; one that there is no catalogue of is English."""
+    """Choose the language of all following texts; a language without a catalogue gives English texts."""
     _chosen[0] = (language, standard.translation("localcrag", FOLDER, [language], fallback=True))
 
 
 def language() -> str:
-    """Return the code of the language chosen."""
+    """Return the code of the chosen language."""
     return _chosen[0][0]
 
 
 def gettext(text: str, /, **values: object) -> str:
-    """Return a text in the language chosen, with `values` in it."""
+    """Return a text in the chosen language, with `values` filled in."""
     said = _catalogue().gettext(text) if text else ""
     return said % values if values else said
 
 
 def ngettext(one: str, many: str, number: int, /, **values: object) -> str:
-    """Return one of two texts, by a number that it speaks of; `num` stands for it."""
+    """Return the singular or plural text for `number`, which fills in %(num)s."""
     return _catalogue().ngettext(one, many, number) % {"num": number, **values}
 
 
@@ -45,12 +45,12 @@ def _catalogue() -> standard.NullTranslations:
 
 
 def later(text: str) -> str:
-    """Return the text as it is: for the catalogues' sake, where `gettext` is asked for it by a name."""
+    """Return the text unchanged; marks a text for the catalogues that is passed to `gettext` in a variable later."""
     return text
 
 
 def text_in(language: str, text: str) -> str:
-    """Return a text in a language, whichever is chosen."""
+    """Return a text in a given language, independent of the chosen one."""
     return standard.translation("localcrag", FOLDER, [language], fallback=True).gettext(text)
 
 
@@ -59,7 +59,7 @@ LARGEST = 2**63 - 1
 
 
 def decimals(number: float) -> str:
-    """Return a number with two decimals, or with three or four where two would say another one: 0.13, 0.015."""
+    """Return a number with two decimals, or with three or four if two would change its value: 0.13, 0.015."""
     for digits in (2, 3):
         if abs(float(text := f"{number:.{digits}f}") - number) < 5e-5:
             return text
@@ -67,16 +67,16 @@ def decimals(number: float) -> str:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number that a text is; None if it is anything else, or larger than LARGEST.
+    """Return the whole number that a text denotes; None if it is not one, or is larger than LARGEST.
 
-    `str.isdigit` is no check for this: it is true for "²", which `int` cannot read.
+    The check is `str.isdecimal`: `str.isdigit` is also true for "²", which `int` cannot read.
     """
-    # The length first: Python refuses to read a number of more than 4,300 digits.
+    # Check the length before the value: Python refuses to convert more than 4,300 digits.
     if not text.isdecimal() or len(text) > len(str(LARGEST)) or int(text) > LARGEST:
         return None
     return int(text)
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its English noun: "1 chunk", "2 chunks"."""
+    """Return a number with its English noun in the singular or plural: "1 chunk", "2 chunks"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

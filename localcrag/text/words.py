@@ -1,4 +1,4 @@
-"""Words of a text as the steps compare them, and the language a text is in."""
+"""Words of a text in the form in which the steps compare them, and detection of a text's language."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 ).split()
-"""0 to 19."""
+"""Number words for 0 to 19."""
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 
@@ -24,7 +24,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DIGIT = re.compile(r"\d")
 _NAME = re.compile(rf"(?<=[^\s.!?:…\"“”] )[{CAPITAL}]\S*")
 HELD = 0.9
-"""Share of a statement's content words that a text must hold to say the same (chosen in crag/answer/verify.py)."""
+"""Share of a statement's content words that a text must contain to support it (chosen in crag/answer/verify.py)."""
 FUNCTION_WORDS = frozenset(
     "a an the and or but if of in on at to from by for with about as into than then that this these those it its is "
     "are was were be been being am do does did doing have has had having i you he she they we me him her them us my "
@@ -33,54 +33,54 @@ FUNCTION_WORDS = frozenset(
     "didn't isn't aren't wasn't weren't won't wouldn't shouldn't mustn't couldn't haven't hasn't hadn't needn't".split()
 )
 
-# Not "one", which is more often a pronoun.
+# Without "one", which is more often a pronoun than a number.
 NUMBER_WORDS = {word: str(number) for number, word in enumerate(SMALL[2:], start=2)} | {
     word: str(10 * number) for number, word in enumerate(TENS, start=2)
 }
 
 
 def valid(text: str) -> str:
-    """Return `text` with pairs of surrogates joined and lone ones, as undecodable bytes come in, as U+FFFD."""
+    """Return `text` with surrogate pairs joined, and lone surrogates (from undecodable bytes) replaced by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def one_line(text: str) -> str:
-    """Return the text with every run of white space as one space."""
+    """Return the text with each run of white space replaced by one space."""
     return _SPACE.sub(" ", text).strip()
 
 
 def shorten(text: str, characters: int = 160) -> str:
-    """Return the text in one line, cut after a word with " …" when it has more than so many characters."""
+    """Return the text in one line; if it has more than `characters`, cut it after a word and append " …"."""
     text = one_line(text)
     return text if len(text) <= characters else text[:characters].rsplit(" ", 1)[0] + " …"
 
 
 def blanked(text: str, start: int, end: int) -> str:
-    """Return the text with blanks at these places: what is behind them stays where it is."""
+    """Return the text with spaces from `start` to `end`, so that all offsets stay valid."""
     return text[:start] + " " * (end - start) + text[end:]
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of the text as they are written, in order."""
+    """Return the words of the text as written, in order."""
     return [word.replace("’", "'") for word in _WORD.findall(text)]
 
 
 def content_words(text: str) -> set[str]:
     """Return the words that carry meaning, in lower case, without plural and possessive endings, numbers in digits.
 
-    In other languages they are stems, and pairs of characters where nothing separates words.
+    In languages other than English the words are stemmed. Chinese and Japanese text becomes pairs of characters.
     """
     return set(word_list(text))
 
 
 def overlap(question: str, text: str) -> float:
-    """Return the share of the question's content words that the text holds; 0 for a question without any."""
+    """Return the share of the question's content words that the text contains; 0 if the question has none."""
     asked = content_words(question)
     return len(asked & content_words(text)) / len(asked) if asked else 0.0
 
 
 def word_list(text: str) -> list[str]:
-    """Return the same words in their order."""
+    """Return the content words of the text in order, with repetitions."""
     known = lexicon()
     found = _WORD.findall(text)
     parts = found if text.isascii() else [part for one in found for part in cut(one)]
@@ -88,7 +88,7 @@ def word_list(text: str) -> list[str]:
 
 
 def followed(text: str) -> list[tuple[str, str]]:
-    """Return each content word with the one directly behind it, "" where a function word or a mark is between them."""
+    """Return each content word with the content word directly after it, or "" if anything but spaces is between."""
     found = list(_WORD.finditer(text))
     known = lexicon()
     words = [_content(one[0], known) for one in found]
@@ -101,29 +101,29 @@ def followed(text: str) -> list[tuple[str, str]]:
 
 
 def numbers(text: str) -> set[str]:
-    """Return the content words with a digit in them."""
+    """Return the content words of the text that contain a digit."""
     return with_digits(word_list(text))
 
 
 def with_digits(words: Iterable[str]) -> set[str]:
-    """Return the words with a digit in them."""
+    """Return the words that contain a digit."""
     return {word for word in words if _DIGIT.search(word)}
 
 
 def names(text: str) -> set[str]:
-    """Return the content words with a capital letter that are not the first word of a sentence."""
+    """Return the content words with a capital letter, except the first word of each sentence."""
     known = lexicon()
     return content_words(" ".join((known.capitalised if known else _NAME).findall(text)))
 
 
 def is_function_word(word: str) -> bool:
-    """Whether a word, in lower case, carries no meaning."""
+    """Return whether a word, given in lower case, is a function word, which carries no meaning of its own."""
     known = lexicon()
     return word in (known.function_words if known else FUNCTION_WORDS)
 
 
 def _content(word: str, known: Lexicon | None) -> str:
-    """Return a word as content words are compared, "" for a function word."""
+    """Return a word in the form in which content words are compared; "" for a function word."""
     if known:
         word = known.bare(word.lower().replace("’", "'"))
         return "" if word in known.function_words else known.values.get(word) or known.stem(word)
@@ -140,31 +140,33 @@ def _plain(word: str) -> str:
 
 
 def singular(word: str) -> str:
-    """Return a word in lower case without the s of its plural; an irregular plural stays."""
+    """Return a lower-case word without its plural s; irregular plurals are not changed."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 OTHER = "other"
-"""A language whose words are not known here."""
+"""Code for a language that has no lexicon."""
 NAMES = {ENGLISH: "English", "zh": "Chinese", "ja": "Japanese"} | {code: one.name for code, one in LEXICONS.items()}
 LEAST_SHARE = 0.16
+"""Minimum share of a text's words that are frequent in its language. Prose has 0.2 to 0.5, tables and lists of names
+have less, and Vietnamese has up to 0.14 of Spanish."""
 LEAST_ENGLISH = 0.1
-"""Of a text's words that are frequent ones of its language: prose has 0.2 to 0.5, tables and lists of names less, and
-Vietnamese up to 0.14 of Spanish. To take a text for English changes nothing."""
+"""Minimum share of frequent words for English. A false "English" is harmless, because English is the default."""
 LARGE_SHARE = 0.5
-"""Of letters, from which on their script tells the language; of Chinese and Japanese a character is a word."""
+"""Share of letters in one script above which the script determines the language."""
 UNSPACED_SHARE = 0.2
+"""Minimum share of Chinese and Japanese characters among the letters; lower, because one character is a whole word."""
 KANA_SHARE = 0.1
-"""Of Japanese text; Chinese has none."""
+"""Minimum share of kana among these characters for Japanese; Chinese has no kana."""
 PROSE_WORDS = 40
-"""Words of whole sentences, from which on a text without frequent words of any language is taken to be of another."""
+"""Minimum words of prose for which a text without known frequent words counts as an unknown language."""
 FEW_WORDS = 3
-"""Words of a question, up to which one more frequent word than of the usual language tells its own; else two."""
+"""Maximum words of a question for which one additional frequent word decides its language; longer ones need two."""
 MOST_CHARACTERS = 4_000
-"""Of a text, beyond which nothing is looked at."""
+"""Characters of a text that are examined."""
 
 _OTHER_LETTER = re.compile(r"[^\W\d_A-Za-z\u00aa-\u024f\u0300-\u036f\u0400-\u04ff\u1e00-\u1eff]")
-"""Neither Latin nor Cyrillic."""
+"""A letter that is neither Latin nor Cyrillic."""
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _CHARACTER = re.compile(UNSPACED.removesuffix("+"))
 _KANA = re.compile(r"[\u3040-\u30ff]")
@@ -174,7 +176,7 @@ _SENTENCE = re.compile(r"[^.!?|\n]{40,}[.!?]")
 
 @cache
 def _languages() -> dict[str, list[str]]:
-    """Return of which languages a word is a frequent one."""
+    """Return the languages in which each word is frequent."""
     common = {ENGLISH: FUNCTION_WORDS} | {
         code: frozenset(f"{one.common} {one.asks} {one.prepositions} {one.opens}".replace("'", " ").split())
         for code, one in LEXICONS.items()
@@ -187,24 +189,27 @@ def _languages() -> dict[str, list[str]]:
 
 
 def language_of(text: str) -> str | None:
-    """Return the code of a text's language (ISO 639-1), OTHER for one without words here, None where nothing tells."""
+    """Return the ISO 639-1 code of a text's language; OTHER if it has no lexicon, None if it cannot be determined."""
     text = text[:MOST_CHARACTERS]
     if script := _by_script(text):
         return script
     words = _words(text)
     counts = _counts(words)
+    # English wins a tie.
     best = max(counts, key=lambda code: (counts[code], code == ENGLISH), default=ENGLISH)
     if counts[best] and counts[best] >= (LEAST_ENGLISH if best == ENGLISH else LEAST_SHARE) * len(words):
         return best
+    # Lists and tables have few frequent words in any language, so only whole sentences show that it is unknown.
     prose = _words(" ".join(_SENTENCE.findall(text)))
     foreign = len(prose) >= PROSE_WORDS and max(_counts(prose).values(), default=0) < LEAST_SHARE * len(prose)
     return OTHER if foreign else None
 
 
 def language_of_question(question: str, usual: str) -> str:
-    """Return the code of a question's language; `usual`, that of the documents, where its words hardly tell."""
+    """Return the code of a question's language; `usual`, the documents' language, if its words do not decide."""
     if script := _by_script(question):
         return script
+    # Russian is the only language with Cyrillic letters that has a lexicon.
     if len(_CYRILLIC.findall(question)) > LARGE_SHARE * sum(map(str.isalpha, question)):
         return RUSSIAN.code
     words = _words(question)
@@ -216,12 +221,12 @@ def language_of_question(question: str, usual: str) -> str:
 
 
 def language_among(question: str, languages: Mapping[str, int]) -> str:
-    """Return the code of the language that a question is read in, asked of so many documents in these languages."""
+    """Return the code of the language to read a question in; `languages` are the numbers of documents per language."""
     return language_of_question(question, usual_of(languages))
 
 
 def usual_of(languages: Mapping[str, int]) -> str:
-    """Return the language that most of so many documents are in; English where there is none."""
+    """Return the language of most documents; English if no language with a lexicon occurs."""
     known = {one: number for one, number in languages.items() if one != OTHER}
     return max(known, key=known.__getitem__, default=ENGLISH)
 
@@ -241,6 +246,6 @@ def _words(text: str) -> list[str]:
 
 
 def _counts(words: list[str]) -> Counter[str]:
-    """Return how many of the words are frequent ones of each language."""
+    """Return for each language how many of the words are frequent in it."""
     known = _languages()
     return Counter(code for word in words for code in known.get(word, ()))
