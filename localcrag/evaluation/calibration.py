@@ -251,6 +251,7 @@ def choose(steps: list[Step], default: float) -> float:
 
 
 FOLDS = 5
+"""Folds of the cross-validation."""
 RESAMPLES = 1000
 """Resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) ask for in a percentile
 interval."""

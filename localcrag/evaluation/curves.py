@@ -99,7 +99,9 @@ def squared_errors(probabilities: Floats, marks: Marks) -> Floats:
 
 Pairs = Sequence[tuple[Question, Run]]
 UPPERS = tuple(step / 100 for step in range(2, 99, 2))
+"""Upper thresholds of a sweep."""
 LOWERS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+"""Lower thresholds of a sweep."""
 LENGTHS = ((1, 1), (2, 3), (4, 6), (7, 10), (11, None))
 """Ranges of the number of strips in a passage; the last range is open."""
 

@@ -66,12 +66,12 @@ def ablations() -> tuple[Configuration, ...]:
 
 
 def policies() -> tuple[Configuration, ...]:
-    """Return localcrag under each policy."""
+    """Return a configuration of localcrag for each policy."""
     return tuple(Configuration(f"policy {policy}", changes={"policy": policy}) for policy in Policy)
 
 
 def sweep(text: str) -> tuple[Configuration, ...]:
-    """Return localcrag under each value in `text`: "upper=0.5:0.9:0.1" (including the end) or "k=4,6,8".
+    """Return a configuration for each value in `text`: "upper=0.5:0.9:0.1" (including the end) or "k=4,6,8".
 
     Raises EvaluationError if the text is no sweep, or names no setting that shapes an answer.
     """

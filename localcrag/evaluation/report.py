@@ -140,6 +140,7 @@ _HEADINGS = {
     ("seconds", "all questions"): ("", "seconds"),
     ("prompt_tokens", "all questions"): ("prompt", "tokens"),
 }
+"""Two lines of heading for each key figure."""
 
 
 def summary(evaluation: Evaluation) -> str:

@@ -222,7 +222,7 @@ class Unread:
 
 
 def unread(run: Run) -> Unread | None:
-    """Return what a run left unread; None if it read all passages, or did not answer from passages.
+    """Return how much a run left unread; None if it read all passages, or did not answer from passages.
 
     A run that was stopped, or does not record what it read, gives None as well.
     """

@@ -18,6 +18,7 @@ _TOTAL = re.compile(
     r"(?:average|mean|median|carried (?:forward|over))\b",
     re.IGNORECASE,
 )
+"""Words with which the label of a total begins."""
 _OF_TOTAL = re.compile(
     r"(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|excluding|"
     r"with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z",
@@ -85,6 +86,7 @@ MOST_PAGES = 200
 _SENTENCES = re.compile(r"(?:\S+ ){5,}\S*[.!?]\Z")
 """A whole sentence, or several, which are no caption."""
 _EMPHASIS = re.compile(r"\*\*|__|`|<br ?/?>")
+"""Markup of a cell that is no text."""
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
 

@@ -249,6 +249,7 @@ def clearest(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> 
 
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
 _JOINS = re.compile(r"\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*", re.IGNORECASE)
+"""Words between two cells of a column that make both of them possible values."""
 
 
 def add_cell_tests(reading: Reading) -> bool:

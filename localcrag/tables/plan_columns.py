@@ -25,6 +25,7 @@ from localcrag.tables.vocabulary import (
 from localcrag.text.words import FUNCTION_WORDS
 
 _SPENT = re.compile(r"\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b", re.IGNORECASE)
+"""Questions about spending."""
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
 """Words that may be between "which" and the noun of a list; with others, the question asks for something else."""
 QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
@@ -290,7 +291,7 @@ def _plan(
 
 
 def _grouping(known: Known, words: Sequence[Word], reading: Reading) -> tuple[Column, str] | None:
-    """Return the one column that the words name for groups, and the period of its dates; None if that is unclear."""
+    """Return the column to group by that the words name, and the period of its dates; None if that is unclear."""
     tested = {test.column.at for test in reading.tests}
     said = [word for word in words if word.stem not in FUNCTION_WORDS]
     columns = [

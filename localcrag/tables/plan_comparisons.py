@@ -45,8 +45,11 @@ DONE = frozenset("actual spending spent expense cost used stock consumption".spl
 """Words of columns with actual values: "over budget" names only the planned column, and compares it with one of
 these."""
 _OF_MONEY = frozenset("budget plan planned estimate estimated expected".split())
+"""Words of columns with planned amounts of money."""
 _MONEY = frozenset("spending spent expense cost".split())
+"""Words of columns with amounts that were spent."""
 _SCALE = re.compile(r"\b(?:hundreds|thousands?|millions?|billions?|bn|mn?|[kKM]|000s?)\b")
+"""Words and abbreviations for thousands, millions and billions."""
 _DATES = frozenset(("date", "day", "time"))
 _WITHIN = re.compile(r"\b(?:in|for|at|on|from|with|by) (?:the )?$", re.IGNORECASE)
 _COSTS = frozenset(("cost", "costing", "expensive", "price"))
@@ -176,7 +179,7 @@ def are_of(word: str, reading: Reading, columns: Sequence[Column]) -> bool:
 
 
 def _is_of_rows(reading: Reading, compared: Sequence[Column]) -> bool:
-    """Return whether each thing that is asked for has one row; a department with several rows may be meant in sum."""
+    """Return whether each thing that is asked for has a single row; if it has several, their sum may be meant."""
     known, tests = reading.known, reading.tests
     rows = [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
     others = [column for column in known.columns if column not in compared]

@@ -19,6 +19,7 @@ from localcrag.text.words import NUMBER_WORDS, blanked, one_line
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)?")
 _I = re.compile(r"i(?:['’]\w+)?", re.IGNORECASE)
 _BEGINS = re.compile(r"(?:^|[?!.;:]\s)\W*\Z")
+"""The text before the first word of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,19 @@ _ASKS_FOR_ROWS = re.compile(
     r"^\W*(?:which|what|who|how many|(?:list|show|name|count|find)\b|the number of|what(?:'s| is) the number of)\b",
     re.IGNORECASE,
 )
+"""Beginnings of questions that ask for rows."""
 _THAN = re.compile(
     rf"\b(?:an? )?(?P<word>{MORE}|later|earlier)\b(?P<between>[^,;:]*?)\b(?P<than>than)\b", re.IGNORECASE
 )
+"""Comparisons with "than": "more rooms than floors"."""
 _AS = re.compile(r"\b(?P<word>as (?:many|much|high|large))\b(?P<between>[^,;:]*?)\b(?P<than>as)\b", re.IGNORECASE)
+"""Comparisons with "as": "as many rooms as floors"."""
 _STANDS = re.compile(
     r"\b(?:(?:stay(?:s|ed)?|lies?|lay|went|goes|go|came|comes) )?"
     r"(?P<than>(?P<word>above|over|below|under|exceed(?:s|ed|ing)?|after|before|equals?|equal to|the same as))\b",
     re.IGNORECASE,
 )
+"""Comparisons without "than": "above the budget", "exceeded", "the same as"."""
 _FORMS = (_THAN, _AS, _STANDS)
 _FILLS = re.compile(
     r"(?:\W+(?:the|their|its|his|her|our|they|it|he|she|we|what|was|were|is|are|had|has|been)\b)*", re.IGNORECASE
@@ -84,12 +89,15 @@ _ENDS = (
     ),
     re.compile(r"\b(?:the )?(?P<end>most|furthest|farthest|least)\W*\Z", re.IGNORECASE),
 )
+"""Words that ask for the greatest or smallest difference: "furthest over budget", "by the largest margin"."""
 _PERCENT = re.compile(r"\b(?:in|by|as an?) (?:per ?cent|percentage(?: terms)?)\b", re.IGNORECASE)
+"""Words that ask for a difference as a percentage."""
 _GAP = re.compile(
     r"\b(?:the )?(?P<end>largest|biggest|greatest|highest|smallest|lowest) (?:difference|gap) between\b"
     r"(?:\W+(?:the|their|its)\b)?(?P<between>.*?)\b(?P<than>and)\b(?:\W+(?:the|their|its)\b)?",
     re.IGNORECASE,
 )
+"""Questions for the greatest or smallest difference between two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +171,10 @@ MOST_ROWS_ASKED = 50
 _WORDS = "|".join(NUMBER_WORDS)
 _FEW = rf"(?P<few>\d{{1,2}}|{_WORDS})"
 _TOP = re.compile(rf"\b(?P<end>top|bottom) {_FEW}\b", re.IGNORECASE)
+"""The words "top" and "bottom" with a number of rows."""
 _DIFFERENT = re.compile(r"\b(?:different|distinct|unique)\b(?= \w)", re.IGNORECASE)
 _COMPARED = re.compile(rf"\bhow (?:much|many) (?P<more>{MORE})\b(?P<between>.*?)\b(?P<than>than)\b", re.IGNORECASE)
+"""Questions for a difference with a comparative: "how much more … than"."""
 _BEYOND, _BY_HOW_MUCH = (
     re.compile(rf"\b{asks}(?P<between> (?:[^,;:]*? )?)(?P<than>(?P<more>{more}))\b", re.IGNORECASE)
     for asks, more in (
@@ -177,29 +187,38 @@ _DIFFERENCE = re.compile(
     r"\b(?:what(?:'s| is| was) )?the difference(?P<of> in [\w ]+?)? between\b(?P<between>.*?)\b(?P<than>and)\b",
     re.IGNORECASE,
 )
+"""Questions for a difference that name both sides: "the difference between … and …"."""
 _SHARE = re.compile(
     r"^(?:what|which|how many|how large)?(?:'s| is| was)? ?(?:an? |the )?(?:percentage|per ?cent|share|proportion)"
     r"(?: share)? of\b",
     re.IGNORECASE,
 )
+"""Beginnings of questions for a share of something."""
 _VERB = re.compile(
     r"\b(?:is|are|was|were|comes?|came|lives?|lived|has|have|had|goes|go|went|belongs?|fell|falls?)\b", re.IGNORECASE
 )
+"""Verbs that separate the whole of a share from the part: "what share of orders is from Bonn"."""
 _PER = re.compile(
     r"\b(?:per|(?:for|in|of|on|at|from) (?:each|every)(?: of the)?|each|every|(?:grouped|broken down) by) "
     r"(?P<by>[^\W\d_]+)\b",
     re.IGNORECASE,
 )
+"""Words that ask for groups: "per town", "for each month"."""
 _BY = re.compile(r"\bby (?P<by>[^\W\d_]+)\W*\Z", re.IGNORECASE)
+"""The word "by" with a noun at the end, which also asks for groups: "sales by town"."""
 _NOT = re.compile(
     r"\b(?:(?:(?:is|are|was|were|do|does|did|has|have|had) )?not(?: yet| in| been| have)?|"
     r"(?:is|are|was|were|do|does|did|has|have|had)n't(?: yet| been| have)?|no|without(?: any| an?)?|"
     r"neither|except(?: for)?|excluding|other than)\b",
     re.IGNORECASE,
 )
+"""Negations."""
 _ABSENT = re.compile(r"^(?:no|without)\b|\bhave$", re.IGNORECASE)
+"""Negations that say that something is not there at all."""
 _MISSING = re.compile(r"\b(?:is|are|was|were|has|have)\b(?P<what>[^,;]*?)\b(?:missing|empty|blank)\b", re.IGNORECASE)
+"""Statements that something is missing."""
 _CLAUSE = re.compile(r"[,;]|\bbut\b", re.IGNORECASE)
+"""Ends of the part that a negation denies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +392,7 @@ _POLITE = re.compile(
     r"(?:when (?:was|is|were|does|did|do)(?= the\b))?",
     re.IGNORECASE,
 )
+"""Polite beginnings of questions, which are ignored."""
 _CHANGES = re.compile(
     r"\b(?:not|no|never|none|neither|nor|without|except|excluding|besides|other|others|another|else|if|why|how|each|"
     r"every|per|either|both|half|share|percentage|proportion|ratio|difference|differ|compared?|versus|vs|than|median|"
@@ -383,8 +403,10 @@ _CHANGES = re.compile(
     r"|n't\b|[?!.;:]\s+\w",
     re.IGNORECASE,
 )
+"""Words that change the meaning of a question, so that only names may be spelt like them."""
 _NO_LETTER = re.compile(r"[^\w'’]|\Z")
 _FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
+"""Words for the future, which the table says nothing certain about."""
 _OF_COLUMNS = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
 """Words that can be part of the name of one of two compared columns."""
 _COUNT = re.compile(
@@ -395,6 +417,7 @@ _COUNT = re.compile(
 _HOURS = re.compile(r" (?:hours|minutes) (?:did|have|has|were|was)\b", re.IGNORECASE)
 """Units after "how many" whose values are added up although no word asks for a sum."""
 _SPENT = re.compile(r"\W*(?:what|how much) (?:did|have|has) .*\bspen[dt]\b(?!.*\bon\W*\Z)", re.IGNORECASE)
+"""Questions for what was spent, which ask for a sum without saying so."""
 _WHICH = re.compile(r"\W*(?:which|who)\b", re.IGNORECASE)
 _HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
 _SUM = re.compile(
@@ -412,10 +435,12 @@ _LIST = re.compile(
     r"|(?:which|what)(?: are(?: all)?(?: the)?)?|who(?= \w+s?\b)|(?:every|all)(?: the)?)",
     re.IGNORECASE,
 )
+"""Beginnings of questions that list rows or values."""
 _EVERYTHING = re.compile(
     r"^\W*(?:list|name|enumerate|show|give|display)\b.*\b(?:all|every)\b|\bare there\b|^\W*(?:what|which) are all\b",
     re.IGNORECASE,
 )
+"""Questions that ask for all rows or values explicitly."""
 _NO_MOMENT = re.compile(
     rf" (?:years?|months?|weeks?|quarters?|half|names?|days?|times?|\d+|{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
 )

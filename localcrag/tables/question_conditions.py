@@ -30,9 +30,11 @@ from localcrag.text.words import NUMBER_WORDS, blanked
 _WEEK = 7
 _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _SHIFT = {"this": 0, "current": 0, "last": -1, "previous": -1, "next": 1, "coming": 1}
+"""Periods by which a word is away from the current one."""
 _MAY_ROLL = ("last", "next", "coming")
 """Words that after "the" can also mean the days up to now: "in the last month"."""
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+"""Days by which a word is away from today."""
 _COUNT = rf"(?:\d{{1,3}}|{'|'.join(NUMBER_WORDS)}|few|couple of|several)"
 _RELATIVE = re.compile(
     r"(?:the )?(?P<said>"
@@ -45,11 +47,13 @@ _RELATIVE = re.compile(
     rf")\b(?!['’]s\b| (?:of|before|after|to)\b| in (?:{'|'.join(MONTHS)}|\d))",
     re.IGNORECASE,
 )
+"""Relative days. The group `unclear` has those that people use for different dates: "last March", "past week"."""
 
 _AT_A_REMOVE = re.compile(
     r"\b(?:day|week|month|quarter|year)s? (?:before|after|from) (?:yesterday|today|tomorrow|now|this|last|next)\b",
     re.IGNORECASE,
 )
+"""Words that count from a relative day, such as "the week after next"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +201,7 @@ _FORMS = (
     (r"(?<!\w)NUMBER or (?:less|fewer|below|under|lower)\b", Relation.AT_MOST),
     (r"\b(?:exactly|equal to|equals) NUMBER", Relation.EQUAL),
 )
+"""Conditions on a number, with NUMBER in place of its pattern."""
 
 
 def _compiled(form: str) -> re.Pattern[str]:
@@ -218,6 +223,7 @@ _DATED = _each_compiled(
     (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
     (r"(?<=\bwas )(?=[^\W\d])", Relation.EQUAL),
 )
+"""Beginnings of conditions on days; the days follow."""
 _TIME = r"(\d{1,2}[:.]\d\d|\d{1,2}(?= ?[ap]m\b)|noon)(?: ?([ap]m)\b| o'clock\b)?"
 _CLOCKED = _each_compiled(
     (rf"\b(?:between|from) {_TIME} (?:and|to|until) {_TIME}", Relation.WITHIN),
@@ -227,6 +233,7 @@ _CLOCKED = _each_compiled(
     (rf"\b(?:until|till|up to|by) {_TIME}", Relation.AT_MOST),
     (rf"\bat {_TIME}", Relation.EQUAL),
 )
+"""Conditions on a time of day."""
 _QUARTER = re.compile(
     r"(?:(?:the )?(?P<word>first|second|third|fourth|1st|2nd|3rd|4th) quarter|q(?P<number>[1-4]))\b"
     r"(?:,? (?:of )?(?P<year>(?:19|20)\d\d)\b)?",
@@ -236,6 +243,7 @@ _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 
 _BARE_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\b")
 _AND = re.compile(r" (?:and|to|until|till) (?:the )?", re.IGNORECASE)
 _ONWARDS = re.compile(r" (?:on|onwards?)\b", re.IGNORECASE)
+"""Words after days that add all later days: "from May onwards"."""
 
 
 def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition, ...] | None, str]:

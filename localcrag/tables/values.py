@@ -26,6 +26,7 @@ CLOCK = "clock"
 
 LAST_HOUR = 24
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::[0-5]\d)?")
+"""A time of day, perhaps with seconds, which are ignored."""
 _DATE = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d\d|\d{4})")
 _SIGN = "[-−–+]"
 _SPACES = "'’ \u00a0\u202f\u2009"
@@ -37,9 +38,13 @@ _AMOUNT = re.compile(
     rf"[ \u00a0]?(?P<unit>[%‰]|{_CURRENCY}|[^\W\d_][^\W_]{{0,14}}(?:[/²³][^\W\d_]*)?(?: per [a-z]+)?|°[CF]?)?"
     rf"(?P<close>\))?(?:(?<=\))[ \u00a0]?(?P<behind>%|{_CURRENCY}))?"
 )
+"""An amount as a whole cell: a number with a sign or in brackets, perhaps with a unit before or after it."""
 _POINT = re.compile(r"\.(?:\d{1,2}|\d{4,})\Z|^0\.\d+\Z|,\d{3}\.\d|,\d{3},\d{3}")
+"""Numbers that are only possible with a decimal point: "1.5", "1,234,567"."""
 _COMMA = re.compile(r",(?:\d{1,2}|\d{4,})\Z|^0,\d+\Z|\.\d{3},\d|\.\d{3}\.\d{3}")
+"""Numbers that are only possible with a decimal comma: "1,5", "1.234.567"."""
 _OF_THREE = re.compile(r"\d{1,3}[.]\d{3}\Z")
+"""Numbers that show no decimal mark: "1.234" is possible with both."""
 
 
 class Mark(Enum):
@@ -198,6 +203,7 @@ _FORMS = tuple(re.compile(form, re.IGNORECASE) for form in FORMS)
 _TIME = re.compile(r"[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z", re.IGNORECASE)
 _WEEKDAY = re.compile(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ", re.IGNORECASE)
 _SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)")
+"""Days with slashes, which begin with the day or the month."""
 _SAYS_ONE = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")
 """A year or three letters: a cell without either is no moment."""
 LAST_MONTH = 12

@@ -190,6 +190,7 @@ _WHOLE = re.compile(r"\d+")
 LEAST_IN_A_ROW = 3
 """Minimum number of consecutive numbers for a first column to count as row numbers."""
 _OF_YEARS = frozenset(("year", "since", "founded", "built", "season", "vintage", "from"))
+"""Words of headers of columns whose numbers are years."""
 _BARE_YEAR = re.compile(r"(?:19|20)\d\d")
 _IN_HEADER = re.compile(
     r"[(\[]\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z|\bin ([\w€$£%°/]{1,12})\Z|\s([€$£%]|EUR|USD|GBP|CHF|kg|km)\Z|\A([€$£%])\Z"
