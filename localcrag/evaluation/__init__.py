@@ -1,7 +1,7 @@
-"""Evaluation: labelled questions put to the real pipeline under several configurations; reports.
+"""Evaluation: labelled questions are put to the real pipeline under several configurations, and reported on.
 
-The questions of evaluation sets (plan.py) are asked under configurations (configurations.py) by a resumable runner
-(app/evaluations.py), and whole runs are kept (store.py). Figures (metrics.py) are computed from them afterwards,
-with intervals and paired differences (statistics.py), and shown as a report (report/). calibration/ fits relevances and
-thresholds to labels.
+A plan (plan.py) names the questions of evaluation sets and the configurations to compare. A resumable runner
+(app/evaluations.py) asks them, and whole runs are kept (results.py). Metrics (metrics.py) are computed from them
+afterwards, with intervals and paired differences (wording.py), and shown as a report (analysis.py, report.py).
+calibration.py fits relevances and thresholds to labels.
 """

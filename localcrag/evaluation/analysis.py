@@ -1,4 +1,4 @@
-"""The records of an evaluation's report: what report.json holds and the other forms show."""
+"""Analysis of an evaluation: the figures that report.json contains and the report shows."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ KEYS = (
     ("seconds", ALL),
     ("prompt_tokens", ALL),
 )
-"""The figures that a verdict is made of: metric, and of which questions."""
+"""Figures of a verdict: a metric, and the group of questions that it is taken over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricUsed:
-    """What a metric is, as metrics.py says it."""
+    """The description of a metric, from metrics.py."""
 
     title: str
     definition: str
@@ -47,9 +47,9 @@ class MetricUsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFigure:
-    """One of KEYS under two configurations, over the questions that it applies to in each.
+    """One of KEYS under two configurations, each over the questions that it applies to.
 
-    `ratio` is second / first, over the questions that it applies to in both; None where the first is 0.
+    `ratio` is second / first, over the questions that it applies to in both; None if the first is 0.
     """
 
     metric: str
@@ -65,7 +65,7 @@ class KeyFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What speaks for one configuration against another."""
+    """The key figures of one configuration compared with another's."""
 
     first: str
     second: str
@@ -74,7 +74,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
-    """second - first of every metric on the same questions, by group."""
+    """The differences second - first of every metric on the same questions, by group."""
 
     first: str
     second: str
@@ -85,7 +85,8 @@ class Paired:
 class Decided:
     """The questions for which one action was decided.
 
-    `accuracy` is the share for which it was right, `speed` their mean seconds as a share of the first configuration's.
+    `accuracy` is the share for which it was right; `speed` is their mean seconds as a share of the first
+    configuration's.
     """
 
     n: int
@@ -98,7 +99,10 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actions:
-    """What was decided; `confusion` maps who holds the answer, then the action, to a number of questions."""
+    """The decisions under a configuration.
+
+    `confusion` maps who holds the answer, then the action, to a number of questions.
+    """
 
     decided: dict[str, Decided]
     confusion: dict[str, dict[str, int]]
@@ -106,7 +110,10 @@ class Actions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
-    """Seconds a question, and what each step takes of them on average over all questions, with calls and tokens."""
+    """Seconds per question, and the mean cost of each step over all questions: seconds, calls and tokens.
+
+    `slowest` is the 95th percentile.
+    """
 
     mean: Estimate
     median: float
@@ -116,7 +123,7 @@ class Time:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """How many questions were answered right, and where the others were lost; by who holds the answer as well."""
+    """The number of questions answered right, and where the other answers were lost, also by who holds the answer."""
 
     questions: int
     right: int
@@ -126,7 +133,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A text with its relevance, None where nothing scored it; `holds` an accepted answer or not."""
+    """A text with its relevance, None if it was not scored; `holds` is whether it contains an accepted answer."""
 
     where: str
     relevance: float | None
@@ -137,7 +144,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worst:
-    """A question that went wrong; `first_right` says whether the first configuration got it right, where it differs."""
+    """A question that went wrong.
+
+    `first_right` is whether the first configuration got it right; None if this is the first, or did not ask it.
+    """
 
     id: str
     question: str
@@ -158,7 +168,10 @@ class Worst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Everything that a report shows. `scored` and `full` name the configurations that curves and causes are of."""
+    """Everything that a report shows.
+
+    `scored` names the configuration of the curves, `full` the one whose worst questions are shown.
+    """
 
     about: About
     questions: int
@@ -182,11 +195,11 @@ class Figures:
 
 
 WORST = 20
-"""As many as a person reads through."""
+"""Number of worst questions: as many as a person reads through."""
 
 
 def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
-    """Return WORST questions of a configuration, the worst first; `first` is the one that it is compared with."""
+    """Return the WORST questions of a configuration, the worst first; `first` is the configuration to compare with."""
     found = [
         (question, run, loss) for question, run in evaluation.pairs(name) if (loss := diagnose(question, run))
     ]  # fmt: skip
@@ -253,10 +266,10 @@ def _where(one: Source | GradedPassage, rows: Sequence[SheetRow]) -> str:
 
 
 FEWEST_ABLATED = 3
-"""Configurations of an ablation from which on each is compared with the one before it."""
+"""Minimum number of an ablation's configurations for each to be compared with the one before it."""
 
 Values = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""Configuration, metric, question -> value."""
+"""Values by configuration, metric and question id."""
 
 
 def figures(evaluation: Evaluation) -> Figures:
@@ -298,13 +311,13 @@ def figures(evaluation: Evaluation) -> Figures:
 
 
 def _full(asked: Sequence[str]) -> str | None:
-    """Return the configuration that is all of localcrag under the settings in use, else the last."""
+    """Return the name of the configuration with all of localcrag and the settings in use, or else of the last one."""
     known = (FULL, ablations()[-1].name, *asked[-1:])
     return next((name for name in known if name in asked), None)
 
 
 def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Verdict:
-    """Return the key figures under two configurations, without those that apply to no question."""
+    """Return the key figures of two configurations, without those that apply to no question."""
     found = (_key(values, groups, (first, second), *key) for key in KEYS)
     return Verdict(first=first, second=second, figures=tuple(one for one in found if one.first or one.second))
 
@@ -366,7 +379,7 @@ def paired(values: Values, groups: Mapping[str, set[str]], first: str, second: s
 
 
 def _steps(asked: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each configuration of an ablation with the one before it; none where this is no ablation."""
+    """Return each configuration of an ablation with the one before it; empty if this is no ablation."""
     order = [configuration.name for configuration in ablations()]
     there = [name for name in order if name in asked]
     return list(pairwise(there)) if len(there) >= FEWEST_ABLATED else []

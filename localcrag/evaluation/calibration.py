@@ -1,7 +1,11 @@
-"""Criteria for the threshold upper: F1, web rate, cost. Arrays in, a threshold out.
+"""Calibration: fit relevances and thresholds to labels, and measure what they change on held-out questions.
 
-A question counts by its best passage, as the policy `max` counts it: CORRECT when that one's relevance reaches `upper`.
-`there` says whether one of the retrieved passages answers it.
+The first part chooses the threshold `upper` by a criterion: F1, web rate or cost. The next parts fit the probabilities
+(Platt scaling), choose `lower` and `strip`, and compare the new calibration with the active one by cross-validation.
+`fit_calibration` does all of it.
+
+A question counts by its best passage, as under the policy `max`: it is CORRECT if the relevance of this passage reaches
+`upper`. Everywhere, `there` says whether one of the retrieved passages answers the question.
 """
 
 from __future__ import annotations
@@ -23,11 +27,11 @@ from localcrag.records.thresholds import FittedCalibration, Logistic
 from localcrag.runs.labels import LabelledScore, LabelledStrip
 
 UPPERS = np.round(np.arange(0.005, 1.0, 0.005), 3)
-"""Thresholds that are tried."""
+"""Candidates for the threshold `upper`."""
 
 
 class CriterionKind(StrEnum):
-    """What the threshold upper is chosen by; see `f1`, `cost` and `choose_upper`."""
+    """The criterion by which the threshold `upper` is chosen; see `f1`, `cost` and `choose_upper`."""
 
     F1 = "f1"
     WEB_RATE = "web-rate"
@@ -36,9 +40,10 @@ class CriterionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """`target` is the share of questions that may go to the web, `cost` that of a wrong CORRECT in needless fallbacks.
+    """A criterion and its parameters.
 
-    Raises ValueError for a target outside 0..1 and a cost that is not above 0.
+    `target` is the share of questions that may go to the web; `cost` is the number of needless fallbacks that one wrong
+    CORRECT is worth. Raises ValueError for a target outside 0..1 and a cost that is not above 0.
     """
 
     kind: CriterionKind = CriterionKind.F1
@@ -64,17 +69,17 @@ class Criterion:
 
 
 def accuracy(correct: Marks, there: Marks) -> float:
-    """Return the share of questions for which CORRECT means that a retrieved passage answers."""
+    """Return the share of questions that are CORRECT exactly if a retrieved passage answers them."""
     return float(np.mean(correct == there))
 
 
 def web_rate(correct: Marks) -> float:
-    """Return the share of questions that are not CORRECT, and so go to the web where it may be asked."""
+    """Return the share of questions that are not CORRECT, and so go to the web if it may be asked."""
     return float(np.mean(~correct))
 
 
 def f1(correct: Marks, there: Marks) -> float:
-    """Return 2 TP / (2 TP + FP + FN) of CORRECT (van Rijsbergen 1979, chapter 7); 0.0 where nothing is either."""
+    """Return 2 TP / (2 TP + FP + FN) of CORRECT (van Rijsbergen 1979, chapter 7); 0.0 if there are no positives."""
     right = int(np.count_nonzero(correct & there))
     wrong = int(np.count_nonzero(correct != there))
     return 2 * right / (2 * right + wrong) if right + wrong else 0.0
@@ -88,8 +93,9 @@ def cost(correct: Marks, there: Marks, of_wrong: float) -> float:
 def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
     """Return the best of UPPERS by the criterion; `best` is each question's best relevance.
 
-    F1: the highest F1; COST: the lowest cost; of equal ones the middle, which is the farthest from both kinds of
-    question. WEB_RATE: the highest threshold whose web rate does not exceed the target, the lowest where all do.
+    F1 takes the highest F1, COST the lowest cost; of equal thresholds, the middle one is returned, which is the
+    farthest from both kinds of question. WEB_RATE takes the highest threshold whose web rate does not exceed the
+    target, or the lowest threshold if all exceed it.
     """
     decided = best[None, :] >= UPPERS[:, None]
     match criterion.kind:
@@ -116,9 +122,10 @@ class Form:
 
 @dataclass(frozen=True)
 class Rows:
-    """Scored texts: `features`, shape (rows, 3), holds the logit, cosine and overlap.
+    """Scored texts; `features`, shape (rows, 3), are logit, cosine and overlap.
 
-    `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says what is relevant.
+    `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says which rows are
+    relevant.
     """
 
     features: Floats
@@ -128,29 +135,30 @@ class Rows:
 
     @property
     def weights(self) -> Floats:
-        """Return a weight for each row, so that sets count the same; their mean is 1."""
+        """Weights of the rows with which each set counts the same; their mean is 1."""
         counts = np.bincount(self.sets)
         return np.asarray(len(self.sets) / (np.count_nonzero(counts) * counts[self.sets]))
 
     def only(self, chosen: Marks) -> Rows:
+        """Return the chosen rows."""
         return Rows(self.features[chosen], self.marks[chosen], self.questions[chosen], self.sets[chosen])
 
 
 def fit(rows: Rows, form: Form, *, smoothed: bool = False) -> Logistic:
-    """Return the coefficients of Platt scaling (Platt 1999). Raises ValueError when a higher logit is worse.
+    """Return the coefficients of Platt scaling (Platt 1999). Raises ValueError if a higher logit is worse.
 
-    `smoothed` takes Platt's targets (section 2.2), (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), in place of 1 and 0: with few
-    rows nothing is certain, and without them the slope has no end where the logits part the rows without a fault.
+    `smoothed` uses Platt's targets (section 2.2), (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), in place of 1 and 0. A few rows
+    make nothing certain, and if the logits separate the rows perfectly, the slope would otherwise grow without limit.
     """
     features, marks, weights = rows.features[:, form.columns], rows.marks, rows.weights
     if smoothed:
         positives = int(np.count_nonzero(marks))
         targets = np.where(marks, (positives + 1) / (positives + 2), 1 / (len(marks) - positives + 2))
-        # A row with a target between 0 and 1 is one of each kind, so weighted.
+        # A row with a target between 0 and 1 becomes a row of each kind, weighted by the target.
         features = np.concatenate([features, features])
         weights = np.concatenate([weights * targets, weights * (1 - targets)])
         marks = np.repeat([True, False], len(targets))
-    # The penalty is as good as none; scikit-learn's default of 1 pulls the slopes towards 0.
+    # This penalty has practically no effect; scikit-learn's default of 1 pulls the slopes towards 0.
     model = LogisticRegression(C=1e6, fit_intercept=form.bias, max_iter=1000)
     model.fit(features, marks, sample_weight=weights)
     slopes = dict(zip(form.columns, model.coef_[0], strict=True))
@@ -165,7 +173,7 @@ def predict(fitted: Logistic, rows: Rows) -> Floats:
 
 
 def standard_error(values: Floats, rows: Rows) -> float:
-    """Return the standard error of the mean over sets of each set's mean, the questions being independent."""
+    """Return the standard error of the mean of the sets' means; questions are taken to be independent."""
     variances = []
     for number in np.unique(rows.sets):
         inside = rows.sets == number
@@ -176,17 +184,20 @@ def standard_error(values: Floats, rows: Rows) -> float:
 
 
 MISSED_BY_INCORRECT = 0.1
-"""The documents are left aside then, and an answer in them is lost."""
+"""Maximum share of answerable questions called INCORRECT: the documents are then ignored, and the answer is lost."""
 LOST_WITH_STRIPS = 0.1
-"""An answer dropped is lost; a sentence too many only makes the prompt longer."""
+"""Maximum share of passages whose answer is dropped: that loses the answer, a needless sentence only adds to the
+prompt."""
 AS_GOOD = 0.01
-"""About a standard error of 1,600 decisions: sqrt(0.85 * 0.15 / 1600) = 0.009."""
+"""Difference in the objective that is ignored: about a standard error of 1,600 decisions, sqrt(0.85 * 0.15 / 1600) =
+0.009."""
 STEPS = np.round(np.arange(0.02, 0.985, 0.01), 2)
+"""Candidates for the thresholds `lower` and `strip`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A threshold and its figures: `objective` should be high; `constraint` decides whether it is admissible."""
+    """A threshold and its figures: `objective` should be high; `constraint` decides whether it is `admissible`."""
 
     threshold: float
     objective: float
@@ -195,7 +206,7 @@ class Step:
 
 
 def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[Step]:
-    """Return, per threshold, the shares called INCORRECT of the questions without and with their answer."""
+    """Return for each threshold the shares of questions without and with an answer that are called INCORRECT."""
     steps = []
     for threshold in STEPS:
         said = best < threshold
@@ -206,15 +217,16 @@ def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[Step]:
 
 
 def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Floats) -> list[Step]:
-    """Return, per threshold, the share of sentences dropped, and of passages without a sentence that holds the answer.
+    """Return for each threshold the share of sentences dropped, and the share of passages that lose their answer.
 
-    `passages` numbers the passage of each sentence from 0; each has a marked sentence.
+    `passages` numbers the passage of each sentence from 0; each passage has a marked sentence.
     """
     of_passage = np.bincount(passages, weights=weights)
     best = np.full(len(of_passage), -np.inf)
     np.maximum.at(best, passages, relevances)
     steps = []
     for threshold in STEPS:
+        # The best sentence of a passage is always kept.
         kept = (relevances >= threshold) | (relevances == best[passages])
         answered = np.zeros(len(best), dtype=bool)
         answered[passages[kept & marks]] = True
@@ -224,9 +236,9 @@ def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Flo
 
 
 def choose(steps: list[Step], default: float) -> float:
-    """Return the admissible threshold with the highest objective (of equal ones the highest).
+    """Return the admissible threshold with the highest objective, and the highest of equal ones.
 
-    The default stays where it is admissible and as good, and where no threshold is admissible.
+    The default is kept if it is admissible and about as good, or if no threshold is admissible.
     """
     allowed = [step for step in steps if step.admissible]
     if not allowed:
@@ -239,17 +251,19 @@ def choose(steps: list[Step], default: float) -> float:
 
 
 FOLDS = 5
+"""Folds of the cross-validation."""
 RESAMPLES = 1000
-"""Efron and Tibshirani (1993, chapter 13) ask for as many for a percentile interval."""
+"""Resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) ask for in a percentile
+interval."""
 PASSAGE = Form((0, 1, 2))
-"""Logit, cosine and overlap."""
+"""Calibration of passages by logit, cosine and overlap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A figure before (in force) and after (new calibration), with the change's 95 % interval `low`..`high`.
+    """A figure before (active calibration) and after (new calibration), and its change's 95 % interval `low`..`high`.
 
-    `error` is the change's standard error; all three by bootstrap over questions.
+    `error` is the standard error of the change; interval and error are estimated by a bootstrap over questions.
     """
 
     name: str
@@ -262,7 +276,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Decided:
-    """Scored rows by question: `own` are the row numbers that decide each question's action."""
+    """Scored rows by question; `own` has for each question the numbers of the rows that decide its action."""
 
     rows: Rows
     own: list[Places]
@@ -270,17 +284,17 @@ class Decided:
 
     @property
     def counted(self) -> Places:
-        """The numbers of the questions that have passages to decide on."""
+        """Numbers of the questions that have passages to decide on."""
         return np.array([number for number, own in enumerate(self.own) if len(own)], dtype=np.intp)
 
     def best(self, relevances: Floats) -> Floats:
-        """Return each question's best relevance, NaN where nothing decides."""
+        """Return each question's best relevance, NaN if it has no passage to decide on."""
         return np.array([relevances[own].max() if len(own) else np.nan for own in self.own])
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions: a relevance for every row, CORRECT or not for every question that counts."""
+    """Predictions: a relevance for each row, and whether each counted question is CORRECT."""
 
     relevances: Floats
     correct: Marks
@@ -304,7 +318,7 @@ def predicted_by(data: Decided, calibration: FittedCalibration) -> Predicted:
 
 
 def held_out(data: Decided, criterion: Criterion, seed: int) -> Predicted:
-    """Return cross-validated predictions: each question's by a fit to others. Raises ValueError."""
+    """Return cross-validated predictions: each question is predicted by a fit to others. Raises ValueError."""
     relevances = np.zeros(len(data.rows.marks))
     correct = np.zeros(len(data.own), dtype=bool)
     counted = data.counted
@@ -321,9 +335,9 @@ def held_out(data: Decided, criterion: Criterion, seed: int) -> Predicted:
 
 
 def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
-    """Yield numbers of questions to fit on and to ask, so that every fold has both kinds.
+    """Yield the numbers of questions to fit on and to predict, so that every fold has both kinds of question.
 
-    The questions are what is divided, which is what GroupKFold does for rows; that one would not mind the kinds.
+    GroupKFold would divide the rows by question as well, but without regard to the kinds.
     """
     yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(there), 1)), there)
 
@@ -374,7 +388,7 @@ def _change(
     before, after = both
 
     def difference(drawn: Places) -> float:
-        # Where a draw has one kind only there is no AUC, and so no change of it.
+        # A draw with only one kind of row has no AUC (NaN), which counts as no change.
         return float(np.nan_to_num(figure(after, drawn) - figure(before, drawn)))
 
     drawn = stats.bootstrap(
@@ -391,9 +405,10 @@ def _change(
 
 
 FEWEST_ROWS = 50
-"""Labelled passages, and strips: the four coefficients of fewer say more of chance than of the documents."""
+"""Minimum number of labelled passages, and of strips: with fewer, the four coefficients reflect chance more than the
+documents."""
 FEWEST_QUESTIONS = FOLDS
-"""Of either kind, so that each fold has one."""
+"""Minimum number of questions of each kind, so that each fold has one."""
 _STRIP = Form((0,))
 
 
@@ -412,7 +427,7 @@ class Fitted:
 
     @property
     def worse(self) -> bool:
-        """Whether its probabilities are worse on held-out questions than those in force."""
+        """Whether its probabilities are worse on held-out questions than those of the active calibration."""
         loss = self.changes[0]
         return loss.after > loss.before
 
@@ -425,9 +440,9 @@ def fit_calibration(
     criterion: Criterion,
     seed: int = 1,
 ) -> Fitted:
-    """Return the calibration that fits the labels best.
+    """Return the calibration that fits the labels best; `in_force` is the active calibration.
 
-    Raises EvaluationError when there are too few of them, or when a higher logit would mean a lower relevance.
+    Raises EvaluationError if there are too few labels, or if a higher logit would mean a lower relevance.
     """
     require_enough(scores)
     data = rows_of(scores)
@@ -462,7 +477,7 @@ def fit_calibration(
 
 
 def require_enough(scores: Sequence[LabelledScore]) -> None:
-    """Raise EvaluationError, naming what is missing, when there are too few labels to fit and to check a fit."""
+    """Raise EvaluationError, naming what is missing, if there are too few labels to fit a calibration and check it."""
     questions: dict[str, bool] = {}
     for score in scores:
         if score.local:
@@ -486,7 +501,7 @@ def require_enough(scores: Sequence[LabelledScore]) -> None:
 def _strips(
     strips: Sequence[LabelledStrip], passage: Logistic, in_force: FittedCalibration
 ) -> tuple[Logistic, float, tuple[str, ...]]:
-    """Return the calibration and the threshold of strips; those in force, with a note, where they cannot be fitted."""
+    """Return the calibration and the threshold of strips; the active ones, with a note, if they cannot be fitted."""
     kept = in_force.strip, in_force.thresholds.strip
     relevant = sum(strip.relevant for strip in strips)
     if len(strips) < FEWEST_ROWS or not 0 < relevant < len(strips):

@@ -1,8 +1,9 @@
-"""Labelled scores from an evaluation set: retrieved and scored as the app does; no language model.
+"""Labelled scores from an evaluation set, retrieved and scored as in the app, without a language model.
 
-A passage of a document is relevant when it holds an accepted answer and comes from a document that the set names (where
-it names any). One that holds the answer and comes from elsewhere is left out: nobody knows. So is a local one that
-holds what only the web is said to hold. A recorded web result is relevant when it holds the answer.
+A passage of a document is relevant if it contains an accepted answer and comes from a document that the set names (if
+it names any). A passage that contains the answer but comes from another document is left out, because its relevance is
+unknown. So is a local passage that contains an answer which, by the labels, only the web has. A recorded web result is
+relevant if it contains the answer.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class Retrieval:
 def score_question(
     question: Question, parts: Retrieval, settings: Settings
 ) -> tuple[list[LabelledScore], list[LabelledStrip]]:
-    """Return the scores of what is retrieved for a question, and of the strips of the relevant local passages.
+    """Return the scores of the passages retrieved for a question, and of the strips of relevant local passages.
 
-    A follow-up is understood by rule. Raises ModelError and StoreError.
+    A follow-up is made standalone by rule. Raises ModelError and StoreError.
     """
     asked = standalone(question)
     found = hybrid_search(
@@ -56,7 +57,7 @@ def score_question(
     )
     web = search.to_passages(asked, question.web, embedder=parts.embedder)
     labelled = [(passage, relevant) for passage in (*found, *web) if (relevant := label(passage, question)) is not None]
-    # What speaks to the model is not scored in the flow either.
+    # As in the flow, prompt injections are screened out before scoring.
     passages = injection.screened(passage for passage, _ in labelled)
     logits = parts.scorer.logits(asked, [passage.in_context for passage in passages]).tolist()
     scores = [
@@ -77,7 +78,7 @@ def score_question(
 
 
 def standalone(question: Question) -> str:
-    """Return the question as it stands alone: by rule, since no language model is asked."""
+    """Return the standalone question, which is made by rule because no language model is used."""
     if not question.history:
         return question.question
     by_rule = condense.by_rule(question.question, question.history)
@@ -85,7 +86,7 @@ def standalone(question: Question) -> str:
 
 
 def label(passage: Passage, question: Question) -> bool | None:
-    """Return whether a passage is relevant; None where the labels do not say."""
+    """Return whether a passage is relevant; None if the labels do not tell."""
     if not holds(passage.text, question.answers):
         return False
     if passage.origin is Origin.WEB:
@@ -103,7 +104,7 @@ def _strips(
     parts: Retrieval,
     settings: Settings,
 ) -> list[LabelledStrip]:
-    """Return the strips of relevant passages; a passage without a strip that alone holds the answer is left out."""
+    """Return the strips of relevant passages, except passages in which no single strip contains the answer."""
     cut = [
         split_into_strips(passage.text, settings.strip_mode, window_words=settings.window_words)
         for passage, _ in relevant
@@ -123,7 +124,7 @@ def _strips(
 
 
 class PassageLabel(Protocol):
-    """A label of a passage, with the scores of the time; `logit` is None where no model could score."""
+    """A label of a passage, with the scores of its run; `logit` is None if no model could score the passage."""
 
     @property
     def question(self) -> str: ...
@@ -146,9 +147,10 @@ class PassageLabel(Protocol):
 
 
 def scores_of_labels(labels: Iterable[PassageLabel], scorer: str) -> tuple[list[LabelledScore], int]:
-    """Return the scores of labels, given oldest first, and how many were left out for having those of another scorer.
+    """Return the scores of labels, given oldest first, and the number of labels left out.
 
-    Of a passage that was labelled for the same question again, the newest label counts.
+    A label is left out if it has no score, or the score of another scorer. If a passage was labelled again for the same
+    question, the newest label counts.
     """
     kept: dict[tuple[str, str], LabelledScore] = {}
     left_out = 0

@@ -1,4 +1,4 @@
-"""A comparison of two evaluations of the same questions: figures, and which questions changed."""
+"""A comparison of two evaluations of the same questions: their figures, and the questions that changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Side = tuple[Evaluation, str]
 
 
 class Change(StrEnum):
-    """How a question's outcome changed, worst first."""
+    """The ways in which a question's outcome can change, worst first."""
 
     LOST = "right before, wrong now"
     WON = "wrong before, right now"
@@ -29,7 +29,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A question's run in short; `cause` is what went wrong, None where it is right."""
+    """A question's run in short; `cause` is what went wrong, None if the run is right."""
 
     right: bool
     action: str | None
@@ -43,7 +43,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """A question with another outcome."""
+    """A question whose outcome changed."""
 
     id: str
     question: str
@@ -56,7 +56,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing:
-    """A setting, model or version that is not the same in both."""
+    """A setting, model or version that differs between the two."""
 
     name: str
     before: str
@@ -65,7 +65,10 @@ class Differing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """`questions` were asked in both; `only_before` and `only_after` in one, or are worded or labelled otherwise."""
+    """A comparison of two evaluations; `questions` were asked in both.
+
+    `only_before` and `only_after` were asked in one of them, or are worded or labelled differently in the other.
+    """
 
     before: About
     after: About
@@ -82,7 +85,7 @@ class Comparison:
 
 
 def compare(before: Side, after: Side) -> Comparison:
-    """Return what differs. Raises EvaluationError where no question was asked in both."""
+    """Return the comparison of two evaluations. Raises EvaluationError if no question was asked in both."""
     pairs = {question.id: (question, run) for question, run in before[0].pairs(before[1])}
     others = {question.id: (question, run) for question, run in after[0].pairs(after[1])}
     same = common(before[0].questions, after[0].questions)
@@ -118,7 +121,7 @@ def compare(before: Side, after: Side) -> Comparison:
 
 
 def _names(before: Side, after: Side) -> tuple[str, str]:
-    """Return the names of the two: the configurations', else the evaluations', else both together."""
+    """Return names for the two: the configurations', or the evaluations' if these are equal, or one name for both."""
     if before[1] != after[1]:
         return before[1], after[1]
     first, second = before[0].about.id, after[0].about.id

@@ -1,4 +1,8 @@
-"""Quality of probabilities: AUC, calibration error, log loss, Brier score. Arrays in, numbers out."""
+"""Curves of an evaluation: how far relevances can be trusted, sweeps of thresholds, and strips kept by length.
+
+The first part measures the quality of probabilities, from arrays to numbers: AUC, calibration error, log loss, Brier
+score. The second part applies it to the runs of an evaluation.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ Marks = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 BINS = 10
-"""Of equal width, in a reliability curve; Guo et al. (2017) take 15, for sets of ten thousand."""
+"""Number of bins of equal width in a reliability curve; Guo et al. (2017) take 15, for sets of ten thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,10 @@ class Bin:
 
 
 def auc(marks: Marks, scores: Floats) -> float:
-    """Return the probability that a marked score is above one that is not, ties counting half (NaN: one kind only).
+    """Return the probability that a marked score is above an unmarked one; ties count half (NaN with only one kind).
 
-    By the ranks' sum (Mann and Whitney 1947). scikit-learn's roc_auc_score gives the same, but takes 100 times as long
-    for a few hundred scores, and a bootstrap asks for thousands.
+    It is computed from the sum of ranks (Mann and Whitney 1947). scikit-learn's roc_auc_score gives the same, but takes
+    100 times as long for a few hundred scores, and a bootstrap needs thousands.
     """
     positives = int(marks.sum())
     negatives = len(marks) - positives
@@ -52,15 +56,15 @@ def auc(marks: Marks, scores: Floats) -> float:
 
 
 def bins_of(probabilities: Floats) -> Places:
-    """Return the number of the bin that each probability lies in, of BINS bins of equal width from 0 to 1."""
+    """Return the number of the bin of each probability, among BINS bins of equal width from 0 to 1."""
     return np.minimum((probabilities * BINS).astype(np.intp), BINS - 1)
 
 
 def reliability(probabilities: Floats, marks: Marks, weights: Floats | None = None) -> list[Bin]:
-    """Return the reliability curve over BINS bins of equal width, empty ones left out."""
+    """Return the reliability curve over BINS bins of equal width, without empty bins."""
     weights = np.ones(len(probabilities)) if weights is None else weights
     places = bins_of(probabilities)
-    # All bins in one go each: a bootstrap asks for thousands of curves.
+    # All bins are summed at once, because a bootstrap needs thousands of curves.
     counts, of_bins, said, relevant = (
         np.bincount(places, values, minlength=BINS)
         for values in (None, weights, weights * probabilities, weights * marks)
@@ -83,7 +87,7 @@ def calibration_error(probabilities: Floats, marks: Marks, weights: Floats | Non
 
 
 def log_losses(probabilities: Floats, marks: Marks) -> Floats:
-    """Return each row's negative log likelihood in nats, probabilities kept a millionth away from 0 and 1."""
+    """Return each row's negative log likelihood in nats; probabilities are clipped to a millionth from 0 and 1."""
     likely = np.where(marks, probabilities, 1.0 - probabilities)
     return np.asarray(-np.log(np.clip(likely, 1e-6, 1.0)))
 
@@ -95,14 +99,16 @@ def squared_errors(probabilities: Floats, marks: Marks) -> Floats:
 
 Pairs = Sequence[tuple[Question, Run]]
 UPPERS = tuple(step / 100 for step in range(2, 99, 2))
+"""Upper thresholds of a sweep."""
 LOWERS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+"""Lower thresholds of a sweep."""
 LENGTHS = ((1, 1), (2, 3), (4, 6), (7, 10), (11, None))
-"""Strips in a passage, the last one open."""
+"""Ranges of the number of strips in a passage; the last range is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceBin:
-    """Passages whose relevance is in low..high: `n`, their mean relevance, and the share that holds an answer."""
+    """Passages whose relevance is in low..high: their number, mean relevance, and the share that contains an answer."""
 
     low: float
     high: float
@@ -113,7 +119,10 @@ class RelevanceBin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """`error` is the expected calibration error (Guo et al. 2017, section 2), over `passages` of `questions`."""
+    """Relevances compared with the share of passages that contain an answer.
+
+    `error` is the expected calibration error (Guo et al. 2017, section 2), over `passages` of `questions`.
+    """
 
     bins: tuple[RelevanceBin, ...]
     error: float
@@ -124,7 +133,7 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What would be decided at these thresholds; all shares of the same questions."""
+    """The decisions under a pair of thresholds; all shares are of the same questions."""
 
     upper: float
     lower: float
@@ -136,7 +145,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Along `uppers` the lower threshold in force is kept (or lowered with upper), along `lowers` the upper one."""
+    """The decisions under other thresholds than the active ones.
+
+    Along `uppers`, the active lower threshold is kept (or lowered with upper); along `lowers`, the active upper one.
+    """
 
     policy: Policy
     thresholds: Thresholds
@@ -148,7 +160,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Passages of `least` to `most` strips: how much of them was kept, and how much of what holds an answer."""
+    """Passages of `least` to `most` strips: the share of strips kept, and the share kept of strips with an answer."""
 
     least: int
     most: int | None
@@ -158,10 +170,10 @@ class Length:
 
 
 def relevance_reliability(pairs: Pairs) -> Reliability | None:
-    """Return relevance against the share of passages that hold an answer; None where none was scored.
+    """Return relevances compared with the share of passages that contain an answer; None if no passage was scored.
 
-    A passage of the documents holds one when an accepted string is in it and, where documents are named, it is of
-    these. Of a question that the documents do not answer, none does.
+    A passage of the documents contains one if an accepted string is in it and, if the question names documents, it is
+    from one of these. For a question that the documents do not answer, no passage contains one.
     """
     scored = [(question, run) for question, run in pairs if local(run) and is_scored(run.passages)]
     if not scored:
@@ -189,7 +201,7 @@ def _answers(question: Question, passage: GradedPassage) -> bool:
 
 
 def sweep(pairs: Pairs) -> Sweep | None:
-    """Return what other thresholds would have decided on the stored relevances; None where nothing was decided."""
+    """Return what other thresholds would have decided on the stored relevances; None if no run was decided."""
     decided = [(question, run) for question, run in pairs if run.action is not None and is_scored(local(run))]
     if not decided:
         return None
@@ -225,7 +237,7 @@ def _action(run: Run, upper: float, lower: float) -> Action:
 
 
 def retention(pairs: Pairs) -> tuple[Length, ...]:
-    """Return the share of strips kept, by the number of strips in a passage; nothing where none was cut."""
+    """Return the share of strips kept, by the number of strips in a passage; empty if no passage was cut."""
     kept: dict[tuple[int, int | None], list[float]] = {}
     recalled: dict[tuple[int, int | None], list[float]] = {}
     for question, run in pairs:
@@ -242,5 +254,6 @@ def _by_passage(run: Run) -> Iterable[list[tuple[bool, str]]]:
     passages: dict[str, list[tuple[bool, str]]] = {}
     for strip in run.strips:
         passages.setdefault(strip.passage, []).append((strip.kept, strip.text))
+    # Passages that were used whole say nothing about the selection of strips.
     whole = any(strip.reason is StripReason.WHOLE for strip in run.strips)
     return [] if whole else passages.values()

@@ -1,7 +1,7 @@
-"""Error diagnosis: the first step at which a question's accepted answer was lost, by rules.
+"""Error diagnosis: rules that find the first step at which a question's accepted answer was lost.
 
-A string is followed through passages, evidence, what the model wrote, and the answer. Whether a sentence means the same
-in other words is not known here, so that causes are those that a person should look at first, not verdicts.
+An accepted string is followed through the passages, the evidence, the model's text and the answer. The rules do not
+recognise the same meaning in other words. A cause is therefore where a person should look first, not a verdict.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from localcrag.records.run import Run
 from localcrag.text.places import place
 
 NEARLY = 0.5
-"""Token F1 from which an answer that holds no accepted string may be one in other words ("5 May" for "May 5, 1990")."""
+"""Minimum token F1 at which an answer without an accepted string may be right in other words ("5 May" for "May 5,
+1990")."""
 
 
 class Cause(StrEnum):
-    """Where an answer was lost, in the order of the flow; INVENTED where there was no answer to lose."""
+    """The place where an answer was lost, in the order of the flow; INVENTED if there was no answer to lose."""
 
     GOLD = "gold questionable"
     RETRIEVAL = "retrieval missed"
@@ -50,25 +51,26 @@ MEANING = {
     Cause.ABSTAINED: "the evidence holds it, and no answer was given, or an uncertain one",
     Cause.INVENTED: "answered, though neither documents nor web hold an answer",
 }
+"""Definitions of the causes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What went wrong with a question, and the detail of it in words."""
+    """The cause of a wrong outcome, and its details in words."""
 
     cause: Cause
     why: str
 
 
 def is_right(question: Question, run: Run) -> bool:
-    """Whether an accepted answer was given; of an unanswerable question, whether none was."""
+    """Return whether an accepted answer was given, or an unanswerable question was left unanswered."""
     if question.held_by is HeldBy.NOWHERE:
         return not run.answered
     return bool(answer_match(question, run))
 
 
 def diagnose(question: Question, run: Run) -> Loss | None:
-    """Return what went wrong; None where the answer is right."""
+    """Return what went wrong; None if the answer is right."""
     if is_right(question, run):
         return None
     if question.held_by is HeldBy.NOWHERE:
@@ -79,7 +81,7 @@ def diagnose(question: Question, run: Run) -> Loss | None:
 
 
 def _followed(question: Question, run: Run) -> Loss:
-    """Follow the accepted strings through the run."""
+    """Follow the accepted strings through the run, and return where they were lost."""
     holding = [passage for passage in run.passages if holds(passage.text, question.answers)]
     if not holding:
         return _not_found(question, run)
@@ -93,10 +95,10 @@ def _followed(question: Question, run: Run) -> Loss:
 
 
 def severity(question: Question, run: Run, loss: Loss) -> tuple[float, ...]:
-    """Return a key that sorts the worst first.
+    """Return a sort key that puts the worst questions first.
 
-    Wrong answers and inventions before needless abstentions; those that nothing marks as doubtful before others, what
-    may be the label's fault last; then the surer the evaluator was, the worse.
+    Wrong answers and inventions come before needless abstentions. Within each, losses that may be an error of the label
+    come last, and answers that nothing marks as doubtful come first. Then the highest relevance comes first.
     """
     marked = not _shown_as_certain(run) if question.answers else not unmarked_invention(question, run)
     return not run.answered, loss.cause is Cause.GOLD, marked, -(run.max_relevance or 0.0)
@@ -111,7 +113,7 @@ def _invented(run: Run) -> Loss:
 
 
 def _questionable(question: Question, run: Run) -> str | None:
-    """Return why the accepted answers, rather than the run, may be wrong."""
+    """Return why the accepted answers, rather than the run, may be wrong; None if nothing suggests it."""
     if not run.answered:
         return None
     if (shared := token_f1(question, run) or 0.0) >= NEARLY:
@@ -200,7 +202,7 @@ def _shown_as_certain(run: Run) -> bool:
 
 
 def best_passage(run: Run, answers: Sequence[str]) -> GradedPassage | None:
-    """Return the passage to show: the most relevant; if unscored, the first that holds an answer."""
+    """Return the passage to show: the most relevant one or, without scores, the first that contains an answer."""
     if not run.passages:
         return None
     if is_scored(run.passages):

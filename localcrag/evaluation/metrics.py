@@ -1,4 +1,8 @@
-"""Whether a text holds an accepted answer, by SQuAD's rules (Rajpurkar et al. 2016, section 6.1)."""
+"""Metrics of an evaluation: each measures one question's run, or returns None if it does not apply.
+
+A text contains an accepted answer by SQuAD's rules (Rajpurkar et al. 2016, section 6.1). METRICS at the end lists all
+metrics with their definitions and sources.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +26,24 @@ _PUNCTUATION = re.compile(r"[^\w\s]")
 
 
 def normalised(text: str) -> str:
-    """Return the words of a text without case, punctuation and articles, one space between two."""
+    """Return the words of a text in lower case, without punctuation and articles, separated by single spaces."""
     return " ".join(_ARTICLES.sub(" ", _PUNCTUATION.sub("", text.lower())).split())
 
 
 def holds(text: str, answers: Sequence[str]) -> bool:
-    """Whether a text holds one of the answers, as whole words; an answer that normalises to nothing never counts."""
+    """Return whether a text contains one of the answers, as whole words.
+
+    An answer that normalises to nothing never counts.
+    """
     padded = f" {normalised(text)} "
     return any(f" {answer} " in padded for answer in map(normalised, answers) if answer)
 
 
 def answer_match(question: Question, run: Run) -> float | None:
-    """Return whether an accepted answer is in the answer; what an abstention or an uncertain answer quotes is none."""
+    """Return whether an accepted answer is in the answer.
+
+    Quotations in an abstention or an uncertain answer do not count.
+    """
     if not question.answers:
         return None
     return float(run.answered and holds(shown(run), question.answers))
@@ -47,7 +57,7 @@ def exact_match(question: Question, run: Run) -> float | None:
 
 
 def token_f1(question: Question, run: Run) -> float | None:
-    """Return the harmonic mean of precision and recall of the answer's words, of the accepted answer that fits best."""
+    """Return the harmonic mean of precision and recall of the answer's words, against the best accepted answer."""
     if not question.answers:
         return None
     return max(_f1(shown(run), answer) for answer in question.answers) if run.answered else 0.0
@@ -65,27 +75,27 @@ def _f1(text: str, answer: str) -> float:
 
 
 def in_texts(question: Question, texts: Iterable[str]) -> float | None:
-    """Return whether one of the texts holds an accepted answer."""
+    """Return whether one of the texts contains an accepted answer."""
     return float(any(holds(text, question.answers) for text in texts)) if question.answers else None
 
 
 def abstention_precision(question: Question, run: Run) -> float | None:
-    """Return whether an abstention was right: neither documents nor web answer the question."""
+    """Return whether an abstention was right, because neither documents nor web answer the question."""
     return None if run.answered else float(question.held_by is HeldBy.NOWHERE)
 
 
 def abstention_recall(question: Question, run: Run) -> float | None:
-    """Return whether an unanswerable question was abstained from."""
+    """Return whether an unanswerable question was left unanswered."""
     return float(not run.answered) if question.held_by is HeldBy.NOWHERE else None
 
 
 def invention(question: Question, run: Run) -> float | None:
-    """Return whether an unanswerable question was answered all the same."""
+    """Return whether an unanswerable question was answered nevertheless."""
     return float(run.answered) if question.held_by is HeldBy.NOWHERE else None
 
 
 def unmarked_invention(question: Question, run: Run) -> float | None:
-    """Return whether the model's own words were shown as an answer, none of them marked as doubtful."""
+    """Return whether an unanswerable question was answered with a sentence that nothing marks as doubtful."""
     if question.held_by is not HeldBy.NOWHERE:
         return None
     in_full = [support for support in run.support if support.shown and support.backing is Backing.SUPPORTED]
@@ -93,19 +103,19 @@ def unmarked_invention(question: Question, run: Run) -> float | None:
 
 
 def uncertain(_question: Question, run: Run) -> float:
-    """Return whether the likeliest passages were shown in place of an answer, and said to be uncertain."""
+    """Return whether the most likely passages were shown in place of an answer, marked as uncertain."""
     return float(run.uncertain)
 
 
 def action_right(question: Question, run: Run) -> float | None:
-    """Return whether CORRECT was decided just where the documents hold the answer."""
+    """Return whether CORRECT was decided exactly if the documents contain the answer."""
     if run.action is None:
         return None
     return float((run.action is Action.CORRECT) == (question.held_by is HeldBy.DOCUMENTS))
 
 
 def action_of_retrieved(question: Question, run: Run) -> float | None:
-    """Return whether CORRECT was decided just where a retrieved passage holds the answer."""
+    """Return whether CORRECT was decided exactly if a retrieved passage contains the answer."""
     if run.action is None or (question.held_by is HeldBy.DOCUMENTS and not question.documents):
         return None
     there = question.held_by is HeldBy.DOCUMENTS and any(
@@ -115,7 +125,7 @@ def action_of_retrieved(question: Question, run: Run) -> float | None:
 
 
 def action_not_opposite(question: Question, run: Run) -> float | None:
-    """Return whether the action was not the opposite of the right one; AMBIGUOUS, which asks both, never is."""
+    """Return whether the action was not the opposite of the right one; AMBIGUOUS, which uses both sources, never is."""
     if run.action is None:
         return None
     opposite = Action.INCORRECT if question.held_by is HeldBy.DOCUMENTS else Action.CORRECT
@@ -123,27 +133,27 @@ def action_not_opposite(question: Question, run: Run) -> float | None:
 
 
 def local(run: Run) -> list[GradedPassage]:
-    """Return the passages of the documents, in the order of retrieval; after a second look by relevance."""
+    """Return the passages of the documents, in the order of retrieval, or by relevance after a second search."""
     return [passage for passage in run.passages if passage.origin is Origin.LOCAL]
 
 
 def hit_document(question: Question, run: Run) -> float | None:
-    """Return whether a passage is of a document that the set names."""
+    """Return whether a passage is from a document that the evaluation set names."""
     return _hit(_of_named_documents(question, run))
 
 
 def mrr_document(question: Question, run: Run) -> float | None:
-    """Return 1 / rank of the first passage of a document that the set names, 0 without one."""
+    """Return 1 / rank of the first passage from a document that the evaluation set names, 0 without such a passage."""
     return _rank(_of_named_documents(question, run))
 
 
 def hit_answer(question: Question, run: Run) -> float | None:
-    """Return whether a passage of the documents holds an accepted answer."""
+    """Return whether a passage of the documents contains an accepted answer."""
     return _hit(_with_answer(question, run))
 
 
 def mrr_answer(question: Question, run: Run) -> float | None:
-    """Return 1 / rank of the first passage of the documents that holds an accepted answer, 0 without one."""
+    """Return 1 / rank of the first passage of the documents that contains an accepted answer, 0 without one."""
     return _rank(_with_answer(question, run))
 
 
@@ -170,21 +180,21 @@ def _rank(found: list[bool] | None) -> float | None:
 
 
 def _strips(question: Question, run: Run) -> list[tuple[bool, bool]]:
-    """Return for each strip whether it was kept and whether it holds an accepted answer; none without refinement."""
+    """Return for each strip whether it was kept, and whether it contains an accepted answer; empty without scores."""
     if not question.answers or not is_scored(run.passages):
         return []
     return [(strip.kept, holds(strip.text, question.answers)) for strip in run.strips]
 
 
 def strip_precision(question: Question, run: Run) -> float | None:
-    """Return, of the strips kept, the share that holds an accepted answer; None where no strip holds one."""
+    """Return the share of kept strips that contain an accepted answer; None if no strip contains one."""
     strips = _strips(question, run)
     kept = [good for is_kept, good in strips if is_kept]
     return sum(kept) / len(kept) if kept and any(good for _, good in strips) else None
 
 
 def strip_recall(question: Question, run: Run) -> float | None:
-    """Return, of the strips that hold an accepted answer, the share kept."""
+    """Return the share kept of the strips that contain an accepted answer."""
     good = [is_kept for is_kept, is_good in _strips(question, run) if is_good]
     return sum(good) / len(good) if good else None
 
@@ -195,13 +205,13 @@ def strip_retention(question: Question, run: Run) -> float | None:
 
 
 def support(question: Question, run: Run) -> float | None:
-    """Return the share of the answer's sentences that evidence backs in full; of quotations alone there is none."""
+    """Return the share of the answer's sentences that evidence backs in full; None if the answer only quotes."""
     judged = _judged(run)
     return sum(backing is Backing.SUPPORTED for _, backing in judged) / len(judged) if judged else None
 
 
 def cited(question: Question, run: Run) -> float | None:
-    """Return the share of the answer's sentences with a citation that exists and backs it, at least partly."""
+    """Return the share of the answer's sentences with an existing citation that backs them, at least partly."""
     judged = _judged(run)
     return (
         sum(any(_backs(run, sentence, n) for n in citations(sentence)) for sentence, _ in judged) / max(1, len(judged))
@@ -217,9 +227,9 @@ def citation_precision(question: Question, run: Run) -> float | None:
 
 
 def _judged(run: Run) -> list[tuple[str, Backing]]:
-    """Return the answer's sentences with their citations, and how far all evidence backs each.
+    """Return the answer's sentences with their citations, and how far the evidence as a whole backs each.
 
-    Those of the language model: what the app quotes beside them is the evidence itself.
+    Only sentences of the language model count: quotations that the app adds are the evidence itself.
     """
     if not (run.answered and run.evidence):
         return []
@@ -232,7 +242,7 @@ def _judged(run: Run) -> list[tuple[str, Backing]]:
     return list(_judged_anew(run.answer, run.evidence, run.standalone_question, run.sources))
 
 
-@lru_cache(maxsize=4096)  # Three metrics ask, each of all runs of a configuration.
+@lru_cache(maxsize=4096)  # Three metrics need it, each for all runs of a configuration.
 def _judged_anew(
     answer: str, evidence: tuple[Evidence, ...], question: str, sources: tuple[Source, ...]
 ) -> tuple[tuple[str, Backing], ...]:
@@ -248,7 +258,7 @@ def _backs(run: Run, sentence: str, n: int) -> bool:
 
 
 def cost_of(run: Run, kind: str) -> float:
-    """Return the sum of a cost over the steps: `llm_calls`, `prompt_tokens` or `completion_tokens`."""
+    """Return a cost summed over the steps: `llm_calls`, `prompt_tokens` or `completion_tokens`."""
     return float(sum(getattr(step, kind) for step in run.steps))
 
 
@@ -260,7 +270,7 @@ ALCE = "ALCE (Gao et al. 2023), with localcrag's comparison of words (verify.py)
 
 
 class Better(StrEnum):
-    """Which way a figure should go."""
+    """The direction in which a figure should go."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -269,7 +279,7 @@ class Better(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`definition` says what is measured and of which questions, `source` whose definition it is."""
+    """A metric: `definition` says what is measured and over which questions, `source` who defined it."""
 
     name: str
     title: str

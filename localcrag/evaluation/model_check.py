@@ -1,6 +1,7 @@
 """A short check of a language model: whether it answers, cites, abstains, and rewrites.
 
-The questions are asked as the flow asks them, of a few lines that stand here. What it passes is what it is used for.
+The questions are asked as in the flow, about a few lines of text in this module. localcrag uses a model only for the
+skills that it passes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from localcrag.text.words import one_line
 
 ANSWER_TOKENS = 120
 FILLED = 0.85
-"""Of a window that the server does not tell: so much of it has to be read."""
+"""Share of the context window that is filled to test a window whose size the server does not report."""
 EVIDENCE = (
     "The boathouse is open from April to October, daily from 9 to 18 o'clock.",
     "A rowing boat costs 14 euros for the first hour and 9 euros for each further one.",
@@ -33,12 +34,13 @@ ANSWERED = (
     ("How high is the deposit for people who are no members?", "50", 3),
     ("In which months is the boathouse open?", "October", 1),
 )
-"""A question, what its answer has to hold, and the number of the evidence that it stands in."""
+"""Questions, each with a string that its answer must contain and the number of the evidence that says it."""
 NOT_ANSWERED = (
     "Who built the boathouse?",
     "How much does a sailing boat cost for a week?",
     "What is the telephone number of the boathouse?",
 )
+"""Questions that the evidence does not answer."""
 HISTORY = (Turn("How much is a rowing boat for the first hour?", "A rowing boat costs 14 euros for the first hour."),)
 FOLLOW_UPS = ("And how much is it for each further hour?", "May dogs come along on it?")
 REWORDED = ("How long may members keep a rowing boat?", "When does the boathouse close in October?")
@@ -52,7 +54,7 @@ _CITED = re.compile(r"\[(\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the check: how many of its questions went well, and what was written to one that did not."""
+    """One part of the check: how many of its questions went well, and the text written for one that did not."""
 
     name: str
     right: int
@@ -61,12 +63,15 @@ class Part:
 
     @property
     def passed(self) -> bool:
-        """Whether all went well."""
+        """Whether all questions went well."""
         return self.right == self.asked
 
 
 def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[Part]:
-    """Yield the parts as they are done. A window that nobody tells is tried. Raises GenerationError."""
+    """Yield the parts as they are done. Raises GenerationError.
+
+    `says_window` is whether the server reports its context window; if it does not, the window is tested as well.
+    """
     answers = [(asked, _written(llm, _prompt(asked[0]))) for asked in ANSWERED]
     yield _part("answers", [(text, asked[1] in text and not generate.says_nothing(text)) for asked, text in answers])
     yield _part("cites", [(text, _cites(text, asked[2])) for asked, text in answers])
@@ -81,7 +86,7 @@ def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[Part]:
 
 
 def skills(parts: Sequence[Part]) -> frozenset[Skill]:
-    """Return what a model may be asked for, of what it passed."""
+    """Return the skills that a model can be used for, by the parts that it passed."""
     passed = {part.name for part in parts if part.passed}
     needs = {
         Skill.FOLLOW_UPS: {"follow-ups"},
@@ -122,9 +127,13 @@ def _follow_up(llm: LanguageModel, question: str) -> tuple[str, bool]:
 
 
 def _accepted(llm: LanguageModel, question: str, step: object) -> tuple[str, bool]:
-    """Return what other words a step gets for a question, and whether it takes them."""
+    """Return what the model writes for a step, and whether the step accepts it.
+
+    `step` is the module `rewrite` or `web`, which both have a prompt, a decoding and `accept`.
+    """
     prompt: Callable[[str], list[Message]] = step.prompt  # type: ignore[attr-defined]
     written = _written(llm, prompt(question), step.DECODING)  # type: ignore[attr-defined]
+    # A step that refuses the text falls back to these.
     refused = {rewrite.key_words(question), one_line(question)}
     return written, step.accept(written, question) not in refused  # type: ignore[attr-defined]
 
@@ -140,9 +149,9 @@ def _form(llm: LanguageModel) -> tuple[str, bool]:
 
 
 def _window(llm: LanguageModel) -> tuple[str, bool]:
-    """Return what a model says of the first line of a prompt that nearly fills its window.
+    """Return what a model says of the first line of a prompt that nearly fills its window, and whether it is right.
 
-    A server that cuts prompts off in silence loses that line.
+    A server that cuts off prompts without an error loses that line.
     """
     filler = " The harbour lies to the south, and its water is calm on most days of the year."
 

@@ -1,4 +1,8 @@
-"""Configurations to evaluate: plain RAG, localcrag, what lies between, policies, sweeps of a setting."""
+"""The plan of an evaluation: configurations to compare, and the questions of sets or pins to ask.
+
+Configurations are plain RAG, localcrag, the steps between them, policies, and sweeps of a setting. A plan and its
+configurations identify an evaluation, so that it can be resumed.
+"""
 
 from __future__ import annotations
 
@@ -26,30 +30,30 @@ from localcrag.text.words import language_of_question
 
 PLAIN, FULL = "plain RAG", "localcrag"
 MOST_STEPS = 50
-"""Of one sweep; each asks every question again."""
+"""Maximum number of values in a sweep; each of them asks every question again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """`changes` are settings that differ from those in use, `steps` what runs of the flow."""
+    """A configuration: `changes` are settings that differ from those in use, `steps` the steps of the flow that run."""
 
     name: str
     steps: Steps = EVERY_STEP
     changes: dict[str, Any] = field(default_factory=dict)
 
     def settings(self, base: Settings) -> Settings:
-        """Return the settings to ask under. Raises SettingsError."""
+        """Return the settings of this configuration. Raises SettingsError."""
         return changed(base, **self.changes)
 
 
 def plain_rag() -> Configuration:
-    """Return plain RAG: the same retrieval and language model, every retrieved passage whole, nothing checked."""
+    """Return plain RAG: the same retrieval and language model, but passages are used whole and nothing is checked."""
     none = Steps(evaluate=False, refine=False, verify=False)
     return Configuration(PLAIN, none, {"retry": False, "web": WebMode.NEVER})
 
 
 def ablations() -> tuple[Configuration, ...]:
-    """Return plain RAG, then one configuration for each step added; the last is all of localcrag."""
+    """Return plain RAG, and a configuration for each step that is added; the last one is all of localcrag."""
     off = {"retry": False, "web": WebMode.NEVER}
     return (
         plain_rag(),
@@ -62,14 +66,14 @@ def ablations() -> tuple[Configuration, ...]:
 
 
 def policies() -> tuple[Configuration, ...]:
-    """Return localcrag under each policy."""
+    """Return a configuration of localcrag for each policy."""
     return tuple(Configuration(f"policy {policy}", changes={"policy": policy}) for policy in Policy)
 
 
 def sweep(text: str) -> tuple[Configuration, ...]:
-    """Return localcrag under each value that `text` names: "upper=0.5:0.9:0.1" (the end included) or "k=4,6,8".
+    """Return a configuration for each value in `text`: "upper=0.5:0.9:0.1" (including the end) or "k=4,6,8".
 
-    Raises EvaluationError for what is no such text or no setting that shapes an answer.
+    Raises EvaluationError if the text is no sweep, or names no setting that shapes an answer.
     """
     name, found, values = text.partition("=")
     name = name.strip()
@@ -85,7 +89,7 @@ def sweep(text: str) -> tuple[Configuration, ...]:
 
 
 def check(configurations: Sequence[Configuration], base: Settings) -> None:
-    """Raise EvaluationError, with the reason, for invalid settings or a configuration given twice."""
+    """Raise EvaluationError, with the reason, if settings are invalid or a configuration is given twice."""
     names = [configuration.name for configuration in configurations]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise EvaluationError(f"Named twice: {', '.join(twice)}. Name each configuration once.")
@@ -98,7 +102,7 @@ def check(configurations: Sequence[Configuration], base: Settings) -> None:
 
 def _range(text: str, values: str) -> list[str]:
     try:
-        # Decimals: 0.5 + 4 * 0.1 is to be 0.9, and is to be written so.
+        # Decimals keep the values exact, and are written like the text: 0.5, 0.6, 0.7.
         first, last, step = (Decimal(part.strip()) for part in values.split(":"))
         number = int((last - first) / step) + 1 if step > 0 and last >= first else 0
     except (InvalidOperation, ValueError, OverflowError) as error:
@@ -124,7 +128,7 @@ NO_WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`collections` maps a question's id to the collection whose documents it is asked of."""
+    """The questions of an evaluation; `collections` maps a question's id to the collection that it is asked about."""
 
     name: str
     questions: tuple[Question, ...]
@@ -132,20 +136,24 @@ class Plan:
     sets: tuple[SetUsed, ...] = ()
 
     def drawn(self, number: int) -> Plan:
-        """Return a plan of `number` of the questions, always the same ones, in their order."""
+        """Return a plan with `number` of the questions, always the same ones, in their order."""
+        # The order of hashes is as good as random, but does not change.
         by_chance = sorted(self.questions, key=lambda question: hashlib.sha256(question.id.encode()).digest())
         chosen = {question.id for question in by_chance[:number]}
         return dataclasses.replace(self, questions=tuple(one for one in self.questions if one.id in chosen))
 
 
 def collection_of(evaluation_set: EvaluationSet, settings: Settings) -> str:
-    """Return the name of the collection for a set's documents, chunked and embedded by these settings."""
+    """Return the name of the collection for a set's documents, chunked and embedded under these settings."""
     key = documents_key(evaluation_set.digest, embedder=settings.embedder, chunk_tokens=settings.chunk_tokens)
     return f"{evaluation_set.name[:80]}-{key}"
 
 
 def of_sets(sets: Sequence[EvaluationSet], settings: Settings) -> Plan:
-    """Return the plan of all sets' questions; of several, ids begin with the set's name. Raises EvaluationError."""
+    """Return the plan for all questions of the sets. Raises EvaluationError.
+
+    With several sets, the ids of questions begin with the set's name.
+    """
     names = [one.name for one in sets]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise EvaluationError(f"Two sets have the same name: {', '.join(twice)}. Rename a folder.")
@@ -160,7 +168,7 @@ def of_sets(sets: Sequence[EvaluationSet], settings: Settings) -> Plan:
 
 
 def of_pinned(questions: Sequence[Question], collection: str) -> Plan:
-    """Return the plan of a collection's pinned questions. Raises EvaluationError when there are none."""
+    """Return the plan for a collection's pinned questions. Raises EvaluationError if there are none."""
     if not questions:
         raise EvaluationError(
             f"No question of the collection “{collection}” is pinned. Pin one on the page or with `localcrag pins add`."
@@ -177,9 +185,10 @@ def begun(
     calibration: FittedCalibration,
     again: bool,
 ) -> tuple[Evaluation, Path]:
-    """Return a plan's evaluation, new or resumed with the runs it has, and its folder within `folder`.
+    """Return a plan's evaluation, new or resumed with its runs so far, and its own folder within `folder`.
 
-    It is found again by what it is made of. With `again`, what is there is forgotten. Raises EvaluationError.
+    The folder's name contains a digest of all inputs, by which an evaluation is found again. `again` discards an
+    existing one. Raises EvaluationError.
     """
     made_of: dict[str, Any] = {
         "configurations": {
@@ -207,6 +216,7 @@ def begun(
         code=code_digest(),
         sets=plan.sets,
         warnings=(warning,) if warning else (),
+        # The same form as when it is read back from the file: without enums.
         **json.loads(json.dumps(made_of, default=str)),
     )
     results.begin(own, about, plan.questions)
@@ -214,7 +224,7 @@ def begun(
 
 
 def language_warning(questions: Sequence[Question], embedder: str) -> str | None:
-    """Return a warning where most questions are in a language that the models, or else the rules, were not made for."""
+    """Return a warning if most questions are in a language that the models, or else the rules, were not made for."""
     languages = [language_of_question(question.question, ENGLISH) for question in questions]
     if embedder == ENGLISH_EMBEDDER:
         return NOT_ENGLISH if 2 * languages.count(ENGLISH) < len(languages) else None
@@ -223,7 +233,7 @@ def language_warning(questions: Sequence[Question], embedder: str) -> str | None
 
 
 def code_digest() -> str:
-    """Return the SHA-256 of localcrag's own source files, to tell whether the pipeline has changed."""
+    """Return the SHA-256 (shortened) of localcrag's own source files, to tell whether the pipeline has changed."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(path.read_bytes())
@@ -231,7 +241,7 @@ def code_digest() -> str:
 
 
 def _in_words(calibration: FittedCalibration) -> str:
-    """Return the thresholds with a digest that tells calibrations with equal thresholds apart."""
+    """Return a calibration's thresholds, and a digest that differs between calibrations with equal thresholds."""
     chosen = calibration.thresholds
     digest = hashlib.sha256(repr(calibration).encode()).hexdigest()[:8]
     return f"upper {chosen.upper:g}, lower {chosen.lower:g}, strip {chosen.strip:g} ({digest})"

@@ -1,9 +1,9 @@
 """A stand-in for SearXNG that serves recorded results on this computer, for evaluation.
 
-So that questions which only the web answers are asked through the same client, over HTTP, as in use, and come out the
-same each time. Knows nothing of evaluation sets or of the client. Results are found by any word of the query and
-ordered by BM25; parameters other than `q` and `format` (language, time_range, …) change nothing. No engine ever fails,
-and a query that no result shares a word with finds none.
+With it, questions that only the web answers are asked through the same client over HTTP as in real use, and get the
+same results each time. The module knows nothing of evaluation sets or of the client. Results are found by any word of
+the query and ordered by BM25; parameters other than `q` and `format` (language, time_range, …) have no effect. No
+engine ever fails, and a query that shares no word with a result finds nothing.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from urllib.parse import parse_qs, urlsplit
 from localcrag.records.run import WebResult
 
 MOST_RESULTS = 20
-"""Of one answer; some two pages of an engine."""
+"""Maximum number of results in one answer: about two pages of a search engine."""
 ENGINE = "recorded"
 LONGEST_SILENCE = 2.0
-"""Seconds that a connection may stay without a request, so that a forgotten one does not hold up the end."""
+"""Seconds that a connection may stay open without a request, so that an idle one does not delay the end."""
 
-# Letters and digits as FTS5's unicode61 sees words; anything else in a query would be its syntax.
+# Words as FTS5's unicode61 tokenizer sees them; any other character could be syntax of a query.
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedSearch:
-    """A running server: its address, fit for the setting `searxng_url`, and the queries that came, in their order."""
+    """A running server: its address, for the setting `searxng_url`, and the queries it received, in order."""
 
     url: str
     queries: list[str]
@@ -42,16 +42,16 @@ class RecordedSearch:
 
 @contextmanager
 def recorded_search(results: Sequence[WebResult]) -> Iterator[RecordedSearch]:
-    """Serve `results` on a free port of 127.0.0.1 until the block ends; the same url and content counts once.
+    """Serve `results` on a free port of 127.0.0.1 until the block ends.
 
-    Raises OSError when no port can be had.
+    Results with the same url and content are served once. Raises OSError if no port is available.
     """
     queries: list[str] = []
     with closing(_index(results)) as index:
         lock = threading.Lock()
 
         def search(query: str) -> list[dict[str, object]]:
-            # One connection for all threads: the table lives in this one's memory.
+            # All threads share one connection, because the table exists only in its memory.
             with lock:
                 queries.append(query)
                 return _best(index, query)
@@ -68,7 +68,7 @@ def recorded_search(results: Sequence[WebResult]) -> Iterator[RecordedSearch]:
 
 
 def _handler(search: Callable[[str], list[dict[str, object]]]) -> type[BaseHTTPRequestHandler]:
-    """Return what answers requests, with the results that `search` finds for a query."""
+    """Return a request handler that answers with the results of `search`."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = LONGEST_SILENCE
@@ -80,9 +80,9 @@ def _handler(search: Callable[[str], list[dict[str, object]]]) -> type[BaseHTTPR
             if parts.path.rstrip("/") != "/search":
                 self.send_error(HTTPStatus.NOT_FOUND)
             elif asked.get("format") != ["json"]:
-                self.send_error(HTTPStatus.FORBIDDEN)  # as SearXNG refuses a format that is not switched on
+                self.send_error(HTTPStatus.FORBIDDEN)  # This is how SearXNG refuses a format that is not switched on.
             elif not query:
-                self.send_error(HTTPStatus.BAD_REQUEST)  # as SearXNG calls an empty query
+                self.send_error(HTTPStatus.BAD_REQUEST)  # This is how SearXNG answers an empty query.
             else:
                 self._answer(query)
 
@@ -105,20 +105,21 @@ def _handler(search: Callable[[str], list[dict[str, object]]]) -> type[BaseHTTPR
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # Closing the server waits for the answers that are being given.
-    request_queue_size = 64  # of connections that wait, so that many at once are not refused
+    daemon_threads = False  # Closing the server waits for answers in progress.
+    request_queue_size = 64  # Length of the queue, so that many connections at once are not refused.
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Stay silent: what fails here is a client that went away."""
+        """Stay silent: the only failures here are clients that have disconnected."""
 
 
 def _index(results: Sequence[WebResult]) -> sqlite3.Connection:
-    """Return a database in memory, with the results as rows of `pages`."""
+    """Return an in-memory database with the results as rows of `pages`."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.execute(
         "CREATE VIRTUAL TABLE pages USING fts5"
         " (title, content, url UNINDEXED, published UNINDEXED, tokenize = 'porter unicode61')"
     )
+    # Reversing twice keeps the first of equal results, and the order.
     distinct = {(result.url, result.content): result for result in reversed(results)}
     connection.executemany(
         "INSERT INTO pages (title, content, url, published) VALUES (?, ?, ?, ?)",
@@ -128,7 +129,7 @@ def _index(results: Sequence[WebResult]) -> sqlite3.Connection:
 
 
 def _best(index: sqlite3.Connection, query: str) -> list[dict[str, object]]:
-    """Return what shares a word with the query, best first, as SearXNG writes results."""
+    """Return the results that share a word with the query, best first, in SearXNG's format."""
     phrases = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(query.lower())))
     if not phrases:
         return []
@@ -136,7 +137,7 @@ def _best(index: sqlite3.Connection, query: str) -> list[dict[str, object]]:
         "SELECT title, content, url, published, -rank FROM pages WHERE pages MATCH ? ORDER BY rank, rowid LIMIT ?",
         (phrases, MOST_RESULTS),
     )
-    # Escaped, because SearXNG's texts may be markup, and what reads them takes them for it.
+    # Texts from SearXNG may contain markup, so its clients read them as markup.
     return [
         {
             "title": escape(title),

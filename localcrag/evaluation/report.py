@@ -1,4 +1,4 @@
-"""The page of a comparison of two evaluations."""
+"""Reports: an evaluation as HTML, Markdown and JSON, a comparison of two, and summaries for the terminal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from localcrag.text.words import one_line, shorten
 
 _TONES = {Change.LOST: Tone.WORSE, Change.WON: Tone.BETTER, Change.DECIDED: Tone.NONE}
 MOST_CARDS = 100
-"""Of changed questions; beyond it nobody reads on, and comparison.json has them all."""
+"""Maximum number of changed questions on the page: nobody reads more, and comparison.json contains all of them."""
 
 
 def comparison_page(found: Comparison) -> Page:
@@ -128,7 +128,7 @@ def _quote(name: str, outcome: Outcome) -> Quote:
 
 
 CHANGED, QUESTION_CHARACTERS = 5, 90
-"""Changed questions named of each kind, and how much of each; the report has them all."""
+"""Changed questions that a summary shows of each kind, and the characters of each; the report contains all of them."""
 _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: " "}
 _HEADINGS = {
     ("answer_match", "documents hold the answer"): ("match,", "documents"),
@@ -140,10 +140,11 @@ _HEADINGS = {
     ("seconds", "all questions"): ("", "seconds"),
     ("prompt_tokens", "all questions"): ("prompt", "tokens"),
 }
+"""Two lines of heading for each key figure."""
 
 
 def summary(evaluation: Evaluation) -> str:
-    """Return the key figures as a table: two configurations side by side, more of them a line each."""
+    """Return the key figures as a table: two configurations side by side, or more of them with a line each."""
     asked = [name for name in evaluation.configurations if evaluation.pairs(name)]
     if not asked:
         return "Nothing was asked yet."
@@ -226,9 +227,9 @@ _COMPARISON = TypeAdapter(Comparison)
 
 
 def write(evaluation: Evaluation, folder: Path) -> tuple[Path, Path, Path]:
-    """Write the report of an evaluation, finished or not, and return the paths of HTML, Markdown and JSON.
+    """Write the report of an evaluation, finished or not, and return the paths of its HTML, Markdown and JSON.
 
-    Raises EvaluationError where the folder cannot be written.
+    Raises EvaluationError if the folder cannot be written.
     """
     found = figures(evaluation)
     return _write(folder, "report", page(found), to_json(found))
@@ -237,9 +238,9 @@ def write(evaluation: Evaluation, folder: Path) -> tuple[Path, Path, Path]:
 def write_comparison(
     before: tuple[Evaluation, str], after: tuple[Evaluation, str], folder: Path
 ) -> tuple[Path, Path, Path]:
-    """Write what differs between two evaluations, each with the configuration that is meant, and return the paths.
+    """Write a comparison of two evaluations, each given with one of its configurations, and return the paths.
 
-    Raises EvaluationError where the folder cannot be written, or where no question was asked in both.
+    Raises EvaluationError if the folder cannot be written, or if no question was asked in both.
     """
     found = comparison.compare(before, after)
     document = _COMPARISON.dump_json(found, indent=1)
@@ -247,7 +248,7 @@ def write_comparison(
 
 
 def to_json(found: Figures) -> bytes:
-    """Return every figure, unrounded."""
+    """Return all figures as JSON, unrounded."""
     return _FIGURES.dump_json(found, indent=1)
 
 

@@ -1,4 +1,4 @@
-"""The parts of a report, independent of its format: sections of tables, plots and cards."""
+"""Pages of a report: sections of tables, plots and cards, and their output as HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from localcrag.text.words import one_line
 
 
 class Tone(StrEnum):
-    """What a figure says against the one that it is compared with; shown as a colour and a sign."""
+    """Whether a figure is better or worse than the one it is compared with; shown as a colour and a sign."""
 
     NONE = ""
     BETTER = "better"
@@ -27,12 +27,12 @@ class Tone(StrEnum):
 
 
 TONES = {Better.HIGHER: Tone.BETTER, Better.LOWER: Tone.WORSE, Better.NEITHER: Tone.NONE, None: Tone.NONE}
-"""For wording.direction."""
+"""Tones of the results of `wording.direction`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure, and its interval and number of questions as a note."""
+    """A figure, with its interval and its number of questions as a note."""
 
     text: str
     note: str = ""
@@ -41,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a table: what it is of, and its cells."""
+    """A line of a table: its name, and its cells."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A `folded` table is opened by who wants it; `words`: its cells are sentences, not figures."""
+    """A table; `folded`: it is collapsed at first. `words`: its cells are sentences, not figures."""
 
     title: str
     headings: tuple[str, ...]
@@ -70,7 +70,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A question, what came of it (`badge`, and its `tone`), why, and the texts that show it."""
+    """A question, its outcome (`badge`, with its `tone`), the reason, and the texts that show it."""
 
     title: str
     badge: str
@@ -82,7 +82,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`says` tells in a sentence what to read out of it; `plots` are drawn only where they can be shown."""
+    """A section; `says` is a sentence on how to read it. `plots` are drawn only in formats that can show them."""
 
     title: str
     says: str
@@ -94,7 +94,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A report; `alerts` stand above everything else."""
+    """A report; `alerts` are shown above everything else."""
 
     title: str
     subtitle: str
@@ -103,7 +103,7 @@ class Page:
 
 
 def row(name: str, *cells: Cell | str) -> Row:
-    """Return a line of a table; a text is a cell without a note."""
+    """Return a line of a table; a string becomes a cell without a note."""
     return Row(name, tuple(Cell(one) if isinstance(one, str) else one for one in cells))
 
 
@@ -118,14 +118,14 @@ _HTML_SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
 
 
 def html(page: Page) -> str:
-    """Return the page as HTML; its policy forbids scripts, and anything from elsewhere."""
+    """Return the page as HTML, with a policy that forbids scripts and anything from other servers."""
     style = Markup(_TEMPLATES.get_template("report.css").render())  # noqa: S704  a file of this package
     return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_HTML_SIGNS)
 
 
 def _drawn(section: Section) -> list[tuple[Plot, Markup]]:
     plots = [plot() for plot in section.plots]
-    # matplotlib has escaped what is text in it.
+    # matplotlib has escaped the texts in its SVG.
     return [(plot, Markup(plot.svg)) for plot in plots]  # noqa: S704
 
 
@@ -133,7 +133,7 @@ _MARKDOWN_SIGNS = {Tone.BETTER: "▲ ", Tone.WORSE: "▼ ", Tone.NONE: ""}
 
 
 def markdown(page: Page) -> str:
-    """Return the page as Markdown. Plots are left out: the tables hold their figures."""
+    """Return the page as Markdown, without plots: the tables contain their figures."""
     parts = [f"# {_text(page.title)}", _text(page.subtitle)]
     parts += [f"> **{_text(alert)}**" for alert in page.alerts]
     for section in page.sections:
@@ -180,20 +180,20 @@ def _quote(quote: Quote) -> str:
 
 
 def _text(text: str) -> str:
-    # Before a space these two mean nothing in Markdown, and the tables are read as they are, too.
+    # Before a space, ":" and "<" mean nothing in Markdown, and the tables are also read as plain text.
     return literal_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
 
 
 SHARE = "share"
-"""Stands for any metric that is one, where figures of no metric are written."""
+"""Name that stands for any metric that is a share, for figures that belong to no metric."""
 HOLDERS = {HeldBy.DOCUMENTS: "documents", HeldBy.WEB: "only the web", HeldBy.NOWHERE: "neither"}
 
 MOST_ACCEPTED = 6
-"""Accepted answers shown of a question; some sets list dozens of spellings."""
+"""Maximum number of accepted answers shown for a question; some sets list dozens of spellings."""
 
 
 def accepted(answers: Sequence[str]) -> str:
-    """Return accepted answers in a line."""
+    """Return the accepted answers as one line."""
     if not answers:
         return "none, since neither documents nor web answer it"
     more = f" and {len(answers) - MOST_ACCEPTED} more" if len(answers) > MOST_ACCEPTED else ""
@@ -216,18 +216,18 @@ def change(metric: str, one: Difference | None) -> Cell:
 
 
 def _note(*parts: str) -> str:
-    """Join the parts; a line breaks only between two."""
+    """Join the parts, so that a line can only break between two parts."""
     return ", ".join(part.replace(" ", "\u00a0") for part in parts if part)
 
 
 def titled(metric: str, group: str = ALL) -> str:
-    """Return a metric's title, and of which questions it is when not of all."""
+    """Return a metric's title, followed by the group of questions unless it is all questions."""
     title = BY_NAME[metric].title
     return title if group == ALL else f"{title}, {group}"
 
 
 def verdict_table(verdict: Verdict, *, folded: bool = False) -> Table:
-    """Return the key figures of two configurations side by side."""
+    """Return a table of the key figures of two configurations side by side."""
     rows = tuple(
         row(
             titled(one.metric, one.group),
@@ -252,7 +252,7 @@ def _word(one: KeyFigure) -> str:
 
 
 def paired_table(title: str, pairs: Sequence[Paired]) -> Table:
-    """Return the differences of the key figures, a column for each pair."""
+    """Return a table of the differences of the key figures, with a column for each pair."""
     rows = tuple(
         row(titled(metric, group), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
         for metric, group in KEYS
@@ -262,7 +262,7 @@ def paired_table(title: str, pairs: Sequence[Paired]) -> Table:
 
 
 def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool = True) -> Table:
-    """Return the differences of every metric in a group, a column for each pair."""
+    """Return a table of the differences of every metric in a group, with a column for each pair."""
     rows: tuple[Row, ...] = tuple(
         row(titled(metric), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
         for metric in BY_NAME

@@ -1,7 +1,7 @@
-"""Plots of a report as SVG, with text as text, in the page's own colours, light or dark.
+"""Plots of a report as SVG that keeps text as text and follows the page's colours, light or dark.
 
-matplotlib is imported by the first plot. It reads no settings of the user's and leaves no file behind; the same figures
-make the same bytes.
+matplotlib is imported by the first plot. It reads none of the user's settings and leaves no files behind; the same
+figures give the same bytes.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ if TYPE_CHECKING:
 
 
 WIDTH = 5.4
-"""Inches; a phone shows it at three quarters, where 9 points can still be read."""
+"""Inches; a phone shows the plot at three quarters of this width, where 9 points can still be read."""
 ROW, MARGIN = 0.26, 0.55
-"""Inches of a bar, and of what stands above and below all of them."""
+"""Height in inches of a bar, and of the margins above and below all bars."""
 NAME_CHARACTERS = 26
+"""Characters shown of a configuration's name."""
 STEPS = ("condense", "retrieve", "evaluate", "decide", "retry", "search", "refine", "reconcile", "generate", "verify")
-"""In the order of the flow."""
+"""Steps in the order of the flow."""
 
 INK, QUIET, LINE, CORRECT, AMBIGUOUS, INCORRECT = (f"#00000{place}" for place in range(1, 7))
 _NAMES = {INK: "ink", QUIET: "quiet", LINE: "line", CORRECT: "good", AMBIGUOUS: "middling", INCORRECT: "bad"}
 SERIES = tuple(f"#0000{place:02x}" for place in range(16, 26))
-"""Stand for the page's colours --s1 to --s10 while matplotlib draws, which knows no CSS."""
+"""Placeholders for the page's colours --s1 to --s10 while matplotlib draws, because it knows no CSS variables."""
 _STEP_COLOURS = dict(zip(STEPS, (SERIES[place] for place in (9, 3, 2, 8, 4, 1, 6, 7, 0, 5)), strict=True))
-"""The step that takes longest, generate, in the first colour."""
+"""Colours of the steps; generate, which takes longest, has the first colour."""
 _VARIABLES = _NAMES | {colour: f"s{place}" for place, colour in enumerate(SERIES, start=1)}
 _COLOUR = re.compile("|".join(_VARIABLES))
 _FONT = re.compile(r" ?font-family: [^;\"]*;?")
@@ -72,7 +73,7 @@ _LOOK = {
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """`svg` is markup of this module's own making, `legend` maps the page's colours to what they stand for."""
+    """A plot; `svg` is markup made by this module, `legend` maps the page's colours to their meanings."""
 
     svg: str
     alt: str
@@ -80,7 +81,7 @@ class Plot:
 
 
 def times(found: Mapping[str, Time]) -> Plot:
-    """Return mean seconds by step, a bar for each configuration."""
+    """Return a plot of mean seconds by step, with a bar for each configuration."""
     there = [step for step in STEPS if any(time.steps.get(step, {}).get("seconds") for time in found.values())]
     parts = {step: [time.steps.get(step, {}).get("seconds", 0.0) for time in found.values()] for step in there}
     colours = {step: _STEP_COLOURS[step] for step in there}
@@ -88,14 +89,14 @@ def times(found: Mapping[str, Time]) -> Plot:
 
 
 def actions(found: Mapping[str, Actions]) -> Plot:
-    """Return the share of each action, a bar for each configuration."""
+    """Return a plot of the share of each action, with a bar for each configuration."""
     parts = {action.value: [one.decided[action.value].share for one in found.values()] for action in Action}
     colours = dict(zip(parts, (CORRECT, AMBIGUOUS, INCORRECT), strict=True))
     return _bars(list(found), parts, colours, "share of questions", "Share of each action, by configuration")
 
 
 def losses(found: Mapping[str, Losses]) -> Plot:
-    """Return how many questions were lost where, a bar for each configuration."""
+    """Return a plot of where answers were lost and how many, with a bar for each configuration."""
     there = [cause.value for cause in Cause if any(one.causes[cause.value] for one in found.values())]
     parts = {cause: [float(one.causes[cause]) for one in found.values()] for cause in there}
     colours = {cause.value: SERIES[place] for place, cause in enumerate(Cause)}
@@ -103,7 +104,7 @@ def losses(found: Mapping[str, Losses]) -> Plot:
 
 
 def reliability(found: Reliability) -> Plot:
-    """Return predicted relevance against the share that holds an answer, and how many passages that rests on."""
+    """Return a plot of relevances against the share of passages with an answer, and of the number of passages."""
     alt = "Relevance against the share of passages that hold an answer, with 95 % intervals"
     with _figure(3.6, alt) as (figure, drawn):
         curve, counts = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
@@ -136,7 +137,7 @@ def reliability(found: Reliability) -> Plot:
 
 
 def sweep(found: Sweep) -> Plot:
-    """Return accuracy and web rate against the upper threshold."""
+    """Return a plot of accuracy and web rate against the upper threshold."""
     alt = "Action accuracy and web rate against the upper threshold"
     with _figure(2.7, alt) as (figure, drawn):
         axes = figure.subplots()
@@ -163,7 +164,7 @@ def sweep(found: Sweep) -> Plot:
 
 
 def retention(found: Sequence[Length]) -> Plot:
-    """Return what was kept, of all strips and of those that hold an answer, by how many a passage has."""
+    """Return a plot of the share kept of all strips, and of those with an answer, by strips in the passage."""
     alt = "Share of strips kept, by strips in the passage"
     with _figure(2.5, alt) as (figure, drawn):
         axes = figure.subplots()
@@ -185,7 +186,7 @@ def retention(found: Sequence[Length]) -> Plot:
 
 
 def spelt(length: Length) -> str:
-    """Return how many strips a passage has: "2–3", "11 or more"."""
+    """Return a range of numbers of strips in words: "2–3", "11 or more"."""
     if length.most is None:
         return f"{length.least} or more"
     return str(length.least) if length.least == length.most else f"{length.least}–{length.most}"
@@ -218,10 +219,10 @@ def _limits(axes: Axes, thresholds: Thresholds) -> None:
 
 @contextmanager
 def _figure(height: float, alt: str) -> Iterator[tuple[Figure, list[str]]]:
-    """Give a figure, and a list that has its SVG afterwards; settings of matplotlib are as before then."""
+    """Yield a figure, and a list that contains its SVG afterwards; then restore the settings of matplotlib."""
     matplotlib, figure_class = _library()
     look = {name: value for name, value in matplotlib.rcParamsDefault.items() if name not in _NOT_LOOKS}
-    # The salt goes into the ids of clip paths, which have to differ between the plots of one page.
+    # The salt is part of the ids of clip paths, which must differ between the plots of one page.
     with matplotlib.rc_context(look | _LOOK | {"svg.hashsalt": alt}):
         figure = figure_class(figsize=(WIDTH, height), layout="constrained")
         drawn: list[str] = []
@@ -232,11 +233,11 @@ def _figure(height: float, alt: str) -> Iterator[tuple[Figure, list[str]]]:
 
 
 _NOT_LOOKS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone"})
-"""rcParams that name what matplotlib runs in; reading the first one would look for a screen."""
+"""rcParams about the environment of matplotlib; reading the first one would make it look for a screen."""
 
 
 def _library() -> tuple[Any, type[Figure]]:
-    """Return matplotlib and its Figure; the list of fonts that it writes down is forgotten again."""
+    """Return matplotlib and its Figure, without leaving behind the font list that it writes when it is imported."""
     if "matplotlib" in sys.modules or "MPLCONFIGDIR" in os.environ:
         import matplotlib as library  # noqa: PLC0415
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -253,7 +254,7 @@ def _library() -> tuple[Any, type[Figure]]:
 
 
 def _for_a_page(svg: str) -> str:
-    """Return what matplotlib wrote without head, ids that nothing refers to, fonts and sizes, in the page's colours."""
+    """Return the SVG without head, unused ids, fonts and sizes, and with the page's colours."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true">', body, count=1)
     body = body.replace("xlink:href", "href")

@@ -1,4 +1,4 @@
-"""The report's sections on the flow: decisions, scores, strips, time, causes of loss."""
+"""The sections of an evaluation's report: verdict, figures, decisions, scores, strips, time, causes of loss."""
 
 from __future__ import annotations
 
@@ -272,11 +272,11 @@ def _quote(label: str, shown: Shown) -> Quote:
 
 
 SECTIONS = (_actions, _reliability, _sweep, _retention, _times, _losses, _worst)
-"""In the order of the report; each returns None where there is nothing to show."""
+"""Sections on the flow, in the order of the report; each function returns None if there is nothing to show."""
 
 
 DIGEST_CHARACTERS = 12
-"""As many as tell two sets apart by eye; the whole digest is in report.json."""
+"""Characters shown of a set's digest: enough to tell two sets apart by eye; report.json has the whole digest."""
 
 
 def page(figures: Figures) -> Page:
@@ -313,7 +313,7 @@ def _verdicts(figures: Figures) -> Section | None:
 
 
 def proved(verdict: Verdict) -> tuple[str, ...]:
-    """Return in words what a verdict proves, and what it does not and why."""
+    """Return sentences on what a verdict proves, and on what it does not prove and why."""
     found = [(one, direction(one.metric, one.difference)) for one in verdict.figures if one.difference]
     lines = []
     for word, tone in (("Better, significant", Tone.BETTER), ("Worse, significant", Tone.WORSE)):
@@ -357,7 +357,7 @@ def _asked(figures: Figures) -> Section:
 
 
 def _listed(changes: Mapping[str, Any]) -> str:
-    """Return what makes a configuration, settings and steps, in words."""
+    """Return the settings and steps that make a configuration, in words."""
     settings = changes.get("changes", {})
     without = [step for step, runs in changes.get("steps", {}).items() if not runs]
     said = [f"{name} {plain(value)}" for name, value in settings.items()]

@@ -1,4 +1,4 @@
-"""The results of an evaluation: each question's run under each configuration, and their figures."""
+"""Results of an evaluation: each question's run under each configuration, their metrics, and their files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Group = Callable[[Question], bool]
 
 @dataclass(frozen=True, slots=True)
 class SetUsed:
-    """An evaluation set that questions came from; `digest` tells its exact content."""
+    """An evaluation set that questions came from; `digest` identifies its exact content."""
 
     name: str
     digest: str
@@ -35,9 +35,9 @@ class SetUsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What an evaluation was made of. `code` is the digest of localcrag's own source files at its start.
+    """The inputs of an evaluation. `code` is the digest of localcrag's own source files at its start.
 
-    `configurations` maps each name to what differs from `settings`: settings, and steps left out.
+    `configurations` maps each name to its differences from `settings`: changed settings, and steps left out.
     """
 
     id: str
@@ -53,7 +53,10 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """`runs` maps a configuration's name, then a question's id, to the run; an unfinished one lacks some."""
+    """An evaluation; `runs` maps a configuration's name, then a question's id, to the run.
+
+    An unfinished evaluation lacks some of the runs.
+    """
 
     about: About
     questions: tuple[Question, ...]
@@ -61,12 +64,12 @@ class Evaluation:
 
     @property
     def configurations(self) -> tuple[str, ...]:
-        """The names, in the order in which they were given: plain RAG first, where it is there."""
+        """Names of the configurations in the order given: plain RAG first, if it is one of them."""
         return tuple(self.about.configurations)
 
     @property
     def missing(self) -> int:
-        """How many runs are still to be made."""
+        """Number of runs that are still to be made."""
         asked = sum(len(self.runs.get(name, {})) for name in self.configurations)
         return len(self.questions) * len(self.configurations) - asked
 
@@ -89,11 +92,11 @@ GROUPS: dict[str, Group | None] = {
     "only the web holds it": lambda question: question.held_by is HeldBy.WEB,
     "neither holds it": lambda question: question.held_by is HeldBy.NOWHERE,
 }
-"""How questions are told apart in every table."""
+"""Groups of questions that every table tells apart."""
 
 
 def values(evaluation: Evaluation, configuration: str, metric: Metric, group: Group | None = None) -> dict[str, float]:
-    """Return a metric's values by question, of those that it applies to."""
+    """Return a metric's values by question, for the questions that it applies to."""
     measured = (
         (question.id, metric.measure(question, run)) for question, run in evaluation.pairs(configuration, group)
     )
@@ -101,12 +104,12 @@ def values(evaluation: Evaluation, configuration: str, metric: Metric, group: Gr
 
 
 def measured(evaluation: Evaluation, configuration: str) -> dict[str, dict[str, float]]:
-    """Return every metric's values by question: what tables of groups are made of without measuring twice."""
+    """Return every metric's values by question, so that tables of groups do not measure twice."""
     return {metric.name: values(evaluation, configuration, metric) for metric in METRICS}
 
 
 def estimates(evaluation: Evaluation, configuration: str, group: Group | None = None) -> dict[str, Estimate]:
-    """Return every metric that applies to any of the questions."""
+    """Return the estimate of every metric that applies to any of the questions."""
     found = {
         metric.name: estimate(list(values(evaluation, configuration, metric, group).values())) for metric in METRICS
     }
@@ -118,7 +121,8 @@ def differences(
 ) -> dict[str, Difference]:
     """Return after - before of every metric, over the questions that it applies to in both.
 
-    Questions are the same when id, wording and accepted answers are. Raises EvaluationError when no two are.
+    Questions are the same if id, wording and accepted answers are. Raises EvaluationError if there is no common
+    question.
     """
     same = common(before[0].questions, after[0].questions)
     if not same:
@@ -146,7 +150,10 @@ def common(first: Sequence[Question], second: Sequence[Question]) -> set[str]:
 
 
 def step_costs(evaluation: Evaluation, configuration: str) -> dict[str, dict[str, float]]:
-    """Return for each step the mean seconds, calls and tokens a question, over all questions, asked or not of it."""
+    """Return for each step the mean seconds, calls and tokens per question, over all questions.
+
+    A question that did not need the step counts as 0.
+    """
     pairs = evaluation.pairs(configuration)
     sums: dict[str, dict[str, float]] = {}
     for _, run in pairs:
@@ -174,14 +181,15 @@ _KEPT = TypeAdapter(_Kept)
 
 @dataclass(frozen=True, slots=True)
 class RunWriter:
-    """Where runs are added, each at once, so that an interruption loses none."""
+    """Appends runs to an evaluation's file, each at once, so that an interruption loses none."""
 
     file: IO[bytes]
 
     def add(self, configuration: str, question: str, run: Run) -> None:
-        """Write a run down. Raises EvaluationError."""
+        """Append a run. Raises EvaluationError."""
         line = json.dumps({"configuration": configuration, "question": question}).encode()
         try:
+            # The run is JSON already: it is put before the closing brace of the line.
             self.file.write(line[:-1] + b', "run": ' + recording.dump(run) + b"}\n")
             self.file.flush()
         except OSError as error:
@@ -192,9 +200,10 @@ class RunWriter:
 
 
 def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
-    """Make the folder of an evaluation. Raises EvaluationError."""
+    """Create the folder of an evaluation. Raises EvaluationError."""
     try:
         make_lasting(folder)
+        # Written under another name first, so that a crash leaves no half-written description.
         temporary = folder / f"{ABOUT}.new"
         temporary.write_bytes(_KEPT.dump_json(_Kept(about, questions), indent=1))
         to_disk(temporary)
@@ -208,10 +217,11 @@ def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
 def read(folder: Path) -> Evaluation:
     """Return an evaluation, finished or not. Raises EvaluationError.
 
-    A last line that was cut off by a kill or a full disk does not count: that question is asked again.
+    A last line that was cut off by a kill or a full disk is ignored: that question is asked again.
     """
     try:
         kept = _KEPT.validate_json((folder / ABOUT).read_bytes())
+        # Only lines that end with a line break are complete.
         lines = (folder / RUNS).read_bytes().split(b"\n")
     except FileNotFoundError as error:
         raise EvaluationError(
@@ -236,7 +246,7 @@ def read(folder: Path) -> Evaluation:
 
 @contextmanager
 def appended(folder: Path) -> Iterator[RunWriter]:
-    """Open an evaluation for more runs; what a kill left of a last line is cut off. Raises EvaluationError."""
+    """Open an evaluation to append runs, and remove an incomplete last line. Raises EvaluationError."""
     try:
         with FileLock(folder / LOCK, timeout=0), (folder / RUNS).open("r+b") as file:
             whole = file.read().rfind(b"\n") + 1

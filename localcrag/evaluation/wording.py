@@ -1,7 +1,7 @@
-"""Means with intervals, and paired differences of two configurations on the same questions.
+"""Means with intervals, paired differences on the same questions, and how reports word them.
 
-Questions are what is drawn, so intervals say what other questions of the same kind would bring, not what another model
-or other documents would.
+A bootstrap draws questions: intervals say what other questions of the same kind would give, not what another model or
+other documents would give.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from scipy.stats import binomtest, bootstrap, permutation_test
 from localcrag.evaluation.metrics import BY_NAME, Better
 
 RESAMPLES = 2000
-"""Of a bootstrap; for percentile intervals 1,000 are taken to be enough (Efron and Tibshirani 1993, chapter 13)."""
+"""Resamples of a bootstrap; 1,000 are taken to be enough for percentile intervals (Efron and Tibshirani 1993, chapter
+13)."""
 SIGNS = 10_000
-"""Draws of a permutation test: p is then right to 0.004 near 0.05."""
+"""Draws of a permutation test: p is then accurate to 0.004 near 0.05."""
 ROUNDING = 1e-12
-"""Of sums in another order, relative: an equal one counts as equal."""
+"""Relative rounding error of sums in another order: sums within it count as equal."""
 CONFIDENCE = 0.95
 SEED = 1
 
@@ -37,7 +38,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The mean of paired differences, its interval, and `p`, how often chance alone would bring one as large."""
+    """The mean of paired differences, its interval, and `p`: how often chance alone would give one as large."""
 
     mean: float
     low: float | None
@@ -47,7 +48,7 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether chance alone would bring it in fewer than 5 of 100 cases."""
+        """Whether chance alone would give such a difference in fewer than 5 of 100 cases."""
         return self.p is not None and self.p < 1 - CONFIDENCE
 
 
@@ -86,7 +87,7 @@ def _interval(values: Sequence[float]) -> tuple[float, float | None, float | Non
 
 
 def _chance(differences: Sequence[float]) -> float | None:
-    """Return the p of the mean under random signs: what a paired permutation does to a difference."""
+    """Return the p of a mean difference under random signs, which is how a paired permutation changes differences."""
     changed = np.array([value for value in differences if value], dtype=float)
     if len(differences) < 2:
         return None
@@ -94,11 +95,11 @@ def _chance(differences: Sequence[float]) -> float | None:
         return 1.0
     sizes = np.abs(changed)
     if sizes.min() == sizes.max():
-        # All as large, as where a question is either right or wrong: how many go up is binomial (McNemar 1947, exact).
+        # Right or wrong answers all change by one size: the number of gains is binomial (McNemar 1947, exact).
         return float(binomtest(int((changed > 0).sum()), len(changed)).pvalue)
     if 2 ** len(changed) <= SIGNS:
         return float(permutation_test((changed,), _sums, permutation_type="samples", vectorized=True).pvalue)
-    # What permutation_test would draw, but 20 times as fast: a report has some hundred of these.
+    # The same draws as in permutation_test, but 20 times as fast: a report has hundreds of them.
     signs = np.random.default_rng(SEED).integers(0, 2, (SIGNS, len(changed)), dtype=np.int8) * 2 - 1
     as_large = np.abs(signs @ changed) >= abs(changed.sum()) * (1 - ROUNDING)
     return float((as_large.sum() + 1) / (SIGNS + 1))
@@ -113,27 +114,27 @@ _SECONDS, _CALLS = "seconds", "llm_calls"
 _WHOLE = ("prompt_tokens", "completion_tokens")
 _SMALL_P = 0.001
 _FEW = 30
-"""Questions below which a difference that is not significant says next to nothing."""
+"""Number of questions below which a difference that is not significant says next to nothing."""
 
 
 def is_share(metric: str) -> bool:
-    """Whether a metric is a share, in 0..1, and not a number of seconds, calls or tokens."""
+    """Return whether a metric is a share, in 0..1, and not a number of seconds, calls or tokens."""
     return metric not in (_SECONDS, _CALLS, *_WHOLE)
 
 
 def number(metric: str, value: float | None, *, signed: bool = False) -> str:
-    """Return a metric's value with as many digits as it is worth: "0.68", "1.42", "312"; with a sign if wanted."""
+    """Return a metric's value with a sensible number of digits: "0.68", "1.42", "312"; with a sign if `signed`."""
     if value is None:
         return NONE
     digits = 0 if metric in _WHOLE else 2
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-    return text.replace("-", "−") if float(text) else text.lstrip("+-")  # What is rounded to nothing has no sign.
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")  # A value that rounds to zero has no sign.
 
 
 def interval(metric: str, one: Estimate | Difference, *, signed: bool = False) -> str:
-    """Return the 95 % interval: "0.64 to 0.72"; nothing where there is none.
+    """Return the 95 % interval, such as "0.64 to 0.72"; empty if there is none.
 
-    There is none of values that are all alike: drawing from them again shows no spread, however few they are.
+    Values that are all alike have none: drawing from them again shows no spread, however few they are.
     """
     if one.low is None or one.high is None or one.low == one.high:
         return ""
@@ -141,16 +142,16 @@ def interval(metric: str, one: Estimate | Difference, *, signed: bool = False) -
 
 
 def chance(p: float | None) -> str:
-    """Return p as it is written: "p = 0.03", "p < 0.001"; nothing where there is none."""
+    """Return p as it is written: "p = 0.03", "p < 0.001"; empty without p."""
     if p is None:
         return ""
     return f"p < {_SMALL_P}" if p < _SMALL_P else f"p = {p:.{3 if p < 0.1 else 2}f}"
 
 
 def direction(metric: str, difference: Difference) -> Better | None:
-    """Return HIGHER for a significant gain, LOWER for a significant loss, NEITHER for a change of no value; else None.
+    """Return HIGHER for a significant gain, LOWER for a significant loss, NEITHER for a neutral change; otherwise None.
 
-    A gain is what the metric's `better` says.
+    The metric's `better` says which direction is a gain.
     """
     better = BY_NAME[metric].better
     if not difference.significant or not difference.mean:
@@ -180,7 +181,10 @@ def says(metric: str, difference: Difference | None) -> str:
 
 
 def not_proved(metric: str, difference: Difference | None) -> str | None:
-    """Return why a difference is not proved, and what could not have been seen; None where it is, or none was made."""
+    """Return why a difference is not proved, and how small a difference would not show.
+
+    Returns None if the difference is proved, or if there is none.
+    """
     if difference is None or difference.significant:
         return None
     if difference.low is None or difference.high is None:

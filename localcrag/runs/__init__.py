@@ -1,1 +1,1 @@
-"""Runs: what became of questions, and what people said of it."""
+"""Runs: the records of questions that were asked, what is computed from them, and people's labels on them."""

@@ -1,4 +1,4 @@
-"""Export of a conversation as Markdown, JSON or one HTML file."""
+"""Export: a conversation as Markdown, JSON or HTML, labels as an evaluation set, a run as a report."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ UNANSWERED = {TurnState.ASKED: "Not answered yet.", TurnState.STOPPED: "Stopped.
 
 
 class ExportForm(StrEnum):
-    """What a conversation can be written as; the value is the file's ending."""
+    """The formats of an exported conversation; the value is the extension of the file."""
 
     MARKDOWN = "md"
     JSON = "json"
@@ -56,12 +56,12 @@ class ExportForm(StrEnum):
 
 
 TYPES = {ExportForm.MARKDOWN: "text/markdown", ExportForm.JSON: "application/json", ExportForm.HTML: "text/html"}
-"""Media types."""
+"""Media types of the formats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A piece of evidence that an answer cites, and where it is from."""
+    """A piece of evidence that an answer cites, and where it is from, in words."""
 
     n: int
     text: str
@@ -69,7 +69,10 @@ class Cited:
 
 
 def export(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run], form: ExportForm) -> str:
-    """Return the conversation: the visible branch, as its `turns`; `runs` by id, as far as they are still there."""
+    """Return a conversation in the given format.
+
+    `turns` are its visible branch; `runs` are the stored runs by id, some of which may have been deleted.
+    """
     match form:
         case ExportForm.MARKDOWN:
             return _markdown(chat, turns, runs)
@@ -80,7 +83,7 @@ def export(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run], form:
 
 
 def cited_sources(turn: ChatTurn, runs: Mapping[str, Run]) -> list[Cited]:
-    """Return what a turn's answer cites, in the order of its numbers."""
+    """Return the evidence that a turn's answer cites, in the order of its numbers."""
     run = runs.get(turn.run_id or "")
     if run is None:
         return []
@@ -90,14 +93,14 @@ def cited_sources(turn: ChatTurn, runs: Mapping[str, Run]) -> list[Cited]:
 
 
 def source_place(source: Source, piece: Evidence) -> str:
-    """Return where a piece of evidence is, in words: document with page or rows, or title and address."""
+    """Return the place of a piece of evidence, in words: document with page or rows, or title and address."""
     if source.url:
         return f"{source.title}, {source.url}" if source.title else source.url
     return places.place(str(source.document), source.page, piece.rows, source.also)
 
 
 def about(run: Run) -> list[str]:
-    """Return how an answer came about, in words: action, which documents were searched, what was computed."""
+    """Return how an answer came about, in words: the action, the documents searched, the computation."""
     lines = [f"{run.action}: {run.rule}"] if run.action else []
     if run.scope and run.scope.restriction:
         lines.append(scope_in_words(run))
@@ -153,14 +156,14 @@ def _html(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str
 
 _UNSAFE = re.compile(r"[^\w.()+&-]+")
 _TEXT = (".md", ".markdown", ".txt", ".text", ".log", ".rst")
-"""Kinds of file whose stored text is what the file held."""
+"""Extensions of files whose stored text is the file's content."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedSet:
     """An evaluation set to be written: the lines of its questions, its documents by file name, and what was left out.
 
-    `left_out`: a labelled answer's question, and why no question was made of it.
+    `left_out` has the question of a labelled answer, and the reason why no question was made of it.
     """
 
     lines: tuple[str, ...]
@@ -170,7 +173,7 @@ class ExportedSet:
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """A question and a text that helps to answer it (label 1) or does not (0); `kind`: a passage or a sentence."""
+    """A question and a text that helps to answer it (label 1) or does not (0); `kind` is passage or sentence."""
 
     question: str
     text: str
@@ -181,12 +184,12 @@ class TrainingPair:
 def as_set(
     labels: Sequence[Label], texts: Mapping[str, str], pinned: Mapping[str, Question] = MappingProxyType({})
 ) -> ExportedSet:
-    """Return the evaluation set that a collection's labels make; `texts` are its documents' texts, by name.
+    """Return the evaluation set made of a collection's labels; `texts` are its documents' texts, by name.
 
-    Of a run that is `pinned` (by its id), what the pin says counts. Else an answer labelled good is a question with its
-    accepted answers: the sentences labelled right, and what was proposed of the run (case.proposed) without what was
-    labelled wrong; a good abstention has no answer. An answer labelled bad all of whose passages were labelled not
-    relevant has none either. Raises LabelError when nothing is left.
+    If a run is `pinned` (by its id), the question of the pin counts. Otherwise, an answer labelled good makes a
+    question with its accepted answers: the sentences labelled right, and what was proposed of the run (labels.proposed)
+    without what was labelled wrong; a good abstention has no answer. An answer labelled bad makes a question without an
+    answer if all its passages were labelled not relevant. Raises LabelError if no question is left.
     """
     answers = [label for label in labels if label.kind is LabelKind.ANSWER and label.circumstances]
     if not answers:
@@ -217,11 +220,11 @@ def as_set(
 
 
 def as_training(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
-    """Return the pairs that labels make: labelled passages, and the evidence behind sentences labelled right.
+    """Return the training pairs made of labels: labelled passages, and the evidence behind sentences labelled right.
 
-    Of the same question and text the newest label counts; labels come oldest first. A sentence labelled wrong makes no
-    pair: it says that the answer misread its evidence, not that the evidence was beside the question. Raises
-    LabelError when there is none.
+    Labels come oldest first; of the same question and text, the newest label counts. A sentence labelled wrong makes no
+    pair: it says that the answer misread its evidence, not that the evidence was off the point. Raises LabelError if
+    there is no pair.
     """
     found: dict[tuple[str, str], TrainingPair] = {}
     for label in labels:
@@ -232,6 +235,7 @@ def as_training(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
         else:
             continue
         key = (pair.question.casefold(), one_line(pair.text))
+        # Removed first, because a dictionary keeps the place of a key that is only overwritten.
         found.pop(key, None)
         found[key] = pair
     if not found:
@@ -249,7 +253,7 @@ def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
 def _question(
     answer: Label, own: Sequence[Label], texts: Mapping[str, str], pin: Question | None
 ) -> tuple[Question | None, str]:
-    """Return the question that a labelled answer makes, or None and why it makes none."""
+    """Return the question that a labelled answer makes, or None and the reason why it makes none."""
     kept = answer.circumstances
     assert kept is not None, "as_set takes only those"  # noqa: S101
     # The question as it was understood: a set's question has to make sense without the chat it came from.
@@ -277,13 +281,14 @@ def _accepted(case: Question, own: Sequence[Label]) -> tuple[str, ...]:
 
 
 def _file_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a file name for each document: its own, with .txt behind it when it was no text file; no two alike."""
+    """Return a file name for each document, all different: its own, with .txt appended if it was no text file."""
     taken: set[str] = set()
     given = {}
     for name in names:
         plain = _UNSAFE.sub("_", name).strip("._") or "document"
         ending = "" if plain.lower().endswith(_TEXT) else ".txt"
         file, number = f"{plain}{ending}", 1
+        # Some file systems ignore case in names.
         while file.lower() in taken:
             number += 1
             file = f"{number}-{plain}{ending}"
@@ -293,7 +298,7 @@ def _file_names(names: Sequence[str]) -> dict[str, str]:
 
 
 PASSAGE_CHARACTERS = 200
-"""Of each passage in the table; its sentences follow whole."""
+"""Characters shown of each passage in the table; its sentences follow in full."""
 
 
 def markdown(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""A run as other programs get it: the answer with its citations, and how it came about."""
+"""A run in the form for other programs: the answer with its citations, and how it came about."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.text.words import one_line, shorten
 
-# pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
+# pydantic makes schemas of these classes, and accepts typing's own TypedDict only from Python 3.12 on.
 
 
 DECIMALS = 4
-"""Of a relevance: more than calibration can tell apart."""
+"""Decimals of a relevance: more than a calibration can tell apart."""
 
 
 class Place(TypedDict):
-    """Where something is from: a page of a document, or a web page; `dated` is its day. `place` says it in words."""
+    """The place that something is from: a page of a document, or a web page.
+
+    `place` is the place in words; `dated` is its date.
+    """
 
     place: str
     document: str | None
@@ -39,13 +42,13 @@ class Place(TypedDict):
 
 
 class NamedPlace(Place):
-    """Where what an answer cites is from; `also` are the document's other names."""
+    """The place of a cited source; `also` are the document's other names."""
 
     also: list[str]
 
 
 class FoundPassage(Place):
-    """A passage with its relevance: a probability in 0..1 that it helps, or None where none was given."""
+    """A passage with its relevance, the probability in 0..1 that it helps; None if no model scored it."""
 
     id: str
     relevance: float | None
@@ -54,7 +57,7 @@ class FoundPassage(Place):
 
 
 class Citation(NamedPlace):
-    """What stands behind [n] in an answer; `passage` is the id of the passage that it is a part of."""
+    """The evidence behind [n] in an answer; `passage` is the id of the passage that it is part of."""
 
     n: int
     text: str
@@ -63,7 +66,7 @@ class Citation(NamedPlace):
 
 
 class Limits(TypedDict):
-    """The thresholds in force, as probabilities."""
+    """The active thresholds, as probabilities."""
 
     upper: float
     lower: float
@@ -71,7 +74,7 @@ class Limits(TypedDict):
 
 
 class Contradiction(TypedDict):
-    """What documents and web say differently, and what was done about it."""
+    """A contradiction between documents and web, and how it was resolved."""
 
     documents: str
     web: str
@@ -79,7 +82,7 @@ class Contradiction(TypedDict):
 
 
 class Web(TypedDict):
-    """The web's part: the query that left or was proposed, and why it did not leave."""
+    """The use of the web: the query that was sent or proposed, and the reason if it was not sent."""
 
     used: bool
     query: str | None
@@ -109,13 +112,13 @@ class Details(TypedDict):
 
 
 def citations(run: Run) -> list[Citation]:
-    """Return what the answer cites, in the order of its numbers; `n` is what stands in brackets in the answer."""
+    """Return the evidence that the answer cites, in the order of its numbers; `n` is the number in brackets."""
     sources = {source.id: source for source in run.sources}
     return [_cited(piece, sources[piece.source]) for piece in cited(run.answer, run.evidence)]
 
 
 def details(run: Run) -> Details:
-    """Return how the answer came about: action and why, passages by relevance, sources, web, warnings."""
+    """Return how the answer came about: action and reason, passages by relevance, sources, web, warnings."""
     sums = totals(run)
     computed = computation_in_words(run.computation) if run.computation else None
     return {
@@ -142,7 +145,7 @@ def details(run: Run) -> Details:
 
 
 def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
-    """Return passages, most relevant first; a relevance that nobody gave is None."""
+    """Return passages, most relevant first; the relevance is None if no model scored them."""
     scored = is_scored(found)
     return [
         {
@@ -157,7 +160,7 @@ def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
 
 
 def where(passage: Passage) -> Place:
-    """Return where a passage is from."""
+    """Return the place of a passage."""
     document = passage.document or ""
     return {
         "place": passage.url or places.place(document, passage.page, passage.rows),
@@ -171,14 +174,14 @@ def where(passage: Passage) -> Place:
 
 
 def passages_in_words(found: Sequence[FoundPassage]) -> str:
-    """Return passages with place, id and relevance, as a model reads them."""
+    """Return passages with place, id and relevance, as text for a model."""
     return "\n\n".join(
         f"{one['place']} ({one['id']}, relevance {_shown(one['relevance'])}):\n{one['text']}" for one in found
     )
 
 
 def answer_in_words(run: Run) -> str:
-    """Return the answer with its sources below, and how it came about, as a model reads it."""
+    """Return the answer with its sources and how it came about, as text for a model."""
     lines = [run.answer, ""]
     lines += [f"[{one['n']}] {one['place']}: “{one['text']}”" for one in citations(run)]
     if run.action:
@@ -187,7 +190,7 @@ def answer_in_words(run: Run) -> str:
 
 
 def notes_on_the_web(run: Run) -> list[str]:
-    """Return why the web was not asked, where it might have been."""
+    """Return a sentence on why the web was not asked, in a list; empty if no reason is recorded."""
     why = _web(run)["not_asked"]
     return [_("The web was not asked, because %(why)s.", why=why)] if why else []
 
@@ -223,11 +226,11 @@ def _web(run: Run) -> Web:
 
 
 LONGEST = 300
-"""Characters that are shown of a passage."""
+"""Characters shown of a passage."""
 
 
 def html(run: Run) -> str:
-    """Return the answer with its citations, the action and why, and the passages with their relevance."""
+    """Return as HTML the answer with its citations, the action and its reason, and the passages by relevance."""
     found = passages(run.passages)
     return TEMPLATES.get_template("run.html").render(
         run=run,

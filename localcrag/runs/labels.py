@@ -1,6 +1,8 @@
-"""The labelled question that a run would make: question, accepted answers, documents.
+"""Labels: what people say of a run's answer, passages and sentences, and the evaluation question that a run makes.
 
-A proposal, made of what was checked at the time; a person accepts, changes or refuses it. Knows no store and no page.
+An evaluation question is a proposal, made from what was verified at the time of the run; a person accepts, changes or
+refuses it. A label keeps the scores of its run, so that a calibration can be fitted to labels (LabelledScore,
+LabelledStrip). This module knows no store and no page.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from localcrag.text.words import one_line
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A question that is asked again after a change; `run_id` is the turn it was made of."""
+    """A question that is asked again after a change; `run_id` is the run that it was made from."""
 
     run_id: str
     pinned_at: str
@@ -34,12 +36,12 @@ class Pin:
 
 
 def proposed(run: Run) -> Question:
-    """Return the run's question with what was accepted as its answer; its id is the run's.
+    """Return the evaluation question that a run makes, with its accepted answers; its id is the run's.
 
-    Accepted are the best strips that the answer quotes, which it does where it says too little itself; else, or where
-    the best of all is not among them or is what it says above them, its sentences that the evidence backs in full and,
-    of each, the kept strip behind it; shortest first. A run that abstained is a question that nobody holds the answer
-    to, unless its documents were called enough: then a model or time was lacking.
+    The accepted answers are the strips that the answer quotes, if no sentence of it is backed, or if it quotes the best
+    strip without saying it itself. Otherwise they are its fully backed sentences, and the best kept strip behind each;
+    if there are neither, the best strip of its citations. The shortest come first. A run without an answer makes a
+    question that nothing answers, unless CORRECT was decided: then it lacked a model or time.
     """
     nobody = run.without_answer and run.action is not Action.CORRECT
     answers, pieces = ((), ()) if (run.uncertain and run.without_answer) or nobody else _accepted(run)
@@ -60,7 +62,7 @@ def proposed(run: Run) -> Question:
 
 
 def with_answers(case: Question, answers: Sequence[str]) -> Question:
-    """Return the case with a person's own accepted answers; none: that nobody holds one."""
+    """Return a question with a person's own accepted answers; without any, nothing answers it."""
     accepted = tuple(dict.fromkeys(text for answer in answers if (text := one_line(answer))))
     if not accepted:
         return dataclasses.replace(case, answers=(), documents=(), held_by=HeldBy.NOWHERE)
@@ -74,13 +76,13 @@ def strips_behind(run: Run, support: Support) -> tuple[str, ...]:
 
 
 def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
-    """Return the accepted answers, shortest first, and the evidence that holds them."""
+    """Return the accepted answers, shortest first, and the evidence that contains them."""
     shown = cited(run.answer, run.evidence)
     backed = [support for support in run.support if support.shown and support.supported]
-    # Of a contradiction both sides are quoted: neither is the answer.
+    # In a contradiction both sides are quoted, so neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)
     quoted = [strip for strip in strips if layout.item(strip) in run.answer][:BEST] if run.answered else []
-    # Below a sentence that says the best strip, what is quoted is where that stands.
+    # If a sentence already says the best strip, the quotation below it only shows where that is from.
     says = " ".join(one_line(without_citations(support.sentence)) for support in backed)
     if quoted and (not backed or (strips[0] in quoted and one_line(strips[0]).rstrip(".!?") not in says)):
         found, pieces = quoted, [piece for piece in shown if any(strip in piece.text for strip in quoted)]
@@ -103,7 +105,7 @@ def _strips_of(run: Run, pieces: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 class LabelKind(StrEnum):
-    """What is labelled: good means a good answer, a relevant passage, a right sentence."""
+    """The thing that is labelled. Good means a good answer, a relevant passage, or a right sentence."""
 
     ANSWER = "answer"
     PASSAGE = "passage"
@@ -115,14 +117,14 @@ VERDICTS = {
     LabelKind.PASSAGE: ("not relevant", "relevant"),
     LabelKind.SENTENCE: ("wrong", "right"),
 }
-"""What `good` is called, by kind: (False, True)."""
+"""Words for `good`, by kind: (False, True)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What an answer's label keeps of its run: the question that it would make, and what was found for it.
+    """The part of its run that an answer's label keeps: the question that it would make, and what was found for it.
 
-    `passages` are the ids of all passages of the run, `documents` the names of those that they came from.
+    `passages` are the ids of all passages of the run, `documents` the names of the documents that they came from.
     """
 
     case: Question
@@ -132,13 +134,13 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """One label, with the scores of the time.
+    """One label, with the scores of its run.
 
     `target` is a passage's id within its run, a sentence's number (from 1) in its answer, or "" for the answer.
-    `question` stands alone; `text` is what was labelled. `scorer` names the model that graded. `logit`, `cosine`,
-    `overlap` and `relevance` are the passage's; of a sentence those of the best strip behind it, its passage's cosine
-    and overlap, and the evidence's relevance; None where there was none, or where no model could score. `evidence` is
-    the text behind a sentence. `id` is None until it is stored.
+    `question` is the standalone question; `text` is what was labelled. `scorer` names the model that graded. `logit`,
+    `cosine`, `overlap` and `relevance` are those of a passage. A sentence has the logit of the best strip behind it,
+    the cosine and overlap of that strip's passage, and the relevance of the evidence. They are None if there was none,
+    or if no model could score. `evidence` is the text behind a sentence. `id` is None until the label is stored.
     """
 
     id: int | None = None
@@ -165,12 +167,12 @@ class Label:
 
     @property
     def verdict(self) -> str:
-        """What was said, in words."""
+        """The verdict in words."""
         return VERDICTS[self.kind][self.good]
 
 
 def make(run: Run, kind: LabelKind, target: str, good: bool) -> Label:
-    """Return a label of what `target` names in the run. Raises LabelError when the run has no such thing."""
+    """Return a label of what `target` names in the run. Raises LabelError if the run has no such thing."""
     if kind is LabelKind.ANSWER:
         return _of_answer(run, good)
     return _of_passage(run, target, good) if kind is LabelKind.PASSAGE else _of_sentence(run, target, good)
@@ -262,9 +264,9 @@ def _label(
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """A passage that is relevant for a question or not, as the scorer in use scored it.
+    """A passage that is relevant to a question or not, with the scores of the scorer in use.
 
-    `question` tells questions apart. A passage that is not `local` is fitted to, and has no part in the action.
+    `question` identifies the question. A passage that is not `local` is fitted to, but does not count for the action.
     """
 
     question: str
@@ -277,7 +279,10 @@ class LabelledScore:
 
 @dataclass(frozen=True, slots=True)
 class LabelledStrip:
-    """A strip of a relevant passage that holds the answer or not. `passage` tells passages of a question apart."""
+    """A strip of a relevant passage that contains the answer or not.
+
+    `passage` identifies the passage among those of its question.
+    """
 
     question: str
     passage: str

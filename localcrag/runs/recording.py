@@ -1,4 +1,4 @@
-"""Recording: fold events into a run, its totals, its coverage, and the run as JSON."""
+"""Recording: fold events into a run, sum up its costs, describe it in words, and write it as JSON."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ from localcrag.text.words import shorten, valid
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """A run's sums. Shares are None where there is nothing to have a share of.
+    """The sums of a run. Shares are None if there is nothing to have a share of.
 
-    `relevant` are the passages not graded incorrect, the web's among them; `retention` is the share of strips kept.
-    `prompt_tokens` and the others are all steps' together; `answer_prompt_tokens` are those of the answer alone, to be
+    `relevant` counts the passages not graded incorrect, those of the web included; `retention` is the share of strips
+    kept. `prompt_tokens` and the others are sums over all steps; `answer_prompt_tokens` is the answer's alone, to be
     compared with `plain_prompt_tokens`, the prompt that plain RAG would have sent.
     """
 
@@ -79,7 +79,7 @@ class Totals:
 
 
 def reading_in_words(run: Run) -> str:
-    """Return which reading of a doubtful question was kept, and by what; empty for other questions."""
+    """Return which reading of a possible follow-up was kept, and by which relevances; empty for other questions."""
     if not run.readings:
         return ""
     own, joined = sorted(run.readings, key=lambda reading: bool(reading.follows))
@@ -98,7 +98,7 @@ def reading_in_words(run: Run) -> str:
 
 
 def scope_in_words(run: Run) -> str:
-    """Return which documents were searched; empty for a run that does not say it."""
+    """Return which documents were searched; empty if the run does not record it."""
     scope = run.scope
     if scope is None or not scope.of:
         return ""
@@ -116,7 +116,7 @@ def scope_in_words(run: Run) -> str:
 
 
 def graded_by(run: Run) -> str:
-    """Return what graded the passages, in words."""
+    """Return which model graded the passages, in words."""
     if run.scorer is ScorerKind.LLM:
         return _("the language model %(name)s", name=run.models.get("llm", "")).strip()
     return _("the cross-encoder %(name)s", name=run.models.get("relevance", "")).strip()
@@ -190,9 +190,10 @@ def totals_in_words(sums: Totals) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A run that looked at `read` of `passages`; reading all takes about so many `seconds`, None where nothing tells.
+    """A run that read only `read` of its `passages`.
 
-    `matters`: the question asks for all there is, which can stand in any of them.
+    `seconds` is roughly how long reading all would take, None if unknown. `matters`: the question asks for everything
+    there is, which can be in any of the passages.
     """
 
     read: int
@@ -202,7 +203,7 @@ class Unread:
 
     @property
     def in_words(self) -> str:
-        """What the answer rests on: "6 of 214 passages"."""
+        """How much the answer rests on: "6 of 214 passages"."""
         return ngettext(
             "This rests on %(read)s of %(num)s passage.",
             "This rests on %(read)s of %(num)s passages.",
@@ -212,7 +213,7 @@ class Unread:
 
     @property
     def cost_in_words(self) -> str:
-        """What reading all of them takes: "about 20 s"; empty where nothing tells."""
+        """How long reading all passages takes: "about 20 s"; empty if it is unknown."""
         if self.seconds is None:
             return ""
         if self.seconds < 90:
@@ -221,7 +222,10 @@ class Unread:
 
 
 def unread(run: Run) -> Unread | None:
-    """Return what a run did not look at; None where it looked at all, does not say, or is no answer from passages."""
+    """Return how much a run left unread; None if it read all passages, or did not answer from passages.
+
+    A run that was stopped, or does not record what it read, gives None as well.
+    """
     scope = run.scope
     if scope is None or scope.whole or scope.read >= scope.passages or run.computation or run.stopped:
         return None
@@ -236,15 +240,16 @@ _ADAPTER = TypeAdapter(Run)
 
 
 def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case per event
-    """Return the run with what `event` says."""
+    """Return the run as it is after an event."""
     match event:
         case RunStarted(started) | RunFinished(started):
             return started
         case StepStarted(name="generate"):
-            return dataclasses.replace(run, answer="")  # What was written before was not backed.
+            return dataclasses.replace(run, answer="")  # An earlier answer was not backed.
         case StepStarted() | GradePiece() | PointPiece() | QueryProposed():
             return run
         case SearchBegun(query):
+            # Sent ahead of the decision: the results are not used unless Searched follows.
             return dataclasses.replace(run, web=WebUse(query=query, discarded=True))
         case Retried(cost=cost) | Generated(cost=cost):
             changed = run
@@ -256,6 +261,7 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
                 run,
                 standalone_question=standalone_question,
                 readings=readings,
+                # A question of its own needs no history.
                 history=() if by_itself else run.history,
             )
         case Evaluated(passages, cost, read):
@@ -311,7 +317,7 @@ def _with_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:
 
 
 def to_json(run: Run) -> dict[str, Any]:
-    """Return the run as `ask --json` prints it: what is stored, with its totals and each grade's reason."""
+    """Return the run as `ask --json` prints it: the stored run, its totals, and the reason of each grade."""
     document: dict[str, Any] = _ADAPTER.dump_python(run, mode="json")
     for passage, written in zip(run.passages, document["passages"], strict=True):
         written["grade_reason"] = compared(passage.relevance, run.thresholds)
@@ -324,33 +330,33 @@ def dump(run: Run) -> bytes:
 
 
 def read(data: str | bytes) -> Run:
-    """Return a stored run. Raises pydantic.ValidationError when it is not one."""
+    """Return a stored run. Raises pydantic.ValidationError if the data is not a run."""
     return _ADAPTER.validate_json(data)
 
 
 class Recording(Iterator[Event]):
-    """Iterating has the question answered, one event a step; `run` is what has come of it so far.
+    """An iterator that answers a question, one event per step; `run` is the run so far.
 
-    This is the only place that folds events into a run: whoever shows or stores one reads it here. The run is stored
-    when all has happened, and the last event is RunFinished. Closed before that, the recording stops the language
-    model, and the run is stored as far as it came, marked as stopped. Raises what the flow raises, and StoreError.
+    This is the only place that folds events into a run: all interfaces and the store read it here. The run is stored
+    after the flow's last event; then RunFinished follows. If the recording is closed earlier, it stops the language
+    model, and stores the run so far, marked as stopped. Raises what the flow raises, and StoreError.
     """
 
     def __init__(self, run: Run, events: Generator[Event, None, None], log: RunLog) -> None:
-        """Begin with `run`, as it is before the first event."""
+        """Start with `run`, the run before its first event."""
         self._run = run
         self._recorded = self._record(events, log)
 
     @property
     def run(self) -> Run:
-        """The run as it is after the newest event."""
+        """The run after the newest event."""
         return self._run
 
     def __next__(self) -> Event:
         return next(self._recorded)
 
     def close(self) -> None:
-        """Stop, as the class says; nothing happens when all has been read."""
+        """Stop early, as the class describes; no-op after the last event."""
         self._recorded.close()
 
     def _record(self, flow: Generator[Event, None, None], log: RunLog) -> Generator[Event, None, None]:
@@ -368,16 +374,16 @@ class Recording(Iterator[Event]):
 
 
 LONGEST_QUESTION = 4000
-"""Characters; beyond it a text is not a question, and the scorer would not see its end."""
+"""Maximum number of characters; a longer text is no question, and the scorer would not see its end."""
 FOUND = (
     "standalone_question", "action", "rule", "attempts", "scorer", "thresholds", "passages", "max_relevance",
     "relevance_ratio", "web", "history", "readings", "scope",
 )  # fmt: skip
-"""What the run of a selection takes over from the run that found it."""
+"""Fields that the run of a selection takes over from the run that found it."""
 
 
 def checked(question: str) -> str:
-    """Return a question as it is asked. Raises QuestionError when it is none."""
+    """Return a question in the form in which it is asked. Raises QuestionError if it is empty or too long."""
     question = valid(question).strip()
     if not question:
         raise QuestionError("The question is empty. Write one.")
@@ -390,12 +396,12 @@ def checked(question: str) -> str:
 
 
 def new_run(question: str, context: Context, history: Sequence[Turn] = (), replays: str | None = None) -> Run:
-    """Return the run of a question before its first step. Raises QuestionError when it is none."""
+    """Return the run of a question before its first step. Raises QuestionError if it is empty or too long."""
     question = checked(question)
     now = datetime.now(UTC)
     parts, settings = context.parts, context.settings
     return Run(
-        # Sorts by time; the random part keeps two questions of one second apart.
+        # Ids sort by time; the random part tells apart two questions of the same second.
         run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
         created_at=now.isoformat(timespec="seconds"),
         collection=settings.collection,
@@ -413,6 +419,6 @@ def new_run(question: str, context: Context, history: Sequence[Turn] = (), repla
 
 
 def run_of_selection(before: Run, context: Context) -> Run:
-    """Return a new run of the question of `before`, with what that one found."""
+    """Return a new run of the question of `before`, with everything that run found."""
     found = {name: getattr(before, name) for name in FOUND}
     return dataclasses.replace(new_run(before.question, context), forced_from=before.run_id, **found)

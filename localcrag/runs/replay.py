@@ -1,7 +1,7 @@
-"""Replay: a stored run asked again, and what came out differently.
+"""Replay: ask a stored run's question again, and compare the two runs.
 
-The documents, models and calibration are today's; collection, preset, policy and what else was chosen are the run's.
-The web is not asked unless that is wished, so that a replay sends nothing.
+A replay uses today's documents, models and calibration, but the run's collection, preset, policy and other settings.
+The web is not asked unless the user asks for it, so that a replay sends nothing.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from localcrag.text.translation import decimals
 from localcrag.text.words import shorten
 
 MOVED = 0.005
-"""A relevance that changed by less reads the same in two digits."""
+"""Change of a relevance below which it counts as equal: it reads the same in two digits."""
 NO_WEB = "The web was not asked, so that the replay sends nothing; `--web always` asks it."
 
 
 def settings_of(run: Run, *, web: WebMode) -> dict[str, Any]:
-    """Return the settings that a run is replayed under.
+    """Return the settings for the replay of a run.
 
-    Thresholds are those that were set by hand; the others follow the preset and the model.
+    Thresholds that were set by hand are kept; others follow the preset and the model.
     """
     return {**run.settings, "collection": run.collection, "preset": run.preset, "web": web}
 
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """A passage that came (`before` is None), went (`after` is None), or has another relevance."""
+    """A passage that is new (`before` is None), missing (`after` is None), or has another relevance."""
 
     where: str
     text: str
@@ -44,9 +44,9 @@ class PassageChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a replay brought that the run before did not have; pairs are (before, after).
+    """The differences between a run and its replay; pairs are (before, after).
 
-    `models`, `thresholds` and `settings` hold only what differs, `seconds` every step of either run.
+    `models` and `thresholds` contain only what differs, `seconds` every step of either run.
     """
 
     action: tuple[Action | None, Action | None]
@@ -65,14 +65,14 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """True when action, answer, passages, strips and models are what they were; time always differs."""
+        """Whether action, answer, passages, strips, models and thresholds are equal; the time always differs."""
         pairs = (self.action, self.standalone_question, self.answer, self.answered, self.web_used)
         lists = (self.passages, self.strips_gained, self.strips_lost, self.models, self.thresholds)
         return all(before == after for before, after in pairs) and not any(lists)
 
 
 def compare(before: Run, after: Run) -> Difference:
-    """Return what is different in `after`. Passages and strips are compared by place and text, not by id."""
+    """Return the differences between two runs. Passages and strips are compared by place and text, not by id."""
     kept_before, kept_after = _kept(before.strips), _kept(after.strips)
     names = ("upper", "lower", "strip")
     thresholds = {name: (getattr(before.thresholds, name), getattr(after.thresholds, name)) for name in names}
@@ -102,7 +102,7 @@ def compare(before: Run, after: Run) -> Difference:
 
 
 def in_words(difference: Difference) -> list[str]:
-    """Return the difference as lines to read."""
+    """Return the differences as lines to read."""
     lines = ["Nothing but the time differs."] if difference.same else []
     for role, (was, now) in difference.models.items():
         lines.append(f"model for {role}: {was or 'none'} → {now or 'none'}")
@@ -167,7 +167,7 @@ def _kept(strips: Sequence[Strip]) -> list[str]:
 
 
 def _seconds(run: Run) -> dict[str, float]:
-    """Return each step's seconds; of a step that came twice their sum."""
+    """Return each step's seconds, summed for a step that ran twice."""
     seconds: dict[str, float] = {}
     for step in run.steps:
         seconds[step.name] = round(seconds.get(step.name, 0.0) + step.seconds, 4)

@@ -1,7 +1,7 @@
 """Statistics over stored runs: actions, web rate, abstentions, knowledge gaps, time.
 
-Works on a line per run, not on whole runs, so that ten thousand of them are counted in a second. Replays do not count:
-they are questions asked before.
+They are computed from one line per run, not from whole runs, so that ten thousand runs take a second. Replays do not
+count, because they repeat earlier questions.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from localcrag.records.run import StepCost
 from localcrag.text.words import content_words, names, numbers
 
 MOST_WEB = 0.2
-"""Share of questions that went to the web above which the documents are said to have gaps."""
+"""Share of questions sent to the web above which a warning says that the documents have gaps."""
 FEWEST_RUNS = 5
-"""With fewer, a single question is more than MOST_WEB."""
+"""Minimum number of runs for the warning: with fewer, a single question is more than MOST_WEB."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """What is counted of a run; `question` is the one that stands alone."""
+    """The part of a run that is counted; `question` is the standalone question."""
 
     run_id: str
     created_at: str
@@ -49,10 +49,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """How the runs went; shares are of the `decided` ones, None when there are none.
+    """Figures over runs; shares are of the `decided` runs, None if there are none.
 
-    `runs` counts those as well that were stopped before an action was decided. `seconds` are medians per step,
-    `usual_seconds` the median of a whole run, `llm_calls` means per run. `gaps`: newest first, each question once.
+    `runs` also counts runs that were stopped before a decision. `seconds` are medians per step, `usual_seconds` is the
+    median of a whole run, `llm_calls` are means per run. `gaps` come newest first, each question once.
     """
 
     runs: int
@@ -69,7 +69,7 @@ class Aggregates:
 
     @property
     def warning(self) -> str | None:
-        """What is to be said when too many questions go to the web."""
+        """The warning that too many questions go to the web; None if there is no reason to warn."""
         if self.web_rate is None or self.decided < FEWEST_RUNS or self.web_rate <= MOST_WEB:
             return None
         return (
@@ -117,10 +117,11 @@ def _share(happened: Sequence[bool]) -> float | None:
 
 
 def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
-    """Return the questions whose last run did not end CORRECT: a gap that was filled is none any more."""
+    """Return the questions whose latest run was not CORRECT: a later CORRECT run fills a gap."""
     last: dict[tuple[str, str], RunLine] = {}
     for run in runs:
         key = (run.collection, run.question.casefold())
+        # Removed first, because a dictionary keeps the place of a key that is only overwritten.
         last.pop(key, None)
         last[key] = run
     return tuple(
@@ -131,16 +132,18 @@ def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
 
 
 SAME = 0.83
-"""Cosine (all-MiniLM-L6-v2) from which on two questions ask the same. Of 24 pairs looked at, it joined 10 of 12 that
-did (0.67 to 0.99), and 1 of 12 of one topic that did not (0.39 to 0.94; "When" and "Who found penicillin?")."""
+"""Minimum cosine (all-MiniLM-L6-v2) at which two questions count as the same. Of 24 pairs checked, it joined 10 of the
+12 that were the same (0.67 to 0.99), and 1 of 12 on one topic that were not (0.39 to 0.94; "When" and "Who found
+penicillin?")."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeGap:
-    """A question that the documents did not answer when it was last asked, and others that ask the same.
+    """A question that the documents did not answer when it was last asked, and other wordings of it.
 
-    `question`, `run_id` and `created_at` are of the newest run. `asked` counts all runs of these questions. `others`
-    are the other wordings, newest first. `answered_by` is the newest run that the web answered, None where none was.
+    `question`, `run_id` and `created_at` are those of the newest run. `asked` counts all runs of these questions.
+    `others` are the other wordings, newest first. `answered_by` is the newest run that the web answered, None if there
+    is none.
     """
 
     question: str
@@ -162,7 +165,10 @@ class OpenQuestion:
 
 
 def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
-    """Return the questions whose last run ended INCORRECT, newest first; `runs` come oldest first, without replays."""
+    """Return the questions whose latest run was INCORRECT, newest first.
+
+    `runs` come oldest first, without replays.
+    """
     of_question: dict[tuple[str, str], list[RunLine]] = {}
     for run in runs:
         if run.action is not None:
@@ -177,9 +183,10 @@ def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
 
 
 def grouped(questions: Sequence[OpenQuestion], vectors: Vectors | None = None) -> tuple[KnowledgeGap, ...]:
-    """Return the gaps, newest first; `vectors` are of the questions, unit length, shape (questions, dimension).
+    """Return the knowledge gaps, newest first.
 
-    A question joins the first group whose newest question asks the same in the same collection.
+    `vectors` are the questions' embeddings of unit length, shape (questions, dimension). A question joins the first
+    group whose newest question is the same one, in the same collection. Without vectors, the same content words decide.
     """
     texts = [question.last.question for question in questions]
     read = [_Words(frozenset(content_words(text)), frozenset(names(text)), frozenset(numbers(text))) for text in texts]
@@ -210,7 +217,7 @@ class _Words:
 
 
 def _may_be_same(one: _Words, other: _Words) -> bool:
-    """Whether each has the names and numbers of the other; a name may be written without its capital."""
+    """Return whether each question has the names and numbers of the other, a name perhaps without its capital."""
     return one.numbers == other.numbers and one.names <= other.content and other.names <= one.content
 
 

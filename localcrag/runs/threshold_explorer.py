@@ -1,9 +1,9 @@
 """Threshold explorer: what other thresholds would have decided about past questions.
 
-No model is asked: relevances are computed anew from the stored logits by the calibration in force, and decided on as
-the flow decides. What counts are the documents' passages that the run ended with, so that a question with a second look
-is decided on both; what the web brought never decided. Not known, and so not counted: what a second look would have
-found for a question that had none because it was CORRECT at once.
+No model is asked: relevances are computed from the stored logits with the active calibration, and decisions are made as
+in the flow. The passages that count are those of the documents at the end of a run. A question with a second search is
+therefore decided on the passages of both searches; web results never decide. One thing is unknown, and ignored: what a
+second search would have found for a question that was CORRECT at once, and so had none.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Calibration
 
 BINS = 20
-"""Of the histogram, of equal width."""
+"""Number of bins of equal width in the histogram."""
 STEP = 0.01
-"""Of the page's sliders."""
+"""Step of the sliders on the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRun:
-    """A stored run's scores of local passages, in columns; `model` is what graded them, `scored` False if nothing did.
+    """A stored run's scores of local passages, in columns.
 
-    `question` is the one that stands alone. `action` is None for a run that was stopped before it was decided.
+    `model` is the model that graded them; `scored` is False if no model did. `question` is the standalone question.
+    `action` is None for a run that was stopped before a decision.
     """
 
     run_id: str
@@ -47,7 +48,7 @@ class ScoredRun:
 
 
 class LeftOut(StrEnum):
-    """Why a run cannot be compared."""
+    """The reason why a run cannot be compared."""
 
     STOPPED = "stopped before they were decided"
     NOT_SCORED = "not scored"
@@ -57,7 +58,7 @@ class LeftOut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PastQuestion:
-    """A question as it was asked last, with its relevances by today's calibration."""
+    """The latest run of a question, with its relevances under the current calibration."""
 
     run_id: str
     question: str
@@ -65,13 +66,13 @@ class PastQuestion:
 
     @property
     def best(self) -> float | None:
-        """The best relevance, None where nothing was found."""
+        """The best relevance; None if no passage was found."""
         return max(self.relevances, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What turns relevances into an action; `enough_relevant` is for the policy `ratio`."""
+    """The rules that turn relevances into an action; `enough_relevant` is for the policy `ratio`."""
 
     policy: Policy
     upper: float
@@ -101,10 +102,10 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What other rules would make of the questions asked so far; shares are None without any question.
+    """The decisions on past questions under two sets of rules; shares are None without any question.
 
-    `changes` are newest first. The web rate is the share of questions that are not CORRECT: those for which the web is
-    asked where it may be.
+    `changes` come newest first. The web rate is the share of questions that are not CORRECT: for these the web is
+    asked, if it may be asked.
     """
 
     now: Rules
@@ -118,7 +119,7 @@ class Exploration:
 
     @property
     def web_rate_now(self) -> float | None:
-        """The web rate under the rules in force."""
+        """The web rate under the active rules."""
         return _web_rate(self.actions_now)
 
     @property
@@ -128,7 +129,11 @@ class Exploration:
 
 
 def on_slider(value: float | None, now: float) -> float:
-    """Return what a slider means: the threshold in force (which may lie between two steps) where it stands at that."""
+    """Return the threshold that a slider's position means.
+
+    The active threshold may lie between two steps of the slider, so the position nearest to it means the active
+    threshold.
+    """
     return now if value is None or abs(value - now) <= STEP / 2 + 1e-9 else value
 
 
@@ -141,9 +146,9 @@ class _Judged(NamedTuple):
 def past_questions(
     runs: Iterable[ScoredRun], *, scorer: ScorerKind, model: str, calibration: Calibration
 ) -> tuple[list[PastQuestion], dict[LeftOut, int]]:
-    """Return the questions that can be compared, oldest first, each as it was asked last; and how many cannot, by why.
+    """Return the latest run of each comparable question, oldest first, and the number of other runs by reason.
 
-    `scorer` and `model` are what grades today. A language model's relevances are taken as they are.
+    `scorer` and `model` are those that grade today. A language model's relevances are taken unchanged.
     """
     left_out: dict[LeftOut, int] = {}
     last: dict[str, ScoredRun] = {}
@@ -151,6 +156,7 @@ def past_questions(
         why = _why_not(run, scorer, model)
         if why is None:
             key = run.question.casefold()
+            # The earlier run of the same question is the one that is left out.
             why = LeftOut.ASKED_AGAIN if last.pop(key, None) else None
             last[key] = run
         if why is not None:
@@ -158,7 +164,7 @@ def past_questions(
     kept = list(last.values())
     if scorer is ScorerKind.LLM:
         return [PastQuestion(run.run_id, run.question, run.relevances) for run in kept], left_out
-    # All in one go: a call for each run would take longer than everything else.
+    # One call for all runs, because a call for each would take longer than everything else.
     logits = np.array([logit for run in kept for logit in run.logits], dtype=np.float32)
     cosines = np.array([cosine for run in kept for cosine in run.cosines], dtype=np.float32)
     overlaps = np.array([overlap for run in kept for overlap in run.overlaps], dtype=np.float32)
@@ -172,17 +178,18 @@ def past_questions(
 
 
 class Explorer:
-    """Questions asked so far, decided on under any rules; what is in force is decided once."""
+    """Past questions, decided under any rules; the decisions under the active rules are cached."""
 
     def __init__(self, questions: Sequence[PastQuestion], left_out: dict[LeftOut, int]) -> None:
-        """Take what `past_questions` returns."""
+        """Take the result of `past_questions`."""
         self._questions, self._left_out = questions, left_out
         self._histogram = _histogram(questions)
         self._known: dict[Rules, list[Action]] = {}
 
     def explore(self, now: Rules, then: Rules) -> Exploration:
-        """Return what the rules `then` would change for the questions, against the rules in force now."""
+        """Return what the rules `then` would change for the questions, compared with the active rules `now`."""
         if now not in self._known:
+            # Only the decisions under the latest active rules are kept.
             self._known = {now: self._decided(now)}
         before = self._known[now]
         after = before if then == now else self._decided(then)
@@ -217,7 +224,7 @@ def _why_not(run: ScoredRun, scorer: ScorerKind, model: str) -> LeftOut | None:
 
 
 def action_under(rules: Rules, relevances: Iterable[float]) -> Action:
-    """Return what the flow would decide by these rules on passages of these relevances."""
+    """Return what the flow would decide under these rules on passages with these relevances."""
     thresholds = Thresholds(rules.upper, rules.lower, strip=0.0)
     passages = [_Judged(relevance, grade(relevance, thresholds)) for relevance in relevances]
     return apply_policy(passages, policy=rules.policy, thresholds=thresholds, enough_relevant=rules.enough_relevant)[0]

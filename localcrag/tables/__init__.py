@@ -1,1 +1,1 @@
-"""TODO."""
+"""Tables in documents: parse them, plan what a question asks of them, and compute it exactly."""

@@ -1,4 +1,4 @@
-"""A table that a question can be put to, with the plan for it."""
+"""Choose the table that a question is about, among those of the retrieved passages and tables like them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS, SMALL, TENS
 
 LONGEST_TEXT = 5_000_000
-"""Characters of a document whose tables are read whole."""
+"""Maximum number of characters of a document whose tables are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A plan for a table of a document, and the retrieved passages that have a part of the table."""
+    """A plan for a table of a document, and the retrieved passages that contain a part of the table."""
 
     plan: Plan
     document: str
@@ -34,7 +34,7 @@ class Candidate:
 
     @property
     def table(self) -> Table:
-        """The table."""
+        """The table that the plan is for."""
         return self.plan.known.table
 
     @property
@@ -44,18 +44,18 @@ class Candidate:
 
     @property
     def may_have_rows(self) -> bool:
-        """Whether some row meets the conditions, or may."""
+        """Whether a row meets the conditions, or may meet them."""
         return bool(may_meet(self.plan.tests, self.plan.known.rows))
 
 
 def names_of(document: str, title: str | None, section: str | None) -> list[str]:
-    """Return what a document is called, and the section of it that a table stands in."""
+    """Return the names of a document, and of the section that contains a table."""
     stem = PurePath(document).stem.replace("_", " ").replace("-", " ")
     return [name for name in (stem, title, section) if name]
 
 
 def without_copies(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates without tables that say the same as another: a file that was added twice."""
+    """Return the candidates without tables that are copies of another, as of a file that was added twice."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for one in found:
         kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
@@ -63,14 +63,14 @@ def without_copies(found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def chunk_of(passage: GradedPassage) -> int:
-    """Return the id of the chunk that a passage of a document is, or begins from."""
+    """Return the id of the chunk that a passage of a document consists of, or begins with."""
     return int(passage.id.removeprefix("chunk-"))
 
 
 MOST_CHUNKS = 30
-"""Passages that full-text search looks for the names of columns in: several of one document are one look."""
+"""Maximum number of passages that full-text search returns for the names of columns."""
 MOST_PAGES = 50
-"""Of a document that are read for tables with the same columns."""
+"""Maximum number of pages of a document that are read for tables with the same columns."""
 
 
 def rivals(
@@ -80,9 +80,10 @@ def rivals(
     within: Collection[int] | None,
     texts: Mapping[str, Tables],
 ) -> list[Candidate]:
-    """Return candidates with the same columns as those found, that no passage has a part of.
+    """Return candidates with the same columns as those found, of whose tables no part was retrieved.
 
-    `texts` are documents that have been read, by name.
+    `within` are the ids of the documents to search, None for all; `texts` are documents that were already read, by
+    name.
     """
     seen = {(one.document, one.table.start) for one in found}
     made: list[Candidate] = []
@@ -101,9 +102,9 @@ def rivals(
 
 
 def _plan_of_both(request: Request, table: Table, rival: Table, names: Sequence[str]) -> Plan | None:
-    """Return the plan for both tables as one, where rows of the rival would count; None where it is not about these.
+    """Return the plan for both tables as one, if rows of the rival would count; None if they would not.
 
-    A rival in which no customer has two orders would fit no question about groups by itself.
+    A rival in which no customer has two orders would on its own fit no question about groups.
     """
     both = replace(table, rows=(*table.rows, *rival.rows), caption=rival.caption, section=rival.section)
     plan = plan_of(request, both, names)
@@ -119,9 +120,9 @@ def _alike(
     within: Collection[int] | None,
     texts: Mapping[str, Tables],
 ) -> Iterator[tuple[str, str | None, Table]]:
-    """Yield document, title and table for the tables of documents in which full-text search finds these columns.
+    """Yield document, title and table for each table with these columns, in documents that full-text search finds.
 
-    Those of `own`, with a chunk of each, are read in any case: a long table fills all places of a search by itself.
+    The documents of `own`, given with a chunk of each, are always read: a long table can fill all results of a search.
     """
     others = _others(list(own.values()), store, within)
     ids = [*own.values(), *(store.full_text(" ".join(header), MOST_CHUNKS, others) if others else ())]
@@ -134,24 +135,25 @@ def _alike(
         read = texts.get(document)
         if read is None:
             text = store.excerpt(chunk, 0, LONGEST_TEXT)
+            # The text of a longer document is cut off, and perhaps in the middle of a table.
             read = Tables(text if len(text) < LONGEST_TEXT else "", paged=chunks[chunk][1].page is not None)
         end = -1
         for number, place in enumerate(places_of(read.text, header)):
             if place < end or number >= MOST_PAGES:
-                continue  # On a page that a table goes on over.
+                continue  # This page is part of the table that was just read.
             for table in read.on_page_of(place):
                 end = max(end, table.end)
                 yield document, titles.get(chunk), table
 
 
 def _others(own: Sequence[int], store: ChunkStore, within: Collection[int] | None) -> set[int]:
-    """Return the ids of the documents that may be asked, but those of these chunks."""
+    """Return the ids of the documents that may be searched, without those of these chunks."""
     every = {document.id for document in store.documents()} if within is None else set(within)
     return every - set(store.documents_of(own).values())
 
 
 BEHIND_NUMBER = 3
-"""Words behind a number among which what it counts stands: "45 permanent employees"."""
+"""Words after a number among which the counted thing is named: "45 permanent employees"."""
 
 _NUMBERS = frozenset((*SMALL, *TENS, "dozen", "hundred"))
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
@@ -160,11 +162,11 @@ _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 def candidates(
     request: Request, passages: Sequence[GradedPassage], store: ChunkStore, within: Collection[int] | None = None
 ) -> list[Candidate]:
-    """Return the tables that a request can be put to, those whose names it says best; several are equally good.
+    """Return the candidates that a request names best; several if it names them equally well.
 
-    None where a passage of another document answers and none of the table's does, or where a sentence seems to say what
-    would be computed. Tables with the same columns that retrieval did not find, of the documents `within`, are looked
-    for as well: an answer on one of them alone would pass over the others.
+    Returns none if a passage of another document answers the request and none of the table's does, or if a sentence
+    seems to say what would be computed. Tables with the same columns in the documents `within`, which retrieval missed,
+    are candidates as well: an answer from one table alone would ignore the others.
     """
     texts: dict[str, Tables] = {}
     found = [
@@ -176,24 +178,24 @@ def candidates(
     if len(named) > 1:
         named = [one for one in named if one.may_have_rows] or named
     if len(named) == 1 and not named[0].passages:
-        return []  # What retrieval did not find is hardly meant.
+        return []  # A table that retrieval missed is hardly the one that is meant.
     kept = [one for one in named if _is_relevant(one, passages) and not _is_said(one, request, passages)]
     headers = {one.header for one in kept}
     return [one for one in named if one in kept or one.header in headers]
 
 
 def _names(passage: GradedPassage) -> list[str]:
-    """Return what a passage's document is called; of one with pages, also where in it the passage stands."""
+    """Return the names of a passage's document; with the passage's section, if the document has pages."""
     return names_of(passage.document or "", passage.title, passage.section if passage.page is not None else None)
 
 
 def _tables(
     passages: Sequence[GradedPassage], store: ChunkStore, texts: dict[str, Tables]
 ) -> Iterator[tuple[Table, GradedPassage, list[GradedPassage]]]:
-    """Yield the tables of pages of which a passage has a part of one, each once.
+    """Yield each table on the pages of passages that contain a part of a table.
 
-    With each come a passage of its document, and those that have a part of it, which may be none. What is read of
-    documents is kept in `texts`.
+    With each table come a passage of its document and the passages that contain a part of it, possibly none. Documents
+    that are read are added to `texts`.
     """
     seen: set[tuple[str, int]] = set()
     read: set[tuple[str, int]] = set()
@@ -204,6 +206,7 @@ def _tables(
             continue
         if name not in texts:
             text = store.excerpt(chunk_of(passage), 0, LONGEST_TEXT)
+            # The text of a longer document is cut off, and perhaps in the middle of a table.
             texts[name] = Tables(text if len(text) < LONGEST_TEXT else "", paged=passage.page is not None)
         page = texts[name].text.rfind(PAGE_BREAK, 0, passage.start or 0)
         if (name, page) in read:
@@ -217,14 +220,14 @@ def _tables(
 
 
 def overlaps(passage: GradedPassage, start: int, end: int) -> bool:
-    """Whether a passage has a part of these places of its document."""
+    """Return whether a passage contains a part of this range of its document."""
     return passage.start is not None and passage.end is not None and passage.start < end and start < passage.end
 
 
 def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
-    """Return those candidates whose table or document the question names best; all where it names none.
+    """Return the candidates whose table or document the question names best; all if it names none.
 
-    A cell counts as much: "the cost of Kitchen" may be a department's, or of the quote for a kitchen.
+    Cells count as well: "the cost of Kitchen" may be that of a department, or the title of a quote for a kitchen.
     """
     asked = {word.stem for word in words_of(request.text)}
 
@@ -241,13 +244,16 @@ def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]
 
 
 def _is_relevant(one: Candidate, passages: Sequence[GradedPassage]) -> bool:
-    """Whether no other document answers better, by the grades of its passages."""
+    """Return whether no other document answers better, judged by the grades of its passages."""
     own = any(passage.grade is not Grade.INCORRECT for passage in passages if passage.document == one.document)
     return own or not any(passage.grade is Grade.CORRECT for passage in passages)
 
 
 def _is_said(one: Candidate, request: Request, passages: Sequence[GradedPassage]) -> bool:
-    """Whether a sentence of a passage that may help, or does as well as the table's, seems to say what is asked for."""
+    """Return whether a sentence seems to say what would be computed.
+
+    Only passages count that may help, or that are as relevant as the best of the table's document.
+    """
     if one.plan.operation in (Operation.FILTER, Operation.VALUES):
         return False
     best = max((passage.relevance for passage in passages if passage.document == one.document), default=0.0)
@@ -263,14 +269,14 @@ def _is_said(one: Candidate, request: Request, passages: Sequence[GradedPassage]
 
 
 def _counts(words: Sequence[str], nouns: set[str]) -> bool:
-    """Whether a sentence has a number of what these words name: "45 permanent employees"."""
+    """Return whether a sentence has a number of the things that `nouns` name: "45 permanent employees"."""
     return any(
         _is_number(word) and nouns & set(words[at + 1 : at + 1 + BEHIND_NUMBER]) for at, word in enumerate(words)
     )
 
 
 def _sentences(passages: Sequence[GradedPassage]) -> Iterator[list[str]]:
-    """Yield the words of each sentence of passages that stands in no table and is no heading."""
+    """Yield the words of each sentence in the passages, except in tables and headings."""
     for passage in passages:
         for block in blocks_of(passage.text):
             if block.kind not in (*_TABLE, BlockKind.HEADING):
@@ -279,7 +285,7 @@ def _sentences(passages: Sequence[GradedPassage]) -> Iterator[list[str]]:
 
 
 def _nouns(request: Request) -> set[str]:
-    """Return the words of what is counted, or all that say something where nothing is."""
+    """Return the words for what is counted or listed; if there is no such noun, all meaningful words."""
     words = [word.stem for word in words_of(request.rest[request.target or 0 :])]
     first = next((at for at, word in enumerate(words) if word not in FUNCTION_WORDS), 0)
     if request.target is None:

@@ -1,4 +1,10 @@
-"""Execute a plan exactly, by decimal arithmetic; or refuse, with the reason."""
+"""Execute a plan for a table with exact decimal arithmetic, or refuse and say why.
+
+A plan selects rows by its conditions, then applies one operation: a count, a sum, an average, an extreme, a list, a
+difference or a share; optionally once for each group. Rows whose cells cannot be read are left out and counted by
+reason. If a result could be wrong (several units, possible totals among the rows, values below zero), Refused is
+raised.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +26,32 @@ from localcrag.tables.vocabulary import Column, Kind, stems_of
 from localcrag.text.translation import gettext as _
 
 DIGITS = 60
-"""That decimal arithmetic keeps: more than any sum of cells has."""
+"""Digits of precision in decimal arithmetic: more than any sum of cells needs."""
 LEAST_ADDED = 3
-"""Rows that a last one with their sum may be the total of: two numbers make a third one by chance."""
+"""Minimum number of other rows for the last row to be suspected as their total; with two, a match may be chance."""
 _OF_EACH = re.compile(
     r"\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
     r"|\bper (?:unit|piece|item|hour|day|night|week|month|kg|km|litre|liter|kwh|m²)\b"
     r"|\beach\W*\Z|\brate\W*\Z|(?:[€$£]|EUR|USD|CHF|GBP|km)/\w",
     re.IGNORECASE,
 )
+"""Headers of columns with unit prices or rates, which are not added up."""
 _PRICE = re.compile(r"(?:price|rate)\W*(?:[(\[].*)?", re.IGNORECASE)
 _RUNNING = re.compile(r"\b(?:cumulative|cumulated|running|ytd|(?:year )?to date|kumuliert)\b", re.IGNORECASE)
+"""Headers of columns with running totals, which are not added up."""
 _BALANCE = re.compile(r"\bbalance\b", re.IGNORECASE)
 
 
 class Refused(Exception):
-    """What was asked for cannot be computed exactly; the message says why."""
+    """The question cannot be computed exactly; the message says why."""
 
 
 @dataclass(slots=True)
 class Work:
-    """A plan while it is carried out: the rows that count, by their place, and how many were left out for what."""
+    """A plan during execution.
+
+    `at` are the indices of the rows that still count; `left_out` counts the excluded rows for each reason.
+    """
 
     plan: Plan
     at: list[int]
@@ -53,7 +64,7 @@ class Work:
 
     @property
     def column(self) -> Column:
-        """The column that is computed with."""
+        """The column to compute with. Raises Refused if no column is named or it cannot be computed with."""
         column = self.plan.column
         if column is None:
             raise Refused(_("no column is named"))
@@ -64,7 +75,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an operation comes to."""
+    """The result of an operation."""
 
     result: str = ""
     values: tuple[str, ...] = ()
@@ -72,7 +83,7 @@ class Found:
 
 
 def select(work: Work, tests: Sequence[Test]) -> None:
-    """Keep the rows that meet all conditions. Raises Refused where a column cannot be compared."""
+    """Keep the rows that meet all conditions. Raises Refused if a column cannot be compared."""
     for test in tests:
         if problem := _problem_of(test):
             raise Refused(problem)
@@ -87,9 +98,11 @@ def select(work: Work, tests: Sequence[Test]) -> None:
         met = [meets(test, at, row.cells[test.column.at]) for test in tests]
         if all(met):
             kept.append(at)
+        # No condition is false, but at least one cell does not say whether it is met.
         elif False not in met:
             test = tests[met.index(None)]
             unknown = test.than if test.than and test.column.values[at] is not None else test.column
+            # “Not red” would keep or drop rows without a colour only by a guess.
             if test.negated:
                 raise Refused(_("%(column)s is empty in rows that may be meant, too", column=unknown.name))
             work.left_out[why_unknown(unknown, row.cells[unknown.at])] += 1
@@ -97,7 +110,7 @@ def select(work: Work, tests: Sequence[Test]) -> None:
 
 
 def _problem_of(test: Test) -> str:
-    """Return why a condition cannot be put to its columns; empty where it can."""
+    """Return why a condition cannot be applied to its columns; empty if it can."""
     relative = test.relative
     problem = test.column.problem or (test.than.problem if test.than else "") or (relative.problem if relative else "")
     if problem or relative is None:
@@ -113,14 +126,20 @@ def _problem_of(test: Test) -> str:
 
 
 def _may_mean_the_sign(test: Test) -> bool:
-    """Whether a bound is put to a column that has both signs: "over 50 euros" may mean what was paid, with a minus."""
+    """Return whether a comparison is ambiguous because a column has values below zero.
+
+    “Over 50 euros” may mean payments of more than 50 euros, which are written with a minus.
+    """
     if test.than:
         return any(one.value < 0 for one in (*test.column.amounts, *test.than.amounts))
     return isinstance(test.value, Amount) and test.value.value > 0 and any(one.value < 0 for one in test.column.amounts)
 
 
 def amounts_of(work: Work) -> list[Amount]:
-    """Return the amounts of the rows that count, and leave out those without one."""
+    """Return the amounts of the rows that count, and leave out the rows without an amount.
+
+    Raises Refused if the amounts have several units, or the last row may be a total.
+    """
     column = work.column
     kept, amounts = [], []
     for at in work.at:
@@ -145,24 +164,29 @@ def total_of(amounts: Sequence[Amount]) -> Decimal:
 
 
 def refuse_below_zero(column: Column, amounts: Sequence[Amount]) -> None:
-    """Raise Refused for amounts of which some are below zero."""
+    """Raise Refused if any of the amounts is below zero."""
     if any(one.value < 0 for one in amounts):
         raise Refused(_("%(column)s has values below zero", column=column.name))
 
 
 def refuse_to_add(column: Column, columns: Sequence[Column]) -> None:
-    """Raise Refused for a column of the table's whose sum is none of anything: in percent, of one piece, or running."""
+    """Raise Refused if a column must not be added up: percentages, unit prices and running totals.
+
+    `columns` are all columns of the table.
+    """
     refuse_percentages(column)
+    # A price in a table with quantities is a unit price: rows would have to be multiplied first.
     beside = {word for one in columns if one is not column for word in stems_of(one.name)}
     if _OF_EACH.search(column.name) or (_PRICE.fullmatch(column.name) and beside & {"quantity", "qty"}):
         raise Refused(_("%(column)s is for one of each: its sum is no total", column=column.name))
+    # In a table with dates, a balance is the state of an account after each booking.
     dated = any(one.kind is Kind.DATE for one in columns)
     if _RUNNING.search(column.name) or (dated and _BALANCE.search(column.name)):
         raise Refused(_("%(column)s has what was before in it: its sum is no total", column=column.name))
 
 
 def refuse_a_total(work: Work, at: Sequence[int]) -> None:
-    """Raise Refused where the last row is among those at these places, and is the sum of all the others."""
+    """Raise Refused if the last row is one of the rows `at`, and is the sum of all other rows."""
     rows, amounts = work.plan.known.rows, work.column.amounts
     last = len(rows) - 1
     if last not in at or not isinstance(work.column.values[last], Amount) or len(amounts) <= LEAST_ADDED:
@@ -173,7 +197,7 @@ def refuse_a_total(work: Work, at: Sequence[int]) -> None:
 
 
 def refuse_percentages(column: Column) -> None:
-    """Raise Refused for a column that is in percent."""
+    """Raise Refused if the column is in percent."""
     if column.unit == "percent":
         raise Refused(
             _("%(column)s is in percent, and percentages of different things are not added up", column=column.name)
@@ -181,9 +205,10 @@ def refuse_percentages(column: Column) -> None:
 
 
 def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
-    """Return what an operation comes to for each group, largest groups' names first where one is asked for.
+    """Return an operation's result for each group.
 
-    Raises Refused where rows have no group's name that can be told, or results are in several units.
+    If the plan picks a group, the groups are sorted, best first, and the result names the best. Raises Refused if the
+    values must not be added up, a date has no year, or the results to choose from have several units.
     """
     plan = work.plan
     if plan.operation is Operation.SUM:
@@ -217,7 +242,7 @@ def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
 
 
 def _result(own: Work, operation: Callable[[Work], Found]) -> tuple[str, Decimal, str] | None:
-    """Return the result of a group as it is written, exactly, and its unit; None where no row has a value."""
+    """Return a group's result as text and as an exact number, and its unit; None if no row has a value."""
     if own.plan.operation is Operation.COUNT:
         return str(len(own.at)), Decimal(len(own.at)), ""
     column = own.column
@@ -226,14 +251,15 @@ def _result(own: Work, operation: Callable[[Work], Found]) -> tuple[str, Decimal
         return None
     left_out = own.left_out.copy()
     said = operation(own).result
-    own.left_out = left_out  # The operation has left out what already was.
+    own.left_out = left_out  # These rows were counted as left out before.
     total = total_of(amounts)
+    # The text may be rounded, so groups are compared by the exact value.
     exact = total / len(amounts) if own.plan.operation is Operation.AVERAGE else total
     return said, exact, amounts[0].unit or column.unit
 
 
 def _rows_by_name(work: Work) -> dict[str, list[int]]:
-    """Return the rows of each group, by its name as it is written first, in the order of the table or of time."""
+    """Return the rows of each group, by the first spelling of its name, in the order of the table or of time."""
     by = work.plan.by
     if by is None:
         return {}
@@ -252,6 +278,7 @@ def _rows_by_name(work: Work) -> dict[str, list[int]]:
 
 
 def _rows_by_period(work: Work) -> dict[str, list[int]]:
+    """Return the rows of each period, by its name, in the order of time. Raises Refused for a date without a year."""
     by, period = work.plan.by, work.plan.period
     found: dict[tuple[int, int, int], list[int]] = {}
     for at in work.at:
@@ -271,7 +298,7 @@ def _rows_by_period(work: Work) -> dict[str, list[int]]:
 
 
 def _says(value: Moment, period: str) -> bool:
-    """Whether a moment says in which period it lies."""
+    """Return whether a moment is precise enough to tell its period."""
     return period == "year" or (value.month is not None and (period != "day" or value.day is not None))
 
 
@@ -282,11 +309,14 @@ def _name(year: int, part: int, day: int, period: str) -> str:
 
 
 DECIMALS_OF_A_SHARE = Decimal("0.01")
-"""Of a percentage."""
+"""Smallest step of a percentage."""
 
 
 def difference(work: Work) -> Found:
-    """Return how much more the first side is than the second, with both. Raises Refused where a side has no value."""
+    """Return how much larger the first side is than the second, and the value of each side.
+
+    Raises Refused if a row of either side has no value.
+    """
     plan = work.plan
     if plan.pick:
         return furthest(work)
@@ -308,6 +338,7 @@ def difference(work: Work) -> Found:
         rows.update(own.at)
     if len({one.unit for one in amounts}) > 1:
         raise Refused(columns[0].problem or _("the two sides have different units"))
+    # With one row a side, nothing is added up.
     if sum(group.rows for group in groups) > len(groups):
         refuse_to_add(columns[0], plan.known.columns)
     work.at = sorted(rows)
@@ -317,7 +348,10 @@ def difference(work: Work) -> Found:
 
 
 def furthest(work: Work) -> Found:
-    """Keep the rows in which two columns differ most, or least. Raises Refused where that cannot be told."""
+    """Keep the rows in which two columns differ most or least, and return the difference.
+
+    Raises Refused if a column cannot be compared, or a percentage would be of zero.
+    """
     plan = work.plan
     found: dict[int, tuple[Decimal, Decimal]] = {}
     for column in plan.side_columns:
@@ -339,6 +373,7 @@ def furthest(work: Work) -> Found:
     if not found:
         work.at = []
         return Found()
+    # Fractions compare percentages exactly; rounded decimals could make two rows equal.
     ranks = {at: Fraction(part) / Fraction(whole) for at, (part, whole) in found.items()}
     best = max(ranks.values()) if plan.pick is Operation.MAXIMUM else min(ranks.values())
     work.at = [at for at, rank in ranks.items() if rank == best]
@@ -350,9 +385,10 @@ def furthest(work: Work) -> Found:
 
 
 def _of_numbers(work: Work) -> Found:
-    """Return how many more rows the first side has."""
+    """Return how many more rows the first side has than the second."""
     sides = [_side(work, tests) for tests in work.plan.sides]
     for side in sides:
+        # Both sides can leave out the same rows, so for each reason only the larger number counts.
         work.left_out.update(side.left_out - work.left_out)
     groups = [
         Group(_in_words(tests), str(len(side.at)), len(side.at))
@@ -363,7 +399,10 @@ def _of_numbers(work: Work) -> Found:
 
 
 def share(work: Work) -> Found:
-    """Return which percentage the part is of the whole. Raises Refused where values are missing or below zero."""
+    """Return what percentage of the whole a part is.
+
+    Raises Refused if a value is missing or below zero, or the whole is zero.
+    """
     plan = work.plan
     totals, groups = [], []
     for name, tests in zip((_("all"), _in_words(plan.sides[1])), plan.sides, strict=True):
@@ -375,6 +414,7 @@ def share(work: Work) -> Found:
         column = plan.column
         result = written(totals[-1], amounts, column.mark, column.shown_unit) if column else str(len(own.at))
         groups.append(Group(_in_words(plan.sides[0]) or name if tests is plan.sides[0] else name, result, len(own.at)))
+        # The part comes last, so its rows are the ones that the run shows.
         work.at = own.at
     if totals[0] <= 0:
         raise Refused(_("there is nothing that it could be a share of"))
@@ -382,7 +422,7 @@ def share(work: Work) -> Found:
 
 
 def _percentage(work: Work, part: Decimal, whole: Decimal) -> str:
-    """Return which percentage a part is, and note where it is rounded."""
+    """Return a part as a percentage of the whole, and add a note if it is rounded."""
     with localcontext(prec=DIGITS):
         rounded = (100 * part / whole).quantize(DECIMALS_OF_A_SHARE, ROUND_HALF_EVEN)
         if rounded * whole != 100 * part:
@@ -391,7 +431,10 @@ def _percentage(work: Work, part: Decimal, whole: Decimal) -> str:
 
 
 def _measured(own: Work) -> Sequence[Amount]:
-    """Return what the rows of a side are added up from: their amounts, or one for each."""
+    """Return the amounts of a side, or 1 for each row if the plan names no column.
+
+    Raises Refused if a row has no amount, or the amounts must not be added up.
+    """
     if own.plan.column is None:
         return [Amount(Decimal(1))] * len(own.at)
     refuse_to_add(own.column, own.plan.known.columns)
@@ -403,7 +446,7 @@ def _measured(own: Work) -> Sequence[Amount]:
 
 
 def _side(work: Work, tests: Sequence[Test]) -> Work:
-    """Return the work with the rows of one side."""
+    """Return a new Work with the rows of one side only."""
     own = Work(work.plan, list(work.at))
     select(own, with_years(tests))
     return own
@@ -414,13 +457,16 @@ def _in_words(tests: Sequence[Test]) -> str:
 
 
 MOST_ROWS = 200
-"""Of those that count, which a run keeps."""
+"""Maximum number of matching rows that a run keeps."""
 MORE_DECIMALS = 2
-"""That an average is given with, beyond those of the cells."""
+"""Decimals of an average beyond those of the cells."""
 
 
 def compute(plan: Plan, document: str, title: str | None) -> Computation:
-    """Return what a plan comes to; `document` and `title` are those of the table's document."""
+    """Return the computation of a plan; if it is refused, with the reason in place of a result.
+
+    `document` and `title` are those of the table's document.
+    """
     table = plan.known.table
     tests = with_years(plan.tests)
     said = [test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative]
@@ -459,7 +505,7 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
 
 
 def _named(plan: Plan) -> str | None:
-    """Return the names of the columns that are computed with."""
+    """Return the names of the columns that are computed with; None if there is no such column."""
     names = [column.name for column in plan.side_columns]
     if not names or not plan.pick:
         return " − ".join(names) or (plan.column.name if plan.column else None)
@@ -470,7 +516,7 @@ def _named(plan: Plan) -> str | None:
 
 
 def _left_out(work: Work) -> Iterator[LeftOut]:
-    """Yield how many rows were left out, for each reason."""
+    """Yield the number of rows that were left out for each reason, the table's own totals and labels included."""
     for why, number in work.left_out.items():
         yield LeftOut(number, why)
     known = work.plan.known
@@ -491,7 +537,7 @@ def _count(work: Work) -> Found:
 
 
 def _distinct(work: Work, column: Column) -> list[str]:
-    """Return the different values of a column, as they are written first."""
+    """Return the distinct values of a column, each in its first spelling, and leave out rows without a value."""
     values: dict[str, str] = {}
     kept = []
     for at in work.at:
@@ -517,7 +563,7 @@ def _sum(work: Work) -> Found:
 
 
 def _compare_with_own_total(work: Work, total: Decimal) -> None:
-    """Note where the table's own total of all rows is another one."""
+    """Add a note if the table's own total of all rows differs from the computed sum."""
     table, column = work.plan.known.table, work.column
     totals = [row for row in table.rows if row.is_total]
     if work.plan.tests or len(totals) != 1 or totals[0] is not table.rows[-1]:
@@ -525,6 +571,7 @@ def _compare_with_own_total(work: Work, total: Decimal) -> None:
     says = totals[0].cells[column.at]
     own = amount_of(says, column.mark)
     label = next(cell for cell in totals[0].cells if cell)
+    # The last row may be an average, which is no sum.
     if own and own.value != total and not label.lower().startswith(("average", "mean", "median")):
         work.notes.append(_("The table itself says %(value)s in its row “%(label)s”.", value=says, label=label))
 
@@ -549,7 +596,10 @@ def mean_of(amounts: Sequence[Amount]) -> tuple[Decimal, bool]:
 
 
 def _extreme(work: Work) -> Found:
-    """Keep the rows with the highest or lowest value."""
+    """Keep the rows with the highest or lowest values, as many as the plan asks for.
+
+    Rows that tie with the last of them are kept as well. Raises Refused if the values cannot be ranked.
+    """
     column = work.column
     ranks: list[tuple[int, Decimal | date]] = []
     for at in work.at:
@@ -566,12 +616,14 @@ def _extreme(work: Work) -> Found:
         return Found()
     if column.mixed and len({value.unit for at, _ in ranks if isinstance(value := column.values[at], Amount)}) > 1:
         raise Refused(column.problem)
+    # A cell with a digit that is no plain value, such as "12–15", may be the extreme one.
     cells = [work.plan.known.rows[at].cells[column.at] for at in work.at if column.values[at] is None]
     if unread := next(filter(has_digit, cells), ""):
         raise Refused(
             _("%(column)s is “%(cell)s”, which may be the lowest or highest value", column=column.name, cell=unread)
         )
     ranks.sort(key=lambda one: one[1], reverse=work.plan.operation is Operation.MAXIMUM)
+    # Rows that tie with the last one asked for are kept.
     limit = ranks[min(work.plan.few, len(ranks)) - 1][1]
     at_least = work.plan.operation is Operation.MAXIMUM
     work.at = [at for at, rank in ranks if (rank >= limit if at_least else rank <= limit)]  # type: ignore[operator]

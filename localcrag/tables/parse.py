@@ -1,4 +1,4 @@
-"""Rows of a table: their cells and places, and which of them are totals or labels of others."""
+"""Parse the tables of a document's text: their rows, totals, labels and captions, across pages."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ _TOTAL = re.compile(
     r"(?:average|mean|median|carried (?:forward|over))\b",
     re.IGNORECASE,
 )
+"""Words with which the label of a total begins."""
 _OF_TOTAL = re.compile(
     r"(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|excluding|"
     r"with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z",
     re.IGNORECASE,
 )
-"""What may stand behind the word in a row's label; with others it is a total where the row has no other words."""
+"""Words that can follow a total's name in a label. With other words, the row is a total only if its other cells are
+numbers."""
 _DUE = re.compile(
     r"(?:(?:net|gross) (?:amount|sum)|(?:amount|balance|sum) (?:due|payable|to pay)|(?:gesamt|rechnungs|end)betrag)\W*",
     re.IGNORECASE,
 )
-"""Whole labels of what is to be paid in the end."""
+"""Whole labels of the amount to be paid in the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,11 @@ class Row:
 
     @property
     def is_total(self) -> bool:
-        """Whether it sums up the rows above it. "Total Care Shampoo" is none."""
+        """Whether the row sums up rows above it. "Total Care Shampoo" does not."""
         first = next(filter(None, self.cells), "")
         found = _TOTAL.match(first)
         if found is None:
-            # Behind a number or a day, as of any row, it is a total only where nothing else is said.
+            # After a number or a date, which any row can have, the label must consist of the total's words alone.
             label = next(filter(_has_letter, self.cells), "")
             found = _TOTAL.match(label) if not _has_letter(first) else None
             of_total = found is not None and _OF_TOTAL.match(label, found.end()) is not None
@@ -57,12 +59,12 @@ class Row:
 
     @property
     def is_label(self) -> bool:
-        """Whether it has nothing but its first cell, as what stands over a group of rows."""
+        """Whether only the first cell is filled, as in the heading of a group of rows."""
         return len(self.cells) > 2 and bool(self.cells[0]) and not any(self.cells[1:])
 
 
 def has_digit(text: str) -> bool:
-    """Whether a cell has a digit."""
+    """Return whether a cell contains a digit."""
     return any(map(str.isdigit, text))
 
 
@@ -72,25 +74,28 @@ def _has_letter(text: str) -> bool:
 
 PAGE_BREAK = "\f"
 LEAST_ROWS = 3
-"""Of a table that is worth computing with."""
+"""Minimum number of rows for a table to be worth computing with."""
 LONGEST_CAPTION = 120
-"""Characters; what is longer is a paragraph."""
+"""Maximum number of characters of a caption; longer text is a paragraph."""
 MOST_BETWEEN, LONGEST_BETWEEN = 2, 60
-"""Lines, and characters of each, that may stand between the parts of a table on two pages: a page's number, a note."""
+"""Maximum number of lines, and of characters in each, between the parts of a table on two pages, such as a page
+number."""
 MOST_PAGES = 200
-"""That one table may go on over."""
+"""Maximum number of pages that one table may span in either direction."""
 
 _SENTENCES = re.compile(r"(?:\S+ ){5,}\S*[.!?]\Z")
-"""What is a whole sentence, or several, is no name."""
+"""A whole sentence, or several, which are no caption."""
 _EMPHASIS = re.compile(r"\*\*|__|`|<br ?/?>")
+"""Markup of a cell that is no text."""
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with all its rows. `section` is the path of headings over it, `caption` the line above it, if any.
+    """A table with all its rows.
 
-    `start` and `end` are the places of its first and behind its last row, its header among them.
+    `section` is the path of headings above it, `caption` the line directly above it, if any. `start` and `end` are its
+    place in the document's text, header included.
     """
 
     header: tuple[str, ...]
@@ -102,13 +107,17 @@ class Table:
 
     @property
     def name(self) -> str:
-        """What it is called: its caption, else the heading that it stands under; may be empty."""
+        """Its caption, or else the heading above it; may be empty."""
         return self.caption or self.section.rpartition(SEPARATOR)[2]
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The part of a table that stands on one page; `first` and `last`: hardly anything is before or behind it there."""
+    """The part of a table on one page.
+
+    `first` and `last` are whether hardly anything precedes or follows it on the page; `ruled`, whether a rule follows
+    its header.
+    """
 
     table: Table
     first: bool
@@ -117,7 +126,7 @@ class _Piece:
 
 
 class Tables:
-    """The tables of a document's text, read page by page, each page once."""
+    """The tables of a document's text; each page is parsed once."""
 
     def __init__(self, text: str, *, paged: bool) -> None:
         self.text = text
@@ -126,7 +135,7 @@ class Tables:
         self._known: dict[int, list[_Piece]] = {}
 
     def on_page_of(self, place: int) -> Iterator[Table]:
-        """Yield the tables of the page that has a `place`, whole where they go on on other pages."""
+        """Yield the tables on the page that contains `place`, including their rows on other pages."""
         here = max((at for at, (start, _) in enumerate(self._pages) if start <= place), default=0)
         for piece in self._on(here):
             whole = [piece]
@@ -150,12 +159,12 @@ class Tables:
 
 
 def tables_in(text: str, place: int, *, paged: bool) -> Iterator[Table]:
-    """Yield the tables of the page of a document's text that has a `place`, whole where they go on on other pages."""
+    """Yield the tables on the page of a text that contains `place`, including their rows on other pages."""
     yield from Tables(text, paged=paged).on_page_of(place)
 
 
 def places_of(text: str, names: Sequence[str]) -> Iterator[int]:
-    """Yield the place of each page of a document's text that has all these names of columns."""
+    """Yield the start of each page of a document's text that contains all column names, which are in lower case."""
     for start, page in _pages(text):
         folded = page.casefold()
         if all(name in folded for name in names):
@@ -170,9 +179,9 @@ def _pages(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _meet(piece: Sequence[_Piece], behind: Sequence[_Piece]) -> bool:
-    """Whether the last piece of a page and the first one of the next are of one table, as far as their form tells.
+    """Return whether the last piece of a page and the first piece of the next can belong to one table, by their form.
 
-    A ruled header of its own begins another table.
+    A ruled header that differs begins another table.
     """
     if not piece or not behind or not piece[0].last or not behind[0].first:
         return False
@@ -181,9 +190,9 @@ def _meet(piece: Sequence[_Piece], behind: Sequence[_Piece]) -> bool:
 
 
 def _are_one(pieces: Sequence[_Piece]) -> bool:
-    """Whether what begins each further page is the header again, or has figures where the first page has them.
+    """Return whether each further page repeats the header, or has numbers in columns where the first page has them.
 
-    Words alone may be a row or another table's header: what belongs to the table is not known then.
+    Words alone may be a row or the header of another table: it is then unknown where the table ends.
     """
     first = pieces[0].table
     if len(pieces) == 1:
@@ -200,13 +209,14 @@ def _are_one(pieces: Sequence[_Piece]) -> bool:
 
 
 def _joined(pieces: Sequence[_Piece]) -> Table:
+    """Return the table that consists of these pieces."""
     first = pieces[0].table
     if len(pieces) == 1:
         return first
     rows = list(first.rows)
     for piece in pieces[1:]:
         if piece.table.header != first.header:
-            # What looks like a header, being the first row of its page, is none.
+            # The first row of the page was parsed as a header, but it is a row of the table.
             begin = piece.table.start
             end = piece.table.rows[0].start if piece.table.rows else piece.table.end
             page = piece.table.rows[0].page if piece.table.rows else None
@@ -216,6 +226,7 @@ def _joined(pieces: Sequence[_Piece]) -> Table:
 
 
 def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
+    """Yield the tables of a page, each with the headings above it and its caption; `number` is the page's."""
     blocks = blocks_of(page)
     path: list[tuple[int, str]] = []
     before: Block | None = None
@@ -242,7 +253,7 @@ def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
 
 
 def _is_cut(part: Sequence[Block], blocks: Sequence[Block], page: str) -> bool:
-    """Whether a line that is no row to its reader stands right above or below the rows, and may be one of them."""
+    """Return whether a line right above or below the table, which was not parsed as a row, may belong to it."""
     above = next((block for block in reversed(blocks) if block.end <= part[0].start), None)
     below = next((block for block in blocks if block.start >= part[-1].end), None)
     if above and "|" in page[above.start : above.end] and above.kind not in _TABLE:
@@ -253,7 +264,7 @@ def _is_cut(part: Sequence[Block], blocks: Sequence[Block], page: str) -> bool:
 
 
 def _parts(run: Sequence[Block]) -> Iterator[tuple[int, list[Block]]]:
-    """Yield the tables of blocks that are all rows and headers, each with its place: a header begins another one."""
+    """Yield the tables in a run of rows and headers, each with its index; a header begins another table."""
     heads = [at for at, block in enumerate(run) if block.kind is BlockKind.HEADER] or [len(run)]
     for at, end in zip(heads, [*heads[1:], len(run)], strict=True):
         if at < end:
@@ -261,7 +272,7 @@ def _parts(run: Sequence[Block]) -> Iterator[tuple[int, list[Block]]]:
 
 
 def _follow(path: list[tuple[int, str]], blocks: Sequence[Block], page: str) -> None:
-    """Bring the path of open headings up to behind these blocks."""
+    """Update the path of open headings with the headings among these blocks."""
     for block in blocks:
         if block.kind is BlockKind.HEADING:
             while path and path[-1][0] >= block.level:
@@ -270,6 +281,7 @@ def _follow(path: list[tuple[int, str]], blocks: Sequence[Block], page: str) -> 
 
 
 def _caption(before: Block | None, page: str) -> str:
+    """Return the line above a table as its caption; empty if that is a sentence or a paragraph."""
     if before is None or before.kind not in (BlockKind.PARAGRAPH, BlockKind.LINE):
         return ""
     text = one_line(page[before.start : before.end])
@@ -277,7 +289,7 @@ def _caption(before: Block | None, page: str) -> str:
 
 
 def _is_small(blocks: Sequence[Block], page: str) -> bool:
-    """Whether these blocks are at most a page's number or the like."""
+    """Return whether the blocks are at most a page number or the like."""
     return len(blocks) <= MOST_BETWEEN and all(
         block.kind in (BlockKind.LINE, BlockKind.PARAGRAPH) and block.end - block.start <= LONGEST_BETWEEN
         for block in blocks
@@ -285,11 +297,12 @@ def _is_small(blocks: Sequence[Block], page: str) -> bool:
 
 
 def _table(blocks: Sequence[Block], page: str, offset: int, number: int | None) -> Table | None:
-    """Return a table, None for one whose rows do not fit under its header: a cell may be missing anywhere."""
+    """Return the table of these blocks; None if a row does not fit the header: it is unknown which cell is missing."""
     header_line = page[blocks[0].start : blocks[0].end].split("\n", 1)[0]
     header = tuple(map(_bare, cells_of(header_line)))
+    # With bars, only cells at the end of a row can be missing.
     barred = "|" in header_line
-    bare = cache(_bare)  # Most cells of a long table are those of other rows again.
+    bare = cache(_bare)  # Most cells of a long table occur in several rows.
     rows = []
     for block in blocks[1:]:
         line = page[block.start : block.end].split("\n", 1)[0]

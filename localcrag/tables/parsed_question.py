@@ -1,4 +1,9 @@
-"""A question parsed against one table: its cells, and the column and test of each condition."""
+"""A question parsed against one table: its cells, and the column and test of each condition.
+
+The first part finds the column that each condition is about. The second part turns the cells that a question names into
+tests. The third part applies tests to rows, and puts them into words. If anything is ambiguous, nothing is computed: a
+result from a guess would be worse than none.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +26,24 @@ from localcrag.text.translation import later
 from localcrag.text.words import FUNCTION_WORDS
 
 OF_UNIT = 4
-"""What it counts for that a column's amounts have the unit that a condition names."""
+"""Score of a column whose amounts have the unit that a condition names."""
 BEHIND = 12
-"""Characters behind a condition in which a word may still name its column: "more than 3 rooms"."""
+"""Characters after a condition within which a word can still name its column: "more than 3 rooms"."""
 
 _BEFORE_NAMES = frozenset(("did", "doe", "for", "of", "by", "than"))
-"""Words behind which "will" and "may" are people, however they are written."""
+"""Words after which "will" and "may" are people, however they are written."""
 _OF_WHOM = re.compile(r"(?:for|of|from|by) \w+")
-"""A preposition with a name: of a month, or of a person who is called like it."""
+"""A preposition and a name, which can be a month or a person with the name of a month."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A condition on a column; `value` is the cell's text where it must be just that, or one of `others`.
+    """A condition on a column.
 
-    `negated`: it must be none of these. `start` is where the question says it, `relative` how it says days from today.
-    `than` is the column of the same row that is compared with, in place of a value.
+    `value` is an amount or a moment to compare with, or the text of a cell that a row must have; `others` are
+    alternatives to this text. `negated`: the cell must have none of these texts. `start` is where the question names
+    the condition, `relative` how it names days from today. `than` is the column of the same row to compare with, in
+    place of a value.
     """
 
     column: Column
@@ -52,7 +59,7 @@ class Test:
 
 @dataclass(slots=True)
 class Reading:
-    """A request as it is read with a table at hand: the words that are left, and the tests so far."""
+    """A request parsed against a table: the words that are left, the cells that are named, and the tests so far."""
 
     request: Request
     known: Known
@@ -62,7 +69,7 @@ class Reading:
 
     @property
     def target(self) -> list[Word]:
-        """The words that say what is counted or listed: up to the first that says nothing by itself, or a cell."""
+        """The noun for what is counted or listed: its words up to the first function word or gap."""
         start = self.request.target or 0
         noun: list[Word] = []
         text = self.request.rest
@@ -77,7 +84,7 @@ class Reading:
 
 
 def read(request: Request, known: Known) -> Reading | None:
-    """Return a request with the cells that it names; None where it is not clear whether a word is one, or of which."""
+    """Return a request with the cells that it names; None if it is unclear whether a word is a cell, or which cell."""
     words = words_of(request.rest, request.names.at)
     cells = known.cells_named(words)
     if any(_may_be_cell(request, known, words, at) for at in range(len(words))):
@@ -88,7 +95,10 @@ def read(request: Request, known: Known) -> Reading | None:
 
 
 def _may_be_cell(request: Request, known: Known, words: Sequence[Word], at: int) -> bool:
-    """Whether a word of no meaning may be meant as a cell though it has no capital: "total sales us", "are on"."""
+    """Return whether a function word may be meant as a cell although it has no capital.
+
+    Examples are the last words of "total sales us" and "which lights are on".
+    """
     like = known.like_word(words[at])
     if not like or at == len(words) - 1:
         return bool(like)
@@ -97,16 +107,16 @@ def _may_be_cell(request: Request, known: Known, words: Sequence[Word], at: int)
 
 
 def free(reading: Reading) -> list[Word]:
-    """Return the words that name no cell."""
+    """Return the words that are not part of a cell."""
     taken = {word.start for cell in reading.cells for word in cell.words}
     return [word for word in reading.words if word.start not in taken]
 
 
 def place(reading: Reading, condition: Condition) -> bool:
-    """Find the column that a condition is of; False where there is none, or no saying which."""
+    """Find the column of a condition and add its test; return False if there is none, or it is unclear which."""
     known = reading.known
     if any(start <= condition.start < end for start, end in reading.request.forms.negated):
-        return False  # What "not over 40 euros in March" denies is not for rules.
+        return False  # It is unclear which part "not over 40 euros in March" denies.
     if isinstance(condition.low, Amount):
         column = _of_amount(reading, condition, condition.low)
         if column:
@@ -118,7 +128,10 @@ def place(reading: Reading, condition: Condition) -> bool:
 
 
 def _of_days(reading: Reading, condition: Condition) -> bool:
-    """Find the column of dates, or the column or cell that is called by the days, of a condition on these."""
+    """Find the column of a condition on days, or the header or cell that is named after these days.
+
+    Returns False if there is none, or if it is unclear which is meant.
+    """
     known = reading.known
     dates = clearest(known, known.of_kind(Kind.DATE), free(reading)) or known.of_kind(Kind.DATE)
     if condition.relative and (named := _headers_saying(known, condition)):
@@ -133,6 +146,7 @@ def _of_days(reading: Reading, condition: Condition) -> bool:
         if said <= known.header_words(column) or moments_in([column.name]) == [condition.low]
     ]
     in_cells = known.cells_named(words_of(str(condition.low), names=(0,))) or []
+    # "April" can be a date, a column "April", a row "April" or a person with this name.
     whole = [cell for cell in in_cells if len(cell.words) == len(said)]
     people = [cell for cell in whole if known.are_people(cell.column)]
     if people and _OF_WHOM.fullmatch(reading.request.text[condition.start : condition.end]):
@@ -150,6 +164,7 @@ def _of_days(reading: Reading, condition: Condition) -> bool:
 
 
 def _place(reading: Reading, condition: Condition, column: Column | None) -> bool:
+    """Add the test of a condition on a column; return False if there is no column."""
     if column:
         test = Test(column, condition.relation, condition.low, condition.high, start=condition.start,
                     relative=condition.relative)  # fmt: skip
@@ -158,14 +173,14 @@ def _place(reading: Reading, condition: Condition, column: Column | None) -> boo
 
 
 def _headers_saying(known: Known, condition: Condition) -> set[str]:
-    """Return the words of the one header that says the same days in the same words: "Last year"."""
+    """Return the words of the one header that names the same days in the same words, such as "Last year"; else none."""
     said = stems_of(condition.relative.written) if condition.relative else []
     named = [own for column in known.columns if set(said) <= (own := known.header_words(column))]
     return named[0] if len(named) == 1 and condition.relation is Relation.EQUAL else set()
 
 
 def _of_quarter(reading: Reading, condition: Condition) -> bool:
-    """Find the one cell that is a quarter, in a column of words: "Q2 2025"."""
+    """Add a test for the one cell that names a quarter, such as "Q2 2025"; return False if there is no such cell."""
     year = condition.low.year if isinstance(condition.low, Moment) else None
     form = re.compile(rf"Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z", re.IGNORECASE)
     found = {
@@ -182,16 +197,17 @@ def _of_quarter(reading: Reading, condition: Condition) -> bool:
 
 
 def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column | None:
-    """Return the one column of amounts that a condition fits best."""
+    """Return the one column of amounts that a condition fits best; None if there is none, or several fit."""
     known = reading.known
     near = _near(reading, condition)
-    # "More than 2 orders" is of no column but one of orders.
+    # "More than 2 orders" can only be about a column of orders.
     counted = next((word for word in near if 0 <= word.start - condition.end <= 1), None)
     if counted and counted.stem in FUNCTION_WORDS:
         counted = None
     scored: list[tuple[int, Column]] = []
     columns = known.of_kind(Kind.TIME if amount.unit == CLOCK else Kind.AMOUNT)
     for column in columns:
+        # A column with a problem stays a candidate, so that the refusal can name the problem.
         if amount.unit and column.unit and amount.unit != column.unit and not column.problem:
             continue
         named = known.mention(column, near)
@@ -204,19 +220,19 @@ def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column
 
 
 def _near(reading: Reading, condition: Condition) -> list[Word]:
-    """Return the words that may say what a condition is of: up to the one before it, and right behind it."""
+    """Return the words that may name the column of a condition: those after the previous one, and right after it."""
     others = [other for other in reading.request.conditions if other is not condition]
     begin = max((other.end for other in others if other.end <= condition.start), default=0)
     end = condition.end + BEHIND if others else len(reading.request.text)
     end = min([end, *(other.start for other in others if other.start >= condition.end)])
     near = [word for word in free(reading) if begin <= word.start < end]
     behind = [word for word in near if word.start >= condition.end]
-    # Of several conditions each has its own words: those of the one before end where it does.
+    # If this condition directly follows another, only words after it can belong to it.
     return near if not others or condition.start - begin > 1 else behind
 
 
 def _best(scored: Sequence[tuple[int, Column]]) -> Column | None:
-    """Return the column with the highest score; None where several have it."""
+    """Return the column with the highest score; None if there is none, or several have it."""
     if not scored:
         return None
     highest = max(score for score, _ in scored)
@@ -225,7 +241,7 @@ def _best(scored: Sequence[tuple[int, Column]]) -> Column | None:
 
 
 def clearest(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
-    """Return the columns that the words name best; none where they name none."""
+    """Return the columns that the words name best; empty if they name none."""
     scored = [(score, column) for column in columns if (score := known.mention(column, words))]
     highest = max((score for score, _ in scored), default=0)
     return [column for score, column in scored if score == highest]
@@ -233,10 +249,11 @@ def clearest(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> 
 
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
 _JOINS = re.compile(r"\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*", re.IGNORECASE)
+"""Words between two cells of a column that make both of them possible values."""
 
 
 def add_cell_tests(reading: Reading) -> bool:
-    """Add the conditions of what a question names in a table; False where it is not clear what they are."""
+    """Add the tests for the cells, flags and empty cells that a question names; return False if these are unclear."""
     two_sides = reading.request.forms.form is Operation.DIFFERENCE
     by_column: dict[tuple[int, bool], list[NamedCell]] = {}
     for cell in reading.cells:
@@ -266,7 +283,7 @@ def _is_denied(reading: Reading, place: int) -> bool:
 
 
 def _gap(reading: Reading, first: NamedCell, second: NamedCell) -> tuple[int, int] | None:
-    """Return what stands between two cells of one column where it joins them, else None."""
+    """Return the place between two cells of a column if the words there join them ("red or blue"); otherwise None."""
     start, end = first.words[-1].start + len(first.words[-1].written), _start(second)
     between = reading.request.rest[start:end]
     words = set(stems_of(between)) - {"or", "and"}
@@ -277,7 +294,7 @@ def _gap(reading: Reading, first: NamedCell, second: NamedCell) -> tuple[int, in
 
 
 def _add_flags(reading: Reading) -> None:
-    """Add what the name of a column that says yes or no asks for: "paid", "not billable", "with a screen"."""
+    """Add the tests for columns of yes and no that a question names: "paid", "not billable", "with a screen"."""
     known, tested = reading.known, {test.column.at for test in reading.tests}
     for at, yes in known.flags.items():
         own = known.header_words(known.columns[at]) - FUNCTION_WORDS
@@ -291,7 +308,7 @@ def _add_flags(reading: Reading) -> None:
 
 
 def _add_empty(reading: Reading) -> bool:
-    """Add for each denied place that names no cell the column that is to be empty; False where none is one."""
+    """Add a test for empty cells if a question denies a column; return False if it is unclear which column."""
     known = reading.known
     for start, end in reading.request.forms.negated:
         if any(start <= test.start < end for test in reading.tests):
@@ -301,7 +318,7 @@ def _add_empty(reading: Reading) -> bool:
         if len(named) != 1 or (start, end) not in reading.request.forms.absent:
             return False
         if not any(is_empty(row.cells[named[0].at]) for row in known.rows):
-            return False  # "Without VAT" is hardly about cells then.
+            return False  # The column has no empty cell, so "without VAT" is hardly about its cells.
         reading.tests.append(Test(named[0], Relation.EMPTY, "", start=start))
     return True
 
@@ -311,7 +328,7 @@ def _between(words: Sequence[Word], start: int, end: int) -> list[Word]:
 
 
 def _are_alternatives(reading: Reading, gaps: Sequence[tuple[int, int]]) -> bool:
-    """Whether each "or" stands between values of one column, or in what is denied as a whole."""
+    """Return whether each "or" joins values of one column, or is inside a part that is denied as a whole."""
     places = [*gaps, *reading.request.forms.negated]
     return all(
         any(start <= found.start() < end for start, end in places) for found in _OR.finditer(reading.request.rest)
@@ -319,17 +336,20 @@ def _are_alternatives(reading: Reading, gaps: Sequence[tuple[int, int]]) -> bool
 
 
 MOST_CELLS = 4096
-"""Of which the stems are remembered, as a column has the same ones again and again."""
+"""Number of cells whose stems are cached, because a column repeats the same cells."""
 
 
 def meets(test: Test, at: int, cell: str) -> bool | None:
-    """Return whether the row at a place meets a condition; `cell` is its text in the condition's column."""
+    """Return whether a row meets a condition; None if the row does not tell.
+
+    `at` is the row's index, `cell` its text in the condition's column.
+    """
     if test.relation is Relation.EMPTY:
         return is_empty(cell)
     if test.than:
         return _against(test.column.values[at], test.than.values[at], test.relation)
     if isinstance(test.value, str):
-        # What is empty may be meant to be as the cell above it.
+        # An empty cell may stand for the same value as the cell above it.
         said = map(_stems, (test.value, *test.others))
         return None if is_empty(cell) else (_stems(cell) in said) is not test.negated
     return _of_value(test, test.column.values[at])
@@ -350,10 +370,10 @@ def _of_value(test: Test, value: Amount | Moment | None) -> bool | None:
 
 
 def _against(value: Amount | Moment | None, other: Amount | Moment | None, relation: Relation) -> bool | None:
-    """Return how a value stands to another one of its row; None where one says nothing, or days cannot be told."""
+    """Return whether a value has a relation to another of its row; None if either is unknown, or days overlap."""
     if isinstance(value, Amount) and isinstance(other, Amount):
         if value.unit != other.unit or (value.unit == CLOCK and abs(value.value - other.value) > 12 * 60):
-            return None  # A time may be of the day after.
+            return None  # Times this far apart may be on different days.
         return _compared(value.value, relation, other.value, None)
     if not isinstance(value, Moment) or not isinstance(other, Moment):
         return None
@@ -383,7 +403,7 @@ def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | 
 
 
 def _in_time(value: Moment, test: Test) -> bool | None:
-    """Return whether a moment lies before or after others; None where it has no year, or overlaps with them."""
+    """Return whether a moment is inside the bounds of a condition; None if it has no year, or is only partly inside."""
     begin, end = value.first, value.last
     first, last = _bounds(test)
     if begin is None or end is None:
@@ -394,7 +414,7 @@ def _in_time(value: Moment, test: Test) -> bool | None:
 
 
 def _bounds(test: Test) -> tuple[date | None, date | None]:
-    """Return the first and the last day that a condition allows."""
+    """Return the first and the last day that a condition allows; None for a side without a bound."""
     low, high = test.value, test.high
     if not isinstance(low, Moment) or low.first is None or low.last is None:
         return None, None
@@ -412,9 +432,9 @@ def _bounds(test: Test) -> tuple[date | None, date | None]:
 
 
 def with_year(test: Test) -> Test | None:
-    """Return a condition on moments with the one year that its column has, where it says none and needs one.
+    """Return a condition on moments with the year of its column, if it gives no year and needs one.
 
-    None where there are several years.
+    Returns None if the column has several years.
     """
     low, high = test.value, test.high
     if not isinstance(low, Moment) or test.relation is Relation.EQUAL or low.year is not None:
@@ -428,12 +448,12 @@ def with_year(test: Test) -> Test | None:
 
 
 def with_years(tests: Sequence[Test]) -> list[Test]:
-    """Return conditions with the years of their columns, as far as these are clear."""
+    """Return the conditions with the years of their columns, where these are clear."""
     return [with_year(test) or test for test in tests]
 
 
 def may_meet(tests: Sequence[Test], rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that meet all of the conditions, or may: where a cell does not say."""
+    """Return the rows that meet all conditions, or may meet them because a cell does not tell."""
     dated = with_years(tests)
     return [
         row
@@ -443,7 +463,7 @@ def may_meet(tests: Sequence[Test], rows: Sequence[Row]) -> list[Row]:
 
 
 def why_unknown(column: Column, cell: str) -> str:
-    """Return why a cell of a column does not tell."""
+    """Return why a cell of a column has no usable value."""
     if not re.search(r"\w", cell):
         return _("%(column)s is empty", column=column.name)
     return _("%(column)s is “%(cell)s”", column=column.name, cell=cell)

@@ -1,4 +1,8 @@
-"""Whether a plan uses every word of its question; one that leaves a word out answers another question."""
+"""Build the plan of a question for a table, if there is one that uses every word of the question.
+
+A plan that ignores a word would answer another question. So a question is refused if a word of it names nothing in the
+table, or names a column that the plan does not use.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +55,13 @@ from localcrag.tables.vocabulary import (
 from localcrag.text.words import FUNCTION_WORDS
 
 OF_SEVERAL = frozenset((Operation.SUM, Operation.AVERAGE, Operation.MAXIMUM, Operation.MINIMUM))
-"""Operations that say nothing of one row alone."""
+"""Operations that make no sense on a single row."""
 
 
 def unused(reading: Reading, plan: Plan) -> list[Word]:
-    """Return the words that name a column which the plan does not use, and nothing else.
+    """Return the words that name only a column which the plan does not use.
 
-    Of rows, only a word of the header itself counts as its name: "trains leave" is no wish for the departure.
+    In plans for rows, only a word of the header itself names its column: "trains leave" does not ask for the departure.
     """
     known = reading.known
     used = {column.at for column in _columns_of(plan)}
@@ -73,9 +77,9 @@ def unused(reading: Reading, plan: Plan) -> list[Word]:
 
 
 def is_of_one_row(plan: Plan) -> bool:
-    """Whether the plan adds up, or compares, rows of which its conditions leave the one that they name.
+    """Return whether the plan aggregates rows, although a condition leaves a single row that it names.
 
-    "The rent, all together" is not the row "Rent" alone: what "all together" adds to it is somewhere else.
+    "The rent, all together" is not the row "Rent" alone: whatever "all together" adds to it is elsewhere.
     """
     if plan.operation not in OF_SEVERAL or plan.by or plan.period:
         return False
@@ -87,13 +91,14 @@ def is_of_one_row(plan: Plan) -> bool:
 
 
 def _is_label(plan: Plan, column: Column) -> bool:
-    """Whether a column has another name for each row: a word for it is one for the rows."""
+    """Return whether a column has a different name for each row: a word for the column then means the rows."""
     cells = [row.cells[column.at] for row in plan.known.rows]
     names = column.kind in (Kind.TEXT, Kind.NAME) or (column.kind is Kind.DATE and column.at == 0)
     return names and len(set(cells)) == len(cells)
 
 
 def _columns_of(plan: Plan) -> Iterator[Column]:
+    """Yield the columns that the plan uses."""
     tests: list[Test] = [*plan.tests, *(test for side in plan.sides for test in side)]
     yield from (column for column in (plan.column, plan.by, plan.percent_of, *plan.side_columns) if column)
     for test in tests:
@@ -103,32 +108,37 @@ def _columns_of(plan: Plan) -> Iterator[Column]:
 
 
 LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
-"""Words of columns that hold rules: the highest of several limits is hardly what "the maximum age" asks for."""
+"""Words of columns with rules: "the maximum age" hardly asks for the highest of several limits."""
 MOST_OF_STEM = 3
-"""Letters that a word has in common with its stem: a cell without them has no such word."""
+"""Number of letters that a word shares with its stem: a cell without these letters does not contain the word."""
 _NUMBER = re.compile(r"\d{1,3}")
 
 
 def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None:
-    """Return what a request comes to on a table; `names` are those of its document. None where it is not about it."""
+    """Return the plan of a request for a table; None if the request is not about the table.
+
+    `names` are those of the table's document.
+    """
     known = Known(table, names)
     if not has_header(table):
         return None
     reading = read(request, known)
     if reading is None or _is_said_by_header(request, known) or _is_a_column_of_sums(request, known):
         return None
+    # Words are replaced by those of the headers before the question is checked for words that name nothing.
     if request.forms.versus or request.forms.form is Operation.DIFFERENCE:
         named_in_time(reading)
     named_as_planned(reading)
     if _unexplained(reading) or not all(place(reading, condition) for condition in request.conditions):
         return None
     if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in free(reading)):
-        return None  # A small number that is no cell is something else, though the table's name may have it.
+        return None  # A small number that is no cell has another meaning, even if it is in the table's name.
     plan = _planned(reading)
     return plan if plan and not is_of_one_row(plan) and not unused(reading, plan) else None
 
 
 def _planned(reading: Reading) -> Plan | None:
+    """Return the plan that the request asks for; None if that is unclear."""
     request = reading.request
     if request.forms.versus:
         return of_furthest(reading) if request.forms.versus.end else _compared(reading)
@@ -136,7 +146,7 @@ def _planned(reading: Reading) -> Plan | None:
 
 
 def _compared(reading: Reading) -> Plan | None:
-    """Return a plan for the rows in which two columns stand to each other as is said."""
+    """Return a plan for the rows in which two columns have the relation that the question asks for."""
     compared = compared_in_rows(reading)
     if compared is None:
         return None
@@ -145,7 +155,10 @@ def _compared(reading: Reading) -> Plan | None:
 
 
 def _unexplained(reading: Reading) -> bool:
-    """Whether a word is nothing of the table; of "which month has the highest total" the dates have the month."""
+    """Return whether a word names nothing in the table.
+
+    The month of "which month has the highest total" is part of the dates, even if no header names it.
+    """
     left = reading.known.unexplained(free(reading))
     if reading.request.superlative and reading.known.of_kind(Kind.DATE):
         left = [word for word in left if word.stem not in PERIODS]
@@ -153,8 +166,12 @@ def _unexplained(reading: Reading) -> bool:
 
 
 def _is_said_by_header(request: Request, known: Known) -> bool:
-    """Whether the word that would say the operation names a column or a row: "maximum stay" is looked up there."""
+    """Return whether the word for the operation is the name of a column or a row.
+
+    "Maximum stay" may be a row whose value is to be looked up, not computed.
+    """
     asks = set(stems_of(request.asks)) - {"number", "total"}
+    # A quick search for the first letters avoids the stems of every cell in a long table.
     begin = tuple(word[:MOST_OF_STEM] for word in asks)
     cells = [cell for cell in {row.cells[0] for row in known.rows} if any(one in cell.lower() for one in begin)]
     labels = {word for cell in cells for word in stems_of(cell)}
@@ -163,16 +180,17 @@ def _is_said_by_header(request: Request, known: Known) -> bool:
 
 
 def _is_a_column_of_sums(request: Request, known: Known) -> bool:
-    """Whether what is compared "in sum", or a share of "the total", may be a column that is called so."""
+    """Return whether "in sum" or "the total" in a comparison or a share may name a column."""
     headers = {word for column in known.columns for word in known.header_words(column)}
     return request.forms.form is not None and bool({"sum", "total"} & headers & set(stems_of(request.text)))
 
 
 def _aggregated(reading: Reading) -> Plan | None:
+    """Return a plan for a sum or an average; None if it is unclear of which column."""
     known, request = reading.known, reading.request
     words = free(reading)
     if request.target is not None:
-        # "How many … in total": a sum of what is counted in a column, else a number of rows.
+        # "How many … in total" asks for a sum if a column counts these things, and otherwise for the number of rows.
         noun = [word for word in reading.target if word.stem not in SAYS_NOTHING]
         if not noun or not clearest(known, known.of_kind(Kind.AMOUNT), noun[-1:]):
             return _counted(reading)
@@ -186,6 +204,7 @@ def _aggregated(reading: Reading) -> Plan | None:
 
 
 def _extreme(reading: Reading) -> Plan | None:
+    """Return a plan for the rows, or for the group, with the highest or lowest values; None if that is unclear."""
     known, wanted = reading.known, reading.request.superlative
     if wanted is None:
         return None
@@ -203,7 +222,7 @@ def _extreme(reading: Reading) -> Plan | None:
 
 
 def _column_of(reading: Reading, wanted: Superlative) -> Column | None:
-    """Return the column that a word like "cheapest" is of; None where it is not clear which."""
+    """Return the column that a word like "cheapest" is about; None if that is unclear."""
     known, words = reading.known, free(reading)
     if wanted.dates:
         dates = known.of_kind(Kind.DATE, Kind.TIME)
@@ -223,7 +242,7 @@ def _column_of(reading: Reading, wanted: Superlative) -> Column | None:
 
 
 def _is_the_most(reading: Reading, column: Column) -> bool:
-    """Whether what "the most" is of is the column: "the most points", and not "the most flats" of a floor."""
+    """Return whether "the most" is about the column: "the most points" is, "the most flats" of a floor is not."""
     request = reading.request
     if request.asks not in ("most", "fewest", "least"):
         return True
@@ -237,13 +256,14 @@ def _is_the_most(reading: Reading, column: Column) -> bool:
 
 
 def _counted(reading: Reading) -> Plan | None:
+    """Return a plan for a number of rows or of distinct values; None if it is unclear what is counted."""
     known = reading.known
     noun = reading.target
     if not noun:
         return None
     of_cells = {word.start for cell in reading.cells for word in cell.words}
     if noun[-1].start in of_cells:
-        # "How many laptops": a kind of row, if several rows are of it; one row has a number to be looked up.
+        # "How many laptops" counts the rows if several are laptops; a single row has a number to be looked up.
         cell = next(cell for cell in reading.cells if noun[-1] in cell.words)
         is_one = cell.rows > 1 and not says_how_many(known) and not reading.request.forms.different
         return Plan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
@@ -253,13 +273,14 @@ def _counted(reading: Reading) -> Plan | None:
         return Plan(known, Operation.COUNT, named[0], tuple(reading.tests)) if len(named) == 1 else None
     found = rows_meant(reading, last)
     if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
-        return None  # Of a column that has to be one value there is nothing to count.
+        return None  # The question already fixes this column to one value, so there is nothing to count.
     if found[0] is None and says_how_many(known) and not is_in_header(known, last):
-        return None  # "How many shirts" may be as many as are ordered, and not the orders.
+        return None  # "How many shirts" may ask for the quantity that was ordered, not for the number of orders.
     return Plan(known, Operation.COUNT, found[0], tuple(reading.tests))
 
 
 def _filtered(reading: Reading) -> Plan | None:
+    """Return a plan for a list of rows, or of a column's values; None if that is unclear."""
     known, request = reading.known, reading.request
     if asks_who(reading):
         return _rows(reading) if known.are_people(label_of(known)) else None
@@ -274,7 +295,7 @@ def _filtered(reading: Reading) -> Plan | None:
 
 
 def _by_words(reading: Reading, of_words: Sequence[Column]) -> Plan | None:
-    """Return a plan for rows, or a whole column, that a question names by words alone."""
+    """Return a plan for the rows, or the whole column, that a question names by words alone."""
     known = reading.known
     if not reading.request.everything:
         first = not of_words or of_words[0] is label_of(known)
@@ -285,11 +306,12 @@ def _by_words(reading: Reading, of_words: Sequence[Column]) -> Plan | None:
 
 
 def _rows(reading: Reading) -> Plan | None:
+    """Return a plan for the rows that meet the tests; None if there are no tests."""
     return Plan(reading.known, Operation.FILTER, None, tuple(reading.tests)) if reading.tests else None
 
 
 def _may_be_several(reading: Reading) -> bool:
-    """Whether no condition is a single row's cell: that row is looked up, and not computed."""
+    """Return whether several rows can meet the tests; a row that a unique cell names is looked up, not computed."""
     single = {cell.column.at for cell in reading.cells if cell.rows == 1}
     return all(test.negated or test.others or test.column.at not in single for test in reading.tests)
 

@@ -1,4 +1,4 @@
-"""Plans: the columns and rows of a computation, and totals for groups of rows."""
+"""Plans for a table: the column to compute with, the rows that are meant, and results for groups of rows."""
 
 from __future__ import annotations
 
@@ -25,20 +25,23 @@ from localcrag.tables.vocabulary import (
 from localcrag.text.words import FUNCTION_WORDS
 
 _SPENT = re.compile(r"\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b", re.IGNORECASE)
+"""Questions about spending."""
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
-"""Words between "which" and what is listed: with others something else is asked of it."""
+"""Words that may be between "which" and the noun of a list; with others, the question asks for something else."""
 QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
-"""Words of columns that say how many of something there are: a row is not one of it then."""
+"""Words of columns that say how many things a row has: one row is then not one of these things."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is computed on a table. `column` is what it is computed with; None: the rows themselves are counted.
+    """A computation on a table.
 
-    `few` rows are asked for where the highest or lowest values are. `by` makes it a result for each of its values, or
-    for each `period` of its dates; of them `pick` asks for the highest or lowest. `sides` are the conditions of what is
-    compared, of a share those of what it is of and of what makes it; `side_columns` are columns that are compared. With
-    `pick` they are in each row, as a percentage of the column `percent_of` if there is one.
+    `column` is the column to compute with; None if the rows themselves are counted or listed. `few` is the number of
+    rows with the highest or lowest values that are asked for. `by` asks for a result for each of its values, or for
+    each `period` of its dates; `pick` then asks for the group with the highest or lowest result. `sides` are the
+    conditions of the two sides of a difference, or of the whole and the part of a share. `side_columns` are two columns
+    that are compared; with `pick`, they are compared in each row, as a percentage of the column `percent_of` if there
+    is one.
     """
 
     known: Known
@@ -55,7 +58,10 @@ class Plan:
 
 
 def computed_column(reading: Reading, words: Sequence[Word]) -> Column | None:
-    """Return the one column of amounts that these words name, or that there is; one of a condition only for want."""
+    """Return the column of amounts that the words name, or the only one there is; None if that is unclear.
+
+    A column that a condition is about is only taken if no other is named.
+    """
     known = reading.known
     amounts = known.of_kind(Kind.AMOUNT)
     tested = {test.column.at for test in reading.tests}
@@ -70,13 +76,16 @@ def computed_column(reading: Reading, words: Sequence[Word]) -> Column | None:
 
 
 def names_rows(known: Known, column: Column) -> bool:
-    """Whether a column has another name for each row: "the total of all orders" is of what they have, not of that."""
+    """Return whether a column has a different number for each row, such as an order number.
+
+    "The total of all orders" is about the orders' amounts, not about these numbers.
+    """
     cells = [row.cells[column.at] for row in known.rows]
     return column.kind is Kind.NAME and len(set(cells)) == len(cells)
 
 
 def rows_meant(reading: Reading, noun: Word) -> tuple[Column | None] | None:
-    """Return in a tuple the column of which a noun names the values, None for rows; None where it names neither."""
+    """Return (column,) if a noun names values of a column, (None,) if it names rows, None if it names neither."""
     known = reading.known
     named = clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [noun])
     measured = clearest(known, known.of_kind(Kind.AMOUNT, Kind.DATE, Kind.TIME), [noun])
@@ -91,18 +100,24 @@ def rows_meant(reading: Reading, noun: Word) -> tuple[Column | None] | None:
 
 
 def _labels_rows(known: Known, column: Column) -> bool:
-    """Whether rows are called by a first column of dates: a row for each month."""
+    """Return whether the dates of a first column name the rows, such as a row for each month."""
     cells = [row.cells[column.at] for row in known.rows]
     return column.at == 0 and column.kind is Kind.DATE and len(set(cells)) == len(cells)
 
 
 def _is_row_and_not(known: Known, noun: Word, column: Column) -> bool:
-    """Whether a noun says what the rows are, and is not the name of the column: "warranties", of "Warranty until"."""
+    """Return whether a noun is a name for the rows, and not just for the column.
+
+    "Warranties" names the rows of a table of warranties with a column "Warranty until".
+    """
     return noun.stem in ROW_NOUNS or (known.is_row(noun.stem) and known.header_words(column) != {noun.stem})
 
 
 def noun_end(reading: Reading, noun: Sequence[Word]) -> Word:
-    """Return the last word of a noun: "products cost" ends before the verb, which names a column of amounts."""
+    """Return the last word of a noun.
+
+    The noun in "products cost" ends before the verb, which names a column of amounts.
+    """
     known = reading.known
     words = list(noun)
     of_cells = {word.start for cell in reading.cells for word in cell.words}
@@ -116,34 +131,34 @@ def noun_end(reading: Reading, noun: Sequence[Word]) -> Word:
 
 
 def asks_for_rows(reading: Reading, noun: Sequence[Word]) -> bool:
-    """Whether a question lists rows, or values of a column, by a noun: its words begin right behind "which"."""
+    """Return whether a question lists rows or values of a column by a noun that directly follows "which"."""
     before = words_of(reading.request.rest[reading.request.target or 0 : noun[0].start])
     known = rows_meant(reading, noun_end(reading, noun)) is not None
     return known and all(word.stem in BEFORE_NOUN for word in before)
 
 
 def asks_who(reading: Reading) -> bool:
-    """Whether a question begins with "who"."""
+    """Return whether a question begins with "who"."""
     return reading.request.text.lower().startswith("who ")
 
 
 def label_of(known: Known) -> Column:
-    """Return the first column of words: what a row is called; the first one of a table without words."""
+    """Return the column that names the rows: the first one of text or identifiers, or else the first column."""
     return next(iter(known.of_kind(Kind.TEXT, Kind.NAME)), known.columns[0])
 
 
 def may_be_spent(reading: Reading, column: Column) -> bool:
-    """Whether the most that was spent may be the lowest number: of a column that has values below zero."""
+    """Return whether the most that was spent may be the lowest number, because the column has values below zero."""
     return _SPENT.search(reading.request.text) is not None and any(one.value < 0 for one in column.amounts)
 
 
 def says_how_many(known: Known) -> bool:
-    """Whether a column says how many of something a row has: what is counted may be rows, or these."""
+    """Return whether a column says how many things a row has: a count may then be of rows, or of these things."""
     return any(alike(known.header_words(column)) & QUANTITIES for column in known.of_kind(Kind.AMOUNT))
 
 
 def is_in_header(known: Known, noun: Word) -> bool:
-    """Whether a noun is the name of a column, as "orders" where each row has an "Order"; or of any table's rows."""
+    """Return whether a noun is a word of a header, such as "orders" for the column "Order", or a noun for any rows."""
     return noun.stem in ROW_NOUNS or noun.stem in known.all_header_words
 
 
@@ -151,17 +166,17 @@ _WHOLE = re.compile(r"\d{1,6}")
 
 
 def grouped(reading: Reading) -> Plan | None:
-    """Return a plan for a number for each group: "how many members per town"; None where one is not clear."""
+    """Return a plan with a result for each group, such as "how many members per town"; None if it is unclear which."""
     known, request = reading.known, reading.request
     by = _grouping(known, [Word(stem(request.forms.by), 0, request.forms.by)], reading)
-    # The average of a day is the mean of its rows, or that of the days' totals.
+    # "The average per day" may be the mean of a day's rows, or that of the days' totals.
     operations = (Operation.COUNT, Operation.SUM) + (() if by and by[1] else (Operation.AVERAGE,))
     if by is None or request.operation not in operations:
         return None
     words = [word for word in free(reading) if not known.mention(by[0], [word])]
     counted = {word.start for word in reading.target} if request.target is not None else set()
     if any(_names_further(reading, word) for word in words if word.start not in counted):
-        return None  # "Per shelf and supplier" is of both.
+        return None  # "Per shelf and supplier" groups by two columns.
     if request.target is None:
         column = _amounts(reading, by[0], words)
         return _plan(reading, request.operation, column, by) if column else None
@@ -176,7 +191,7 @@ def grouped(reading: Reading) -> Plan | None:
 
 
 def highest_group(reading: Reading) -> Plan | None:
-    """Return a plan for the group with the highest or lowest sum, average or number of rows; None where not clear."""
+    """Return a plan for the group with the highest or lowest sum, average or number of rows; None if it is unclear."""
     known, request = reading.known, reading.request
     words = free(reading)
     by = _grouping(known, words, reading)
@@ -198,7 +213,7 @@ def highest_group(reading: Reading) -> Plan | None:
 
 
 def _of_single_rows(reading: Reading) -> Plan | None:
-    """Return a plan for the row with the highest value where what is named has one row each: a row for each month."""
+    """Return a plan for the row with the highest value, if each group is a single row, such as a row for each month."""
     known = reading.known
     named = [
         column
@@ -220,17 +235,17 @@ def _of_single_rows(reading: Reading) -> Plan | None:
 
 
 def names_period(reading: Reading) -> bool:
-    """Whether a month, quarter or year is said that is no column's name: it is one of dates."""
+    """Return whether the question names a month, quarter or year that is in no header, and must be one of dates."""
     known = reading.known
     periods = [word for word in free(reading) if word.stem in PERIODS and word.stem != "day"]
     return any(not any(word.stem in known.header_words(one) for one in known.columns) for word in periods)
 
 
 def _of_most(reading: Reading, words: Sequence[Word]) -> Operation | None:
-    """Return what "the most" of a group is: a sum of what a column says, or a number of rows; None where not clear."""
+    """Return whether "the most" of a group is a sum or a number of rows; None if that is unclear."""
     known = reading.known
     if reading.request.asks not in ("most", "fewest", "least"):
-        return None  # "The largest customer" may be of one order, or of all.
+        return None  # "The largest customer" may have the largest order, or the largest sum of orders.
     nouns = meaningful(words)
     if len(nouns) == 1 and clearest(known, known.of_kind(Kind.AMOUNT), nouns):
         return Operation.SUM
@@ -238,7 +253,10 @@ def _of_most(reading: Reading, words: Sequence[Word]) -> Operation | None:
 
 
 def is_of_groups(reading: Reading, column: Column) -> bool:
-    """Whether the highest may be of sums: "the largest customer", who has several rows; not "the highest amount"."""
+    """Return whether the highest of several sums may be meant.
+
+    "The largest customer" can have several rows; "the highest amount" is in one row.
+    """
     known, words = reading.known, free(reading)
     if known.mention(column, words) >= EXACT and reading.request.asks in ("highest", "lowest"):
         return False
@@ -256,7 +274,7 @@ def is_of_groups(reading: Reading, column: Column) -> bool:
 
 
 def _names_further(reading: Reading, word: Word) -> bool:
-    """Whether a word is another column of words, that no condition is of."""
+    """Return whether a word names another text column, about which there is no condition."""
     known, tested = reading.known, {test.column.at for test in reading.tests}
     others = [column for column in known.of_kind(Kind.TEXT, Kind.NAME) if column.at not in tested]
     return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)
@@ -266,13 +284,14 @@ def _plan(
     reading: Reading, operation: Operation, column: Column | None, by: tuple[Column, str],
     pick: Operation | None = None,
 ) -> Plan:  # fmt: skip
+    """Return a plan for groups, with the tests so far."""
     return Plan(
         reading.known, operation, column, tuple(reading.tests), by=by[0], period=by[1], pick=pick
     )  # fmt: skip
 
 
 def _grouping(known: Known, words: Sequence[Word], reading: Reading) -> tuple[Column, str] | None:
-    """Return the one column that these words name of which several rows have a value; or dates, with their period."""
+    """Return the column to group by that the words name, and the period of its dates; None if that is unclear."""
     tested = {test.column.at for test in reading.tests}
     said = [word for word in words if word.stem not in FUNCTION_WORDS]
     columns = [
@@ -290,12 +309,15 @@ def _grouping(known: Known, words: Sequence[Word], reading: Reading) -> tuple[Co
 
 
 def _has_days_of(known: Known, column: Column) -> bool:
-    """Whether a column that is called by a month, quarter or year has whole days of it."""
+    """Return whether a column that is named after a month, quarter or year contains single days."""
     return bool((PERIODS - {"day"}) & known.header_words(column)) and any(one.day for one in column.moments)
 
 
 def _period_of(column: Column) -> str:
-    """Return what all dates of a column are, so that a day written in two ways is one; empty where it is as written."""
+    """Return the period that all dates of a column are; empty if they are grouped as they are written.
+
+    With a period, a day that is written in two ways is one group.
+    """
     moments = column.moments
     if not moments or any(one.year is None for one in moments):
         return ""
@@ -307,7 +329,7 @@ def _period_of(column: Column) -> str:
 
 
 def _repeats(known: Known, column: Column) -> bool:
-    """Whether rows can be put together by a column: by words, or by whole numbers, as of floors, that come again."""
+    """Return whether rows can be grouped by a column, because its text or whole numbers (such as floors) repeat."""
     cells = [row.cells[column.at] for row in known.rows]
     if len(set(cells)) == len(cells):
         return False
@@ -319,7 +341,7 @@ def _repeats(known: Known, column: Column) -> bool:
 
 
 def _amounts(reading: Reading, by: Column, words: Sequence[Word]) -> Column | None:
-    """Return the column of amounts that is added up, or of which the average is taken."""
+    """Return the column of amounts to add up or to average for each group; None if that is unclear."""
     known = reading.known
     others = [column for column in known.of_kind(Kind.AMOUNT) if column.at != by.at]
     named = clearest(known, others, words)
@@ -333,7 +355,7 @@ def _amounts(reading: Reading, by: Column, words: Sequence[Word]) -> Column | No
 
 
 def _of_totals(reading: Reading, totals: Sequence[Column]) -> Plan | None:
-    """Return a plan for the highest value of a column that is called "Total"; None where it is not clear which."""
+    """Return a plan for the highest or lowest value of a column called "Total"; None if it is unclear which."""
     known, request = reading.known, reading.request
     found = clearest(known, totals, free(reading)) or totals
     if len(found) != 1:
@@ -342,7 +364,7 @@ def _of_totals(reading: Reading, totals: Sequence[Column]) -> Plan | None:
 
 
 def _are_rows(reading: Reading, noun: Word) -> bool:
-    """Whether a noun says what the rows are, and not what a column says how many there are of."""
+    """Return whether a noun names the rows, and not something that a column counts."""
     found = rows_meant(reading, noun)
     known = reading.known
     return found == (None,) and (not says_how_many(known) or is_in_header(known, noun))

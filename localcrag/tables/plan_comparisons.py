@@ -1,4 +1,4 @@
-"""Plans that compare: two columns of a row, two cells or totals, and the share of some rows."""
+"""Plans that compare: two columns of each row, two cells or totals, or a share of rows in others."""
 
 from __future__ import annotations
 
@@ -38,20 +38,25 @@ from localcrag.text.quantities import CURRENCIES
 from localcrag.text.words import FUNCTION_WORDS
 
 IN_TIME = frozenset(("after", "before", "later", "earlier"))
-"""Words that compare days and times, and no amounts."""
+"""Words that compare days and times, but not amounts."""
 PLANS = frozenset("budget plan planned target limit minimum min maximum max estimate estimated expected".split())
+"""Words of columns with planned values."""
 DONE = frozenset("actual spending spent expense cost used stock consumption".split())
-"""What columns are called that hold what was planned, and what came of it: "over budget" names the one alone."""
+"""Words of columns with actual values: "over budget" names only the planned column, and compares it with one of
+these."""
 _OF_MONEY = frozenset("budget plan planned estimate estimated expected".split())
+"""Words of columns with planned amounts of money."""
 _MONEY = frozenset("spending spent expense cost".split())
+"""Words of columns with amounts that were spent."""
 _SCALE = re.compile(r"\b(?:hundreds|thousands?|millions?|billions?|bn|mn?|[kKM]|000s?)\b")
+"""Words and abbreviations for thousands, millions and billions."""
 _DATES = frozenset(("date", "day", "time"))
 _WITHIN = re.compile(r"\b(?:in|for|at|on|from|with|by) (?:the )?$", re.IGNORECASE)
 _COSTS = frozenset(("cost", "costing", "expensive", "price"))
 
 
 def compared_in_rows(reading: Reading) -> Test | None:
-    """Return the condition that two columns make of a question with `versus`; None where it is not clear which."""
+    """Return the condition that compares two columns of each row; None if it is unclear which."""
     said, columns = reading.request.forms.versus, compared_columns(reading)
     if said is None or said.relation is None or columns is None:
         return None
@@ -59,7 +64,7 @@ def compared_in_rows(reading: Reading) -> Test | None:
 
 
 def compared_columns(reading: Reading) -> tuple[Column, Column] | None:
-    """Return the two columns that a question with `versus` compares row by row; None where it is not clear which."""
+    """Return the two columns that the question compares in each row; None if it is unclear which."""
     said = reading.request.forms.versus
     if said is None or any(_is_by(reading, one) for one in reading.request.conditions):
         return None
@@ -72,7 +77,7 @@ def compared_columns(reading: Reading) -> tuple[Column, Column] | None:
 
 
 def named_in_time(reading: Reading) -> None:
-    """Have "now" and "before" name the column that is called by another word for it, or by this year."""
+    """Let "now" and "before" name the column whose header has another word for it, or this year."""
     known = reading.known
     said = [condition.relative for condition in reading.request.conditions if condition.relative]
     years = {str(one.asked.year) for one in said if one.low.month is None}
@@ -85,12 +90,12 @@ def named_in_time(reading: Reading) -> None:
         own = known.header_words(named[0]) if len(named) == 1 and not of_itself else [word.stem]
         words += [Word(one, word.start, word.written) for one in sorted(own)]
     said_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in IN_TIME
-    # "Before the due date" is before what is "Due".
+    # "Before the due date" means the column "Due", although its header has no "date".
     reading.words = [word for word in words if not (said_in_time and word.stem in _DATES - known.all_header_words)]
 
 
 def named_as_planned(reading: Reading) -> None:
-    """Have "budget" name the column that is called by another word for what was planned: "Planned"."""
+    """Let "budget" name the column whose header has another word for a plan, such as "Planned"."""
     known = reading.known
     planned = [column for column in known.columns if _OF_MONEY & known.header_words(column)]
     if reading.request.forms.versus is None or len(planned) != 1:
@@ -101,7 +106,7 @@ def named_as_planned(reading: Reading) -> None:
 
 
 def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Column, Column] | None:
-    """Return the two columns that the words before and behind a place name, which have one kind and unit."""
+    """Return the two columns of one kind and unit that are named before and after a place; None if it is unclear."""
     known, words = reading.known, free(reading)
     kinds = (Kind.DATE, Kind.TIME) if of_time else (Kind.AMOUNT,)
     columns = [column for column in known.of_kind(*kinds) if column.unit != "percent"]
@@ -114,6 +119,7 @@ def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Col
     left = [column for column in left if column.at != right[0].at] if len(left) > 1 else left
     if not left and PLANS & known.header_words(right[0]):
         own = known.header_words(right[0])
+        # Plans that are not about money are not compared with spending.
         money = own & _OF_MONEY or right[0].unit in CURRENCIES.values()
         done = DONE if money else DONE - _MONEY
         left = [
@@ -128,13 +134,13 @@ def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Col
 
 
 def _scale(column: Column) -> str:
-    """Return what a column's header says that its amounts are in: "thousands"."""
+    """Return the scale of amounts that a column's header names, such as "thousands"; empty if it names none."""
     found = _SCALE.search(column.name)
     return found[0].lower() if found else ""
 
 
 def _is_by(reading: Reading, one: Condition) -> bool:
-    """Whether an amount says by how much: "more than 20 over budget"."""
+    """Return whether a condition says by how much two columns differ: "more than 20 over budget"."""
     text, said = reading.request.text, reading.request.forms.versus
     if said is None or not isinstance(one.low, Amount):
         return False
@@ -144,13 +150,16 @@ def _is_by(reading: Reading, one: Condition) -> bool:
 
 
 def _is_of_another(reading: Reading, cell: NamedCell, split: int) -> bool:
-    """Whether a row is named whose cell is compared with, as in "above the cost of Garden", and not the row's own."""
+    """Return whether the comparison is with the cell of another row.
+
+    "Above the cost of Garden" compares with the row "Garden", not with each row's own cost.
+    """
     start = cell.words[0].start
     return start >= split and not _WITHIN.search(reading.request.text[:start])
 
 
 def _named(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
-    """Return the columns that words name best; one that is named by all of its own words goes before others."""
+    """Return the columns that the words name best; columns with all words of their header named take precedence."""
     said = {word.stem for word in words}
     found = clearest(known, columns, words)
     whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= said]
@@ -158,7 +167,7 @@ def _named(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> li
 
 
 def are_of(word: str, reading: Reading, columns: Sequence[Column]) -> bool:
-    """Whether columns hold what a comparison is about: prices, where a word says that something costs more."""
+    """Return whether the columns contain what a comparative is about: prices, if something costs more."""
     about = COMPARATIVES.get(word, frozenset())
     headers = {stem for column in columns for stem in reading.known.header_words(column)}
     if not about and _COSTS & {said.stem for said in reading.words} - headers:
@@ -170,7 +179,7 @@ def are_of(word: str, reading: Reading, columns: Sequence[Column]) -> bool:
 
 
 def _is_of_rows(reading: Reading, compared: Sequence[Column]) -> bool:
-    """Whether what is asked for has one row each: a department with several may be meant in sum."""
+    """Return whether each thing that is asked for has a single row; if it has several, their sum may be meant."""
     known, tests = reading.known, reading.tests
     rows = [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
     others = [column for column in known.columns if column not in compared]
@@ -185,7 +194,7 @@ _ADDS_UP = re.compile(
     r"\b(?:total|altogether|combined|in all|in sum|spen[dt]|sold|used|worked|paid|ordered|bought|how many|sum)\b",
     re.IGNORECASE,
 )
-"""Words that say that the rows of a side are added up where there are several."""
+"""Words that show that several rows of a side are added up."""
 
 
 _HOW_MANY = re.compile(r"\W*how many\b", re.IGNORECASE)
@@ -193,7 +202,7 @@ _Sides = tuple[tuple[Test, ...], tuple[Test, ...]]
 
 
 def of_difference(reading: Reading) -> Plan | None:
-    """Return a plan for how much more one side is than the other; None where it is not clear what is compared."""
+    """Return a plan for how much more one side is than the other; None if it is unclear what is compared."""
     known, request = reading.known, reading.request
     split = request.forms.split
     sides = _sides(reading.tests, split)
@@ -213,12 +222,12 @@ def of_difference(reading: Reading) -> Plan | None:
         return None
     most = max(_rows_of(known, side) for side in sides)
     if most > 1 and not _ADDS_UP.search(request.text):
-        return None  # "How much more do lamps cost than chairs" is no sum.
+        return None  # "How much more do lamps cost than chairs" does not ask for a sum.
     return Plan(known, Operation.DIFFERENCE, column, sides=_in_order(reading, sides))
 
 
 def of_share(reading: Reading) -> Plan | None:
-    """Return a plan for which share some rows have in others, or in all; None where it is not clear which."""
+    """Return a plan for the share of some rows in others, or in all rows; None if it is unclear which."""
     known, split = reading.known, reading.request.forms.split
     whole = tuple(test for test in reading.tests if test.start < split)
     part = tuple(test for test in reading.tests if test.start >= split)
@@ -237,12 +246,12 @@ def of_share(reading: Reading) -> Plan | None:
 
 
 def _in_order(reading: Reading, sides: _Sides) -> _Sides:
-    """Return the side that is said to have more first: the second of "cheaper than"."""
+    """Return the sides, the larger one by the question's words first: in "cheaper than", this is the second."""
     return (sides[1], sides[0]) if reading.request.forms.more in LESS else sides
 
 
 def _sides(tests: Sequence[Test], split: int) -> _Sides | None:
-    """Return the conditions of both sides, with those that only one of them says; None where they do not differ."""
+    """Return the conditions of each side, with those that both share; None if not exactly one column differs."""
     left = [test for test in tests if test.start < split]
     right = [test for test in tests if test.start >= split]
     common = {test.column.at for test in left} & {test.column.at for test in right}
@@ -254,7 +263,7 @@ def _sides(tests: Sequence[Test], split: int) -> _Sides | None:
 
 
 def _compared_column(known: Known, amounts: Sequence[Column], words: Sequence[Word], more: str) -> Column | None:
-    """Return the column of which values are compared: the one that is named, or that a word like "cheaper" means."""
+    """Return the column to compare: the named one, or the one that a word like "cheaper" is about; None if unclear."""
     named = clearest(known, amounts, words)
     if not named and more in COMPARATIVES:
         meant = alike(COMPARATIVES[more])
@@ -265,7 +274,7 @@ def _compared_column(known: Known, amounts: Sequence[Column], words: Sequence[Wo
 
 
 def _of_columns(reading: Reading, split: int) -> Plan | None:
-    """Return a plan for the difference of two columns of a row, or of their totals, where the sides name these."""
+    """Return a plan for the difference of two columns, in one row or in their totals; None if it is unclear which."""
     known, request = reading.known, reading.request
     if len({test.start < split for test in reading.tests}) > 1 or any(test.negated for test in reading.tests):
         return None
@@ -280,11 +289,12 @@ def _of_columns(reading: Reading, split: int) -> Plan | None:
 
 
 def _rows_of(known: Known, tests: Sequence[Test]) -> int:
+    """Return how many rows meet the tests."""
     return sum(all(meets(test, at, row.cells[test.column.at]) for test in tests) for at, row in enumerate(known.rows))
 
 
 def of_furthest(reading: Reading) -> Plan | None:
-    """Return a plan for the rows with the greatest or smallest difference; None where it is not clear of what."""
+    """Return a plan for the rows in which two columns differ most or least; None if it is unclear which columns."""
     known, said = reading.known, reading.request.forms.versus
     columns = compared_columns(reading)
     if said is None or columns is None or said.word in IN_TIME or not _asks_for_rows(reading, said.start):
@@ -297,7 +307,7 @@ def of_furthest(reading: Reading) -> Plan | None:
     base = [column for column in columns if PLANS & known.header_words(column)]
     base = [columns[1]] if said.relation else base
     if said.in_percent and len(base) != 1:
-        return None  # Of which of the two prices is it a percentage?
+        return None  # It is unclear which of the two columns the percentage is of.
     return Plan(
         known, Operation.DIFFERENCE, columns[0], tests, pick=said.end,
         side_columns=columns[::-1] if said.relation is Relation.BELOW else columns,
@@ -306,7 +316,7 @@ def of_furthest(reading: Reading) -> Plan | None:
 
 
 def _asks_for_rows(reading: Reading, end: int) -> bool:
-    """Whether what is asked for in the words up to a place, if anything is, is a row."""
+    """Return whether the noun before a place names rows; also if there is no noun."""
     if asks_who(reading):
         return reading.known.are_people(label_of(reading.known))
     noun = meaningful([word for word in reading.target if word.start < end])

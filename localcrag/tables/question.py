@@ -1,4 +1,8 @@
-"""Words of a question that are written as names: with a capital inside the sentence."""
+"""Parse a question about a table: which operation it asks for, on which rows, and in which form.
+
+Everything here works on the text alone; parsed_question.py then matches it with a table. Words that are understood are
+replaced by blanks, so that places in the text stay the same and what is left over can be checked.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,15 @@ from localcrag.text.words import NUMBER_WORDS, blanked, one_line
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)?")
 _I = re.compile(r"i(?:['’]\w+)?", re.IGNORECASE)
 _BEGINS = re.compile(r"(?:^|[?!.;:]\s)\W*\Z")
+"""The text before the first word of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Where words begin that are written as names. `telling`: whether a capital makes a name of a word here at all.
+    """The places in a text where words begin that are written as names.
 
-    It does not where nothing has one, or most words do, as in a headline.
+    `telling`: a capital marks a name in this text. It marks none if no word has a capital, or most words do, as in a
+    headline.
     """
 
     at: frozenset[int] = frozenset()
@@ -29,7 +35,10 @@ class Names:
 
 
 def names_in(text: str) -> Names:
-    """Return the words of a question that are written as names; the first one of a sentence may be any word."""
+    """Return the words of a question that are written as names.
+
+    The first word of a sentence always has a capital, so it does not count.
+    """
     words = [found for found in _WORD.finditer(text) if not _I.fullmatch(found[0])]
     inside = [found for found in words if not _BEGINS.search(text[: found.start()])]
     named = frozenset(found.start() for found in inside if found[0][0].isupper())
@@ -42,27 +51,31 @@ MORE = (
     r"more expensive|less expensive|more|less|fewer|higher|lower|cheaper|dearer|longer|shorter|taller|heavier|lighter|"
     r"larger|bigger|smaller|greater"
 )
-"""Words of a comparison."""
+"""Comparatives, as a pattern."""
 _LESS = frozenset(("below", "under", "before", "earlier"))
 _LESS_THAN = re.compile(r"less|fewer|lower|cheaper|shorter|lighter|smaller", re.IGNORECASE)
 _ASKS_FOR_ROWS = re.compile(
     r"^\W*(?:which|what|who|how many|(?:list|show|name|count|find)\b|the number of|what(?:'s| is) the number of)\b",
     re.IGNORECASE,
 )
+"""Beginnings of questions that ask for rows."""
 _THAN = re.compile(
     rf"\b(?:an? )?(?P<word>{MORE}|later|earlier)\b(?P<between>[^,;:]*?)\b(?P<than>than)\b", re.IGNORECASE
 )
+"""Comparisons with "than": "more rooms than floors"."""
 _AS = re.compile(r"\b(?P<word>as (?:many|much|high|large))\b(?P<between>[^,;:]*?)\b(?P<than>as)\b", re.IGNORECASE)
+"""Comparisons with "as": "as many rooms as floors"."""
 _STANDS = re.compile(
     r"\b(?:(?:stay(?:s|ed)?|lies?|lay|went|goes|go|came|comes) )?"
     r"(?P<than>(?P<word>above|over|below|under|exceed(?:s|ed|ing)?|after|before|equals?|equal to|the same as))\b",
     re.IGNORECASE,
 )
+"""Comparisons without "than": "above the budget", "exceeded", "the same as"."""
 _FORMS = (_THAN, _AS, _STANDS)
 _FILLS = re.compile(
     r"(?:\W+(?:the|their|its|his|her|our|they|it|he|she|we|what|was|were|is|are|had|has|been)\b)*", re.IGNORECASE
 )
-"""Words behind a comparison that do not say with what."""
+"""Words after a comparison that do not name the column to compare with."""
 _LEAST = ("least", "smallest", "lowest")
 _ENDS = (
     re.compile(
@@ -76,20 +89,24 @@ _ENDS = (
     ),
     re.compile(r"\b(?:the )?(?P<end>most|furthest|farthest|least)\W*\Z", re.IGNORECASE),
 )
+"""Words that ask for the greatest or smallest difference: "furthest over budget", "by the largest margin"."""
 _PERCENT = re.compile(r"\b(?:in|by|as an?) (?:per ?cent|percentage(?: terms)?)\b", re.IGNORECASE)
+"""Words that ask for a difference as a percentage."""
 _GAP = re.compile(
     r"\b(?:the )?(?P<end>largest|biggest|greatest|highest|smallest|lowest) (?:difference|gap) between\b"
     r"(?:\W+(?:the|their|its)\b)?(?P<between>.*?)\b(?P<than>and)\b(?:\W+(?:the|their|its)\b)?",
     re.IGNORECASE,
 )
+"""Questions for the greatest or smallest difference between two columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """How the column said before `split` must stand to the one behind it; `word` says so, beginning at `start`.
+    """A comparison of two columns of each row: the column named before `split` with the column named after it.
 
-    `end` asks for the rows with the greatest or smallest difference, as a percentage if it is `in_percent`; there the
-    relation may be None: a difference in either direction.
+    `word` is the comparative, and `start` its place. `end` is set if the question asks for the rows with the greatest
+    or smallest difference, as a percentage if `in_percent`. `relation` can then be None: the difference may go either
+    way.
     """
 
     relation: Relation | None
@@ -101,7 +118,7 @@ class Versus:
 
 
 def versus_in(text: str) -> tuple[str, Versus | None]:
-    """Return the text without the words that compare two columns, and what they say; None where none do."""
+    """Return the text without the words that compare two columns, and the comparison; None if there is none."""
     percent = _PERCENT.search(text)
     rest = blanked(text, *percent.span()) if percent else text
     if gap := _GAP.search(rest):
@@ -116,10 +133,15 @@ def versus_in(text: str) -> tuple[str, Versus | None]:
 
 
 def _end(found: re.Match[str]) -> Operation:
+    """Return whether the greatest or the smallest difference is asked for."""
     return Operation.MINIMUM if found["end"].lower().startswith(_LEAST) else Operation.MAXIMUM
 
 
 def _compared(text: str) -> tuple[str, Versus | None]:
+    """Return the text without the words of a comparison, and the comparison; None if there is none.
+
+    A question that does not ask for rows has none, whatever its words.
+    """
     found = next((said for form in _FORMS if (said := form.search(text))), None)
     if found is None or not _ASKS_FOR_ROWS.match(text):
         return text, None
@@ -130,11 +152,12 @@ def _compared(text: str) -> tuple[str, Versus | None]:
         rest = blanked(rest, start, end)
     rest = blanked(rest, found.start(), found.start("word"))
     if found["word"].lower() == "exceeded" and not rest[split:].strip():
-        split = 0  # "Was the budget exceeded": it is what the other column is compared with.
+        split = 0  # "Was the budget exceeded": the budget is what the other column is compared with.
     return rest, Versus(_relation(found), found["word"].lower(), found.start(), split)
 
 
 def _relation(found: re.Match[str]) -> Relation:
+    """Return the relation that the comparative stands for."""
     word = found["word"].lower()
     if word.startswith(("as ", "equal", "the same")):
         return Relation.EQUAL
@@ -143,17 +166,19 @@ def _relation(found: re.Match[str]) -> Relation:
 
 
 MOST_ROWS_ASKED = 50
-"""Of "the three largest": what is more is another kind of question."""
+"""Maximum number in a question such as "the three largest"; with a higher number it is a question of another kind."""
 
 _WORDS = "|".join(NUMBER_WORDS)
 _FEW = rf"(?P<few>\d{{1,2}}|{_WORDS})"
 _TOP = re.compile(rf"\b(?P<end>top|bottom) {_FEW}\b", re.IGNORECASE)
+"""The words "top" and "bottom" with a number of rows."""
 _DIFFERENT = re.compile(r"\b(?:different|distinct|unique)\b(?= \w)", re.IGNORECASE)
 _COMPARED = re.compile(rf"\bhow (?:much|many) (?P<more>{MORE})\b(?P<between>.*?)\b(?P<than>than)\b", re.IGNORECASE)
+"""Questions for a difference with a comparative: "how much more … than"."""
 _BEYOND, _BY_HOW_MUCH = (
     re.compile(rf"\b{asks}(?P<between> (?:[^,;:]*? )?)(?P<than>(?P<more>{more}))\b", re.IGNORECASE)
     for asks, more in (
-        # "How much was paid over the year" is none.
+        # "How much was paid over the year" compares nothing.
         ("how (?:much|far)", r"above|below|under|(?:(?<=how much )|(?<=how far ))over|exceed(?:s|ed)?"),
         ("by how much", "above|below|under|over|exceed(?:s|ed)?"),
     )
@@ -162,40 +187,50 @@ _DIFFERENCE = re.compile(
     r"\b(?:what(?:'s| is| was) )?the difference(?P<of> in [\w ]+?)? between\b(?P<between>.*?)\b(?P<than>and)\b",
     re.IGNORECASE,
 )
+"""Questions for a difference that name both sides: "the difference between … and …"."""
 _SHARE = re.compile(
     r"^(?:what|which|how many|how large)?(?:'s| is| was)? ?(?:an? |the )?(?:percentage|per ?cent|share|proportion)"
     r"(?: share)? of\b",
     re.IGNORECASE,
 )
+"""Beginnings of questions for a share of something."""
 _VERB = re.compile(
     r"\b(?:is|are|was|were|comes?|came|lives?|lived|has|have|had|goes|go|went|belongs?|fell|falls?)\b", re.IGNORECASE
 )
+"""Verbs that separate the whole of a share from the part: "what share of orders is from Bonn"."""
 _PER = re.compile(
     r"\b(?:per|(?:for|in|of|on|at|from) (?:each|every)(?: of the)?|each|every|(?:grouped|broken down) by) "
     r"(?P<by>[^\W\d_]+)\b",
     re.IGNORECASE,
 )
+"""Words that ask for groups: "per town", "for each month"."""
 _BY = re.compile(r"\bby (?P<by>[^\W\d_]+)\W*\Z", re.IGNORECASE)
+"""The word "by" with a noun at the end, which also asks for groups: "sales by town"."""
 _NOT = re.compile(
     r"\b(?:(?:(?:is|are|was|were|do|does|did|has|have|had) )?not(?: yet| in| been| have)?|"
     r"(?:is|are|was|were|do|does|did|has|have|had)n't(?: yet| been| have)?|no|without(?: any| an?)?|"
     r"neither|except(?: for)?|excluding|other than)\b",
     re.IGNORECASE,
 )
+"""Negations."""
 _ABSENT = re.compile(r"^(?:no|without)\b|\bhave$", re.IGNORECASE)
+"""Negations that say that something is not there at all."""
 _MISSING = re.compile(r"\b(?:is|are|was|were|has|have)\b(?P<what>[^,;]*?)\b(?:missing|empty|blank)\b", re.IGNORECASE)
+"""Statements that something is missing."""
 _CLAUSE = re.compile(r"[,;]|\bbut\b", re.IGNORECASE)
+"""Ends of the part that a negation denies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """What the form of a question adds to its operation. `rest` has blanks where the words for that stood.
+    """What the form of a question adds to its operation.
 
-    `few` rows are asked for, of which `end` says whether they are the highest or the lowest; None where another word
-    says it. `by` is what the groups are of. Words in `negated` places are denied; in those
-    that are `absent`, too, it is said that there is none ("no supplier"). `split` is where the second side of a
-    difference, or what makes the share, begins; `form` says which of these it is. `more` is the word of a comparison,
-    `versus` is one of two columns.
+    `rest` is the text in which the words for it are blanked. `few` is the number of rows that are asked for; `end` says
+    whether they are the highest or the lowest, or is None if another word says so. `by` is the noun for groups.
+    `different`: distinct values are asked for. The words in `negated` places are denied; in those that are `absent`,
+    too, the question says that there is none ("no supplier"). `form` is DIFFERENCE or SHARE for a question with two
+    sides, and `split` is where the second side, or the part of a share, begins. `more` is the comparative of a
+    difference, `versus` a comparison of two columns.
     """
 
     rest: str
@@ -212,7 +247,7 @@ class Forms:
 
 
 def forms_in(text: str) -> Forms | None:
-    """Return the forms of a question whose conditions are blanks; None where they are more than is understood."""
+    """Return the form of a question whose conditions are blanked; None if it is too complex to be understood."""
     rest, form, split, more = _two_sides(text)
     rest, versus = (rest, None) if form else versus_in(rest)
     different = _DIFFERENT.search(rest)
@@ -221,6 +256,7 @@ def forms_in(text: str) -> Forms | None:
     rest = _blank(rest, top)
     by = _PER.search(rest) or (None if top or form else _BY.search(rest))
     rest = _blank(rest, by)
+    # A second "per" would ask for groups of groups.
     if _PER.search(rest):
         return None
     denied = _denied(rest)
@@ -245,9 +281,9 @@ def forms_in(text: str) -> Forms | None:
 
 
 def few_before(text: str, superlative: str) -> tuple[int, str]:
-    """Return how many rows are asked for beside a word like "cheapest", and the text without that number.
+    """Return how many rows a word like "cheapest" asks for, and the text without that number.
 
-    "The three cheapest", "which three clubs have the most points": 1 where no number says it.
+    "The three cheapest", "which three clubs have the most points": 3; without a number it is 1.
     """
     forms = (
         rf"\b{_FEW} (?={re.escape(superlative)}\b)",
@@ -261,12 +297,15 @@ def few_before(text: str, superlative: str) -> tuple[int, str]:
 
 
 def number_of(said: str) -> int:
-    """Return a whole number that is said in digits or as a word."""
+    """Return the value of a whole number that is written in digits or as a word."""
     return int(NUMBER_WORDS.get(said.lower(), said))
 
 
 def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
-    """Return the text without the words of a difference or a share, which of them it is, and where it is parted."""
+    """Return the text without the words of a difference or a share, the operation, the split, and the comparative.
+
+    The operation is None, and the text unchanged, if the question has no two sides.
+    """
     for pattern in (_COMPARED, _BY_HOW_MUCH, _BEYOND, _DIFFERENCE):
         if (found := pattern.search(text)) and not re.search(r"\bthan\b", text[found.end() :], re.IGNORECASE):
             rest = blanked(text, found.start(), found.start("between"))
@@ -285,7 +324,10 @@ _Places = tuple[tuple[int, int], ...]
 
 
 def _denied(text: str) -> tuple[str, _Places, _Places] | None:
-    """Return the text without the words that deny, what they deny, and what of it is absent; None where not clear."""
+    """Return the text without negations, the places that they deny, and those among them that are said to be absent.
+
+    Returns None if it is unclear what is denied.
+    """
     if missing := _MISSING.search(text):
         rest = blanked(text, missing.end("what"), missing.end())
         place = missing.span("what")
@@ -296,7 +338,7 @@ def _denied(text: str) -> tuple[str, _Places, _Places] | None:
     for found in list(_NOT.finditer(text)):
         end = next((clause.start() for clause in _CLAUSE.finditer(text, found.end())), len(text))
         if places and found.start() < places[-1][1]:
-            return None  # "Not without": what that denies is not for rules.
+            return None  # "Not without": double negations are too hard for rules.
         places.append((found.end(), end))
         if _ABSENT.search(found[0]):
             absent.append(places[-1])
@@ -313,18 +355,19 @@ def _blank(text: str, found: re.Match[str] | None) -> str:
 
 
 MOST_CHARACTERS = 200
-"""Of a question that may be one; what is longer tells a story."""
+"""Maximum number of characters of a question that may ask for a computation; longer texts tell a story."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a question asks for. `rest` is its text with blanks where operation and conditions stood.
+    """A computation that a question asks for.
 
-    `asks` is the word that says the operation. `target` is where the words begin that say what is counted or listed,
-    in `rest`; None where the operation is of a column. `everything`: all rows are asked for in so many words. `few`: so
-    many rows with the highest or lowest values are. `of_groups`: of these sums or averages the highest or lowest is.
-    `names` are the words that are written as such; those that begin at `excused` places must be cells, as any other
-    word like "may" would change what is asked for.
+    `rest` is its text in which operation and conditions are blanked. `asks` is the word for the operation. `target` is
+    where in `rest` the noun for what is counted or listed begins; None if the operation is on a column. `everything`:
+    the question asks for all rows explicitly. `few` is the number of rows with the highest or lowest values that are
+    asked for. `of_groups` is SUM or AVERAGE if the group with the highest or lowest sum or average is asked for.
+    `names` are the words that are written as names. Those that begin at `excused` places must turn out to be cells,
+    because any other word like "may" would change what is asked for.
     """
 
     operation: Operation
@@ -349,6 +392,7 @@ _POLITE = re.compile(
     r"(?:when (?:was|is|were|does|did|do)(?= the\b))?",
     re.IGNORECASE,
 )
+"""Polite beginnings of questions, which are ignored."""
 _CHANGES = re.compile(
     r"\b(?:not|no|never|none|neither|nor|without|except|excluding|besides|other|others|another|else|if|why|how|each|"
     r"every|per|either|both|half|share|percentage|proportion|ratio|difference|differ|compared?|versus|vs|than|median|"
@@ -359,18 +403,21 @@ _CHANGES = re.compile(
     r"|n't\b|[?!.;:]\s+\w",
     re.IGNORECASE,
 )
+"""Words that change the meaning of a question, so that only names may be spelt like them."""
 _NO_LETTER = re.compile(r"[^\w'’]|\Z")
 _FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
+"""Words for the future, which the table says nothing certain about."""
 _OF_COLUMNS = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
-"""Words that may name one of two columns that are compared."""
+"""Words that can be part of the name of one of two compared columns."""
 _COUNT = re.compile(
     r"\bhow many\b|\b(?:what(?:'s| is| was) )?(?:the )?(?:total |overall )?(?:number|count) of\b"
     r"|^count\b(?: of| the| all)*",
     re.IGNORECASE,
 )
 _HOURS = re.compile(r" (?:hours|minutes) (?:did|have|has|were|was)\b", re.IGNORECASE)
-"""What is added up though nothing says so: who worked three hours and two worked five."""
+"""Units after "how many" whose values are added up although no word asks for a sum."""
 _SPENT = re.compile(r"\W*(?:what|how much) (?:did|have|has) .*\bspen[dt]\b(?!.*\bon\W*\Z)", re.IGNORECASE)
+"""Questions for what was spent, which ask for a sum without saying so."""
 _WHICH = re.compile(r"\W*(?:which|who)\b", re.IGNORECASE)
 _HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
 _SUM = re.compile(
@@ -388,20 +435,22 @@ _LIST = re.compile(
     r"|(?:which|what)(?: are(?: all)?(?: the)?)?|who(?= \w+s?\b)|(?:every|all)(?: the)?)",
     re.IGNORECASE,
 )
+"""Beginnings of questions that list rows or values."""
 _EVERYTHING = re.compile(
     r"^\W*(?:list|name|enumerate|show|give|display)\b.*\b(?:all|every)\b|\bare there\b|^\W*(?:what|which) are all\b",
     re.IGNORECASE,
 )
+"""Questions that ask for all rows or values explicitly."""
 _NO_MOMENT = re.compile(
     rf" (?:years?|months?|weeks?|quarters?|half|names?|days?|times?|\d+|{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
 )
-"""What "first" and "last" stand before where they are no first or last row by date."""
+"""Words after "first" and "last" with which these do not mean the first or last row by date."""
 
 
 def request_of(question: str, today: date | None = None) -> Request | None:
-    """Return what a question asks to be computed; None for a question that is not clearly of that kind.
+    """Return the computation that a question asks for; None if it does not clearly ask for one.
 
-    Without the day on which it is asked, "last month" makes it none.
+    `today` is the day on which the question is asked; without it, "last month" is not understood.
     """
     asked = _POLITE.sub("", one_line(question).replace("’", "'"), count=1).rstrip(" ?.!")
     if not asked or len(asked) > MOST_CHARACTERS or asks_yes_or_no(asked):
@@ -422,7 +471,7 @@ def request_of(question: str, today: date | None = None) -> Request | None:
 
 
 def _is_something_else(request: Request) -> bool:
-    """Whether words change what is asked for, or say days in a way that is not understood."""
+    """Return whether words change what is asked for, or name days in a way that is not understood."""
     rest, text, forms = request.rest, request.text, request.forms
     for at in request.names.at:
         end = next(gap.start() for gap in _NO_LETTER.finditer(request.text, at))
@@ -432,13 +481,16 @@ def _is_something_else(request: Request) -> bool:
             return True
         rest = _OF_COLUMNS.sub("", rest)
     elif sum(condition.relative is not None for condition in request.conditions) > 1:
-        return True  # "From last month to this month" is a span.
+        return True  # "From last month to this month" is one period, not two conditions.
     much = request.operation is Operation.FILTER and _HOW_MUCH.search(request.text)
     return bool(_CHANGES.search(rest) or much)
 
 
 def _operation(text: str, forms: Forms) -> Request | None:
-    """Return the one operation that a question names; the rest of the forms has blanks for its conditions."""
+    """Return the request for the one operation that a question names; None if it names none or several.
+
+    The conditions are blanked in the forms' rest.
+    """
     rest = forms.rest
     superlatives = list(_SUPERLATIVE.finditer(rest))
     counts, averages = _COUNT.search(rest), _AVERAGE.search(rest)
@@ -447,6 +499,7 @@ def _operation(text: str, forms: Forms) -> Request | None:
         return None if named or averages or _SUM.search(rest) else _of_columns(text, rest, counts, forms.versus)
     if forms.form:
         return None if superlatives or counts or averages or forms.by else _of_two_sides(text, forms)
+    # Several operations in one question are too many for rules.
     if len(superlatives) > 1 or (counts and (superlatives or averages)) or (forms.by and (superlatives or forms.end)):
         return None
     if superlatives or forms.end:
@@ -457,7 +510,7 @@ def _operation(text: str, forms: Forms) -> Request | None:
 
 
 def _of_columns(text: str, rest: str, counts: re.Match[str] | None, versus: Versus) -> Request | None:
-    """Return a request for rows in which two columns differ, or for those in which they do most."""
+    """Return a request for the rows in which two columns differ, or differ most or least."""
     rows = _number_or_rows(text, rest, counts)
     if rows is None or versus.end is None:
         return rows
@@ -502,10 +555,10 @@ def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Reque
     left = blanked(left, *sums.span()) if sums else left
     adds_up = sums or (_HOURS.match(rest, counts.end()) if counts else _SPENT.match(rest))
     if counts:
-        # With "in total" it may be a sum: the table tells what it is that is counted.
+        # With "in total" it may be a sum: the table decides whether rows are counted or a column is added up.
         return Request(Operation.SUM if adds_up else Operation.COUNT, text, left, "number", target=counts.end())
     if sums and _WHICH.match(rest):
-        return None  # "Which items cost more than 400 in sum" asks for rows, by a sum that a row may have.
+        return None  # "Which items cost more than 400 in sum" asks for rows; the sum may be in a column.
     if adds_up:
         much = _HOW_MUCH.search(left)
         return Request(Operation.SUM, text, blanked(left, *much.span()) if much else left, "total")

@@ -1,4 +1,7 @@
-"""Conditions in a question: amounts, days, months, quarters, times of day, and relative dates."""
+"""Conditions in a question: amounts, days, months, quarters, times of day, and relative dates.
+
+The first part reads days relative to the day of the question ("last month"); the second part finds all conditions.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,11 @@ from localcrag.text.words import NUMBER_WORDS, blanked
 _WEEK = 7
 _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _SHIFT = {"this": 0, "current": 0, "last": -1, "previous": -1, "next": 1, "coming": 1}
+"""Periods by which a word is away from the current one."""
 _MAY_ROLL = ("last", "next", "coming")
-"""With "the", also the days up to now: "in the last month"."""
+"""Words that after "the" can also mean the days up to now: "in the last month"."""
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+"""Days by which a word is away from today."""
 _COUNT = rf"(?:\d{{1,3}}|{'|'.join(NUMBER_WORDS)}|few|couple of|several)"
 _RELATIVE = re.compile(
     r"(?:the )?(?P<said>"
@@ -42,18 +47,21 @@ _RELATIVE = re.compile(
     rf")\b(?!['’]s\b| (?:of|before|after|to)\b| in (?:{'|'.join(MONTHS)}|\d))",
     re.IGNORECASE,
 )
+"""Relative days. The group `unclear` has those that people use for different dates: "last March", "past week"."""
 
 _AT_A_REMOVE = re.compile(
     r"\b(?:day|week|month|quarter|year)s? (?:before|after|from) (?:yesterday|today|tomorrow|now|this|last|next)\b",
     re.IGNORECASE,
 )
+"""Words that count from a relative day, such as "the week after next"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Days that a question says from the day on which it is asked; `low` and `high` are the first and last of them.
+    """Days that a question names relative to the day on which it is asked.
 
-    `written` is how it says them. `problem` says why it is not clear which they are; empty where it is.
+    `low` and `high` are the first and the last of these days, `written` is the question's wording. `problem` says why
+    it is unclear which days are meant; empty if it is clear.
     """
 
     written: str
@@ -64,14 +72,14 @@ class Relative:
 
     @property
     def note(self) -> str:
-        """Which days were taken, in words."""
+        """A sentence that says which days were taken."""
         days = str(self.low) if self.low == self.high else _("%(low)s to %(high)s", low=self.low, high=self.high)
         return _("“%(words)s” is taken as %(days)s, asked on %(today)s.", words=self.written, days=days,
                  today=_day(self.asked))  # fmt: skip
 
 
 def relative_at(text: str, start: int, today: date) -> tuple[Relative, int] | None:
-    """Return the days that a text says from `today` at a place, and where it ends; None where it says none."""
+    """Return the relative days that are named at a place of a text, and where their words end; None without any."""
     found = _RELATIVE.match(text, start)
     if found is None:
         return None
@@ -96,12 +104,12 @@ def relative_at(text: str, start: int, today: date) -> tuple[Relative, int] | No
 
 
 def is_at_a_remove(text: str) -> bool:
-    """Whether a text counts from other days than today: "the day before yesterday", "the week after next"."""
+    """Return whether a text counts from a day other than today: "the day before yesterday", "the week after next"."""
     return _AT_A_REMOVE.search(text) is not None
 
 
 def places_in(text: str) -> list[int]:
-    """Return where a text says days from today."""
+    """Return the places at which a text names days relative to today."""
     return [found.start() for found in re.finditer(rf"(?<!\w){_RELATIVE.pattern}", text, re.IGNORECASE)]
 
 
@@ -126,7 +134,7 @@ NOON = 12
 
 
 class Relation(Enum):
-    """How a value must stand to that of a condition. WITHIN has two bounds, both in it; EMPTY needs no value."""
+    """The relation between a value and a condition's. WITHIN has two bounds, both included; EMPTY needs no value."""
 
     ABOVE = "more than"
     BELOW = "less than"
@@ -139,10 +147,10 @@ class Relation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on amounts or on moments, with the place of its words in the request's text.
+    """A condition on amounts or moments; `start` and `end` are the place of its words in the question.
 
-    `high` is the upper bound of WITHIN, `quarter` the one of the year that the two bounds are of, `relative` how days
-    are said from today.
+    `high` is the upper bound of WITHIN. `quarter` is the number of the quarter whose months are the bounds. `relative`
+    is set if the question names days relative to today.
     """
 
     relation: Relation
@@ -193,6 +201,7 @@ _FORMS = (
     (r"(?<!\w)NUMBER or (?:less|fewer|below|under|lower)\b", Relation.AT_MOST),
     (r"\b(?:exactly|equal to|equals) NUMBER", Relation.EQUAL),
 )
+"""Conditions on a number, with NUMBER in place of its pattern."""
 
 
 def _compiled(form: str) -> re.Pattern[str]:
@@ -214,6 +223,7 @@ _DATED = _each_compiled(
     (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
     (r"(?<=\bwas )(?=[^\W\d])", Relation.EQUAL),
 )
+"""Beginnings of conditions on days; the days follow."""
 _TIME = r"(\d{1,2}[:.]\d\d|\d{1,2}(?= ?[ap]m\b)|noon)(?: ?([ap]m)\b| o'clock\b)?"
 _CLOCKED = _each_compiled(
     (rf"\b(?:between|from) {_TIME} (?:and|to|until) {_TIME}", Relation.WITHIN),
@@ -223,6 +233,7 @@ _CLOCKED = _each_compiled(
     (rf"\b(?:until|till|up to|by) {_TIME}", Relation.AT_MOST),
     (rf"\bat {_TIME}", Relation.EQUAL),
 )
+"""Conditions on a time of day."""
 _QUARTER = re.compile(
     r"(?:(?:the )?(?P<word>first|second|third|fourth|1st|2nd|3rd|4th) quarter|q(?P<number>[1-4]))\b"
     r"(?:,? (?:of )?(?P<year>(?:19|20)\d\d)\b)?",
@@ -232,12 +243,14 @@ _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 
 _BARE_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\b")
 _AND = re.compile(r" (?:and|to|until|till) (?:the )?", re.IGNORECASE)
 _ONWARDS = re.compile(r" (?:on|onwards?)\b", re.IGNORECASE)
+"""Words after days that add all later days: "from May onwards"."""
 
 
 def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition, ...] | None, str]:
-    """Return the conditions of a question, and its text without them; None for a number that cannot be read.
+    """Return the conditions of a question, and its text without them.
 
-    "Last month" and the like are conditions where `today` is known.
+    The conditions are None if a number, a time or a date like "the day before yesterday" cannot be read. Without
+    `today`, "last month" and the like are no conditions.
     """
     if today and is_at_a_remove(text):
         return None, text
@@ -246,6 +259,7 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
     for form, relation in _DATED:
         for match in form.finditer(text):
             condition = _dated(rest, match, relation, today)
+            # Words of a condition that was already found are blank in `rest`.
             if condition and rest[condition.start : condition.end].strip() == text[condition.start : condition.end]:
                 found.append(condition)
                 rest = blanked(rest, condition.start, condition.end)
@@ -265,6 +279,7 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
             low, high = _amount(number, "low"), _amount(number, "high")
             if low is None or (relation is Relation.WITHIN and high is None):
                 return None, rest
+            # In "between 10 and 20 euros" only the second number has the unit.
             if relation is Relation.WITHIN and high and low.unit != high.unit:
                 low = Amount(low.value, high.unit, low.decimals, high.written, high.before)
             found.append(Condition(relation, low, number.start(), number.end(), high))
@@ -273,7 +288,7 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
 
 
 def _dated(text: str, match: re.Match[str], relation: Relation, today: date | None) -> Condition | None:
-    """Return the condition that a preposition makes with the day, month or year behind it."""
+    """Return the condition that a preposition makes with the day, month or year after it."""
     if today and (relative := relative_at(text, match.end(), today)):
         said, end = relative
         onwards = _ONWARDS.match(text, end) if relation is Relation.EQUAL else None
@@ -294,7 +309,7 @@ def _dated(text: str, match: re.Match[str], relation: Relation, today: date | No
 
 
 def _between(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Condition | None:
-    """Return the condition that two moments make."""
+    """Return the condition that two moments make: "between March and May 2025"."""
     moment, end = first
     joins = _AND.match(text, end)
     second = moment_at(text, joins.end()) if joins else None
@@ -305,13 +320,13 @@ def _between(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Cond
 
 
 def _bare_days(text: str, today: date) -> list[Condition]:
-    """Return the conditions of days that are said from today without a preposition: "last month"."""
+    """Return the conditions of relative days that have no preposition: "last month"."""
     said = [(relative_at(text, start, today), start) for start in places_in(text)]
     return [_of_relative(*one, start, Relation.EQUAL) for one, start in said if one]
 
 
 def _of_relative(said: Relative, end: int, start: int, relation: Relation) -> Condition:
-    """Return the condition that days make that are said from today."""
+    """Return the condition that relative days make."""
     low, high = said.low, said.high
     if relation is Relation.EQUAL and low != high:
         return Condition(Relation.WITHIN, low, start, end, high, relative=said)
@@ -332,7 +347,7 @@ def _of_quarter(said: re.Match[str], start: int, relation: Relation) -> Conditio
 
 
 def _days(text: str, match: re.Match[str]) -> Condition | None:
-    """Return the condition "between 1 and 10 March", where the month is said once."""
+    """Return the condition that two days of one month make: "between 1 and 10 March"."""
     day = _BARE_DAY.match(text, match.end())
     joins = _AND.match(text, day.end()) if day else None
     second = moment_at(text, joins.end()) if joins else None
@@ -344,7 +359,7 @@ def _days(text: str, match: re.Match[str]) -> Condition | None:
 
 
 def _clock(said: str, half: str | None) -> Amount | None:
-    """Return a time of day in minutes; None for one that there is not."""
+    """Return a time of day in minutes; None if there is no such time."""
     time = clock_of("12:00" if said.lower() == "noon" else said.replace(".", ":") if ":" in said or "." in said else
                     f"{said}:00")  # fmt: skip
     if time is None or not half:
@@ -369,7 +384,7 @@ def _amount(match: re.Match[str], name: str) -> Amount | None:
 
 
 def bare(amount: Amount) -> str:
-    """Return the number of a condition as a person writes it, with its unit."""
+    """Return a condition's amount as a person writes it, with its unit."""
     if amount.unit == CLOCK:
         return amount.written
     number = f"{amount.value.normalize():,f}" if amount.value != amount.value.to_integral() else f"{amount.value:,.0f}"

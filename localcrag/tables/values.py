@@ -1,7 +1,7 @@
 """Values in cells and questions: exact amounts with units, and days, months and years.
 
-Whether "1.234" is a little more than one or more than a thousand is told by the other numbers of the table. Where they
-do not tell, it is no number here: nothing is computed with a guess.
+Whether "1.234" is a little more than one or more than a thousand depends on the other numbers of the table. If they do
+not decide it, the cell is not read as a number: localcrag computes nothing from a guess.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from localcrag.text.quantities import CURRENCIES, MONTHS, SHORT_MONTHS, UNITS
 from localcrag.text.words import singular
 
 EMPTY = frozenset(("", "-", "–", "—", "n/a", "n.a.", "na", "none", "null", "?", "…", "..."))
-"""What a cell that says nothing is written as, in lower case."""
+"""Contents of cells without a value, in lower case."""
 
 CLOCK = "clock"
-"""The unit of a time of day, in minutes."""
+"""Unit of times of day, which are counted in minutes."""
 
 LAST_HOUR = 24
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::[0-5]\d)?")
+"""A time of day, perhaps with seconds, which are ignored."""
 _DATE = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d\d|\d{4})")
 _SIGN = "[-−–+]"
 _SPACES = "'’ \u00a0\u202f\u2009"
@@ -37,13 +38,17 @@ _AMOUNT = re.compile(
     rf"[ \u00a0]?(?P<unit>[%‰]|{_CURRENCY}|[^\W\d_][^\W_]{{0,14}}(?:[/²³][^\W\d_]*)?(?: per [a-z]+)?|°[CF]?)?"
     rf"(?P<close>\))?(?:(?<=\))[ \u00a0]?(?P<behind>%|{_CURRENCY}))?"
 )
+"""An amount as a whole cell: a number with a sign or in brackets, perhaps with a unit before or after it."""
 _POINT = re.compile(r"\.(?:\d{1,2}|\d{4,})\Z|^0\.\d+\Z|,\d{3}\.\d|,\d{3},\d{3}")
+"""Numbers that are only possible with a decimal point: "1.5", "1,234,567"."""
 _COMMA = re.compile(r",(?:\d{1,2}|\d{4,})\Z|^0,\d+\Z|\.\d{3},\d|\.\d{3}\.\d{3}")
+"""Numbers that are only possible with a decimal comma: "1,5", "1.234.567"."""
 _OF_THREE = re.compile(r"\d{1,3}[.]\d{3}\Z")
+"""Numbers that show no decimal mark: "1.234" is possible with both."""
 
 
 class Mark(Enum):
-    """What stands before the decimals of a table's numbers."""
+    """The decimal mark of a table's numbers."""
 
     POINT = "."
     COMMA = ","
@@ -51,7 +56,7 @@ class Mark(Enum):
 
     @property
     def thousands(self) -> str:
-        """What stands between thousands."""
+        """The separator of thousands."""
         return "," if self is Mark.POINT else "."
 
 
@@ -60,9 +65,11 @@ _THOUSANDS = {mark: re.compile(f"[{re.escape(mark.thousands)}{_SPACES}]") for ma
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number as a cell has it: exact, with `unit` in one way of writing ("euro", "percent", "" for none).
+    """An exact number from a cell or a question.
 
-    `written` is the unit as it stands there, `before` whether it stands in front of the number.
+    `unit` is normalised ("euro", "percent", "" for none); `written` is the unit as it was spelt, and `before` whether
+    it was in front of the number. `decimals` is the number of decimals; `grouped`: the number has separators of
+    thousands.
     """
 
     value: Decimal
@@ -74,12 +81,12 @@ class Amount:
 
 
 def is_empty(text: str) -> bool:
-    """Whether a cell says nothing."""
+    """Return whether a cell contains no value."""
     return text.strip().lower() in EMPTY
 
 
 def unit_of(written: str) -> str:
-    """Return a unit in one way of writing: "euro" for €, EUR and euros."""
+    """Return the normalised name of a unit: "euro" for €, EUR and euros."""
     word = written.strip().rstrip(".")
     return (
         CURRENCIES.get(word.lower())
@@ -91,7 +98,7 @@ def unit_of(written: str) -> str:
 
 
 def mark_of(cells: Iterable[str]) -> Mark:
-    """Return what the numbers of a table have before their decimals, by those that tell."""
+    """Return the decimal mark of a table's numbers, judged by the numbers that show it."""
     numbers = [
         found["number"]
         for cell in cells
@@ -100,17 +107,18 @@ def mark_of(cells: Iterable[str]) -> Mark:
     point, comma = (any(form.search(number) for number in numbers) for form in (_POINT, _COMMA))
     if point != comma:
         return Mark.POINT if point else Mark.COMMA
+    # If no number shows the mark, or numbers contradict each other, "1.234" could be either.
     of_three = any(_OF_THREE.fullmatch(number) for number in numbers)
     return Mark.UNKNOWN if point or of_three else Mark.POINT
 
 
 def looks_like_amount(text: str) -> bool:
-    """Whether a cell is a number, with or without a unit, however it is to be read."""
+    """Return whether a cell is a number with or without a unit, whatever its decimal mark."""
     return _AMOUNT.fullmatch(text.strip()) is not None
 
 
 def amount_of(text: str, mark: Mark) -> Amount | None:
-    """Return the amount that a whole cell is, None where it is anything else: "about 12", "12–15", "12, in May"."""
+    """Return the amount that a whole cell is; None if it is anything else: "about 12", "12–15", "12, in May"."""
     found = _AMOUNT.fullmatch(text.strip())
     units = [name for name in ("outside", "before", "unit", "behind") if found and found[name]]
     if found is None or bool(found["open"]) != bool(found["close"]) or len(units) > 1:
@@ -133,7 +141,7 @@ def amount_of(text: str, mark: Mark) -> Amount | None:
 
 
 def clock_of(text: str) -> Amount | None:
-    """Return the time of day that a whole cell is, None where it is anything else."""
+    """Return the time of day that a whole cell is; None if it is anything else."""
     found = _CLOCK.fullmatch(text.strip())
     if found is None or int(found[1]) > LAST_HOUR:
         return None
@@ -141,7 +149,7 @@ def clock_of(text: str) -> Amount | None:
 
 
 def _plain(number: str, mark: Mark) -> str | None:
-    """Return a number as Decimal reads it, None where its marks are not where they belong."""
+    """Return a number as Decimal reads it; None if its separators are misplaced."""
     if number.isdecimal():
         return number
     if mark is Mark.UNKNOWN:
@@ -157,11 +165,12 @@ def _plain(number: str, mark: Mark) -> str | None:
 
 
 def written(value: Decimal, like: Sequence[Amount], mark: Mark, unit: str = "") -> str:
-    """Return a number as the amounts of its column are written: their marks, decimals and unit.
+    """Return a number in the style of its column's amounts: their separators, decimals and unit.
 
-    `unit` is the column's own, where its header says it and the cells do not.
+    `unit` is the column's unit if only its header names it.
     """
     places = max([one.decimals for one in like] + [max(0, -int(value.as_tuple().exponent))])
+    # Without an amount of 1,000 or more, the column does not show its style; thousands are then separated.
     grouped = any(one.grouped for one in like) or not any(abs(one.value) >= 1000 for one in like)
     text = f"{abs(value):{',' if grouped else ''}.{places}f}"
     if mark is Mark.COMMA:
@@ -189,20 +198,21 @@ FORMS = (
     rf"(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.{_YEAR}",
     _YEAR,
 )
-"""How days, months and years are written where there is one way to read them."""
+"""Patterns of days, months and years that can be read in only one way."""
 _FORMS = tuple(re.compile(form, re.IGNORECASE) for form in FORMS)
 _TIME = re.compile(r"[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z", re.IGNORECASE)
 _WEEKDAY = re.compile(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ", re.IGNORECASE)
 _SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)")
+"""Days with slashes, which begin with the day or the month."""
 _SAYS_ONE = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")
-"""A year or three letters: without these a cell is no moment."""
+"""A year or three letters: a cell without either is no moment."""
 LAST_MONTH = 12
 MONTHS_OF_A_QUARTER = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A year, month or day, as far as it is said: "March" has neither year nor day."""
+    """A year, month or day, as far as it is known: "March" has neither a year nor a day."""
 
     year: int | None = None
     month: int | None = None
@@ -210,19 +220,19 @@ class Moment:
 
     @property
     def first(self) -> date | None:
-        """Its first day; None where no year is said."""
+        """Its first day; None without a year."""
         return date(self.year, self.month or 1, self.day or 1) if self.year else None
 
     @property
     def last(self) -> date | None:
-        """Its last day; None where no year is said."""
+        """Its last day; None without a year."""
         if self.year is None:
             return None
         month = self.month or LAST_MONTH
         return date(self.year, month, self.day or calendar.monthrange(self.year, month)[1])
 
     def holds(self, other: Moment) -> bool | None:
-        """Whether another one lies in this one; None where the other does not say enough to tell."""
+        """Return whether another moment is within this one; None if the other is not precise enough to tell."""
         for own, its in ((self.year, other.year), (self.month, other.month), (self.day, other.day)):
             if own is not None and its is None:
                 return None
@@ -237,7 +247,7 @@ class Moment:
 
 
 def moment_at(text: str, start: int = 0) -> tuple[Moment, int] | None:
-    """Return the day, month or year that a text has at a place, and where it ends; None where there is none."""
+    """Return the day, month or year at a place of a text, and where it ends; None if there is none."""
     for form in _FORMS:
         if (found := form.match(text, start)) and (moment := _moment(found.groupdict())):
             return moment, found.end()
@@ -245,7 +255,10 @@ def moment_at(text: str, start: int = 0) -> tuple[Moment, int] | None:
 
 
 def moments_in(cells: Sequence[str]) -> list[Moment | None] | None:
-    """Return the moment of each cell, None for those that are none; None for all where days could be months."""
+    """Return the moment of each cell, None for cells without one.
+
+    Returns None for all if it is unclear whether dates with slashes begin with the day or the month.
+    """
     bare = list(map(_bare, cells))
     slashes = [found for cell in bare if "/" in cell and (found := _SLASHES.fullmatch(cell))]
     day_first = any(int(found[1]) > LAST_MONTH for found in slashes)
@@ -278,7 +291,7 @@ def _moment(said: dict[str, str | None]) -> Moment | None:
     year, day = (int(value) if (value := said.get(name)) else None for name in ("year", "day"))
     moment = Moment(year, number, day)
     try:
-        # 29 February is a day of some year.
+        # 29 February without a year is valid, as 2000 was a leap year.
         date(year or 2000, number or 1, day or 1)
     except ValueError:
         return None

@@ -1,4 +1,9 @@
-"""The vocabulary of a table: its columns and cells, and which of them a question's words mean."""
+"""The vocabulary of a table: its columns and cells, and which of them the words of a question name.
+
+The first part has the word lists: synonyms of headers, superlatives, comparatives. The second part reads columns from
+cells and decides whether they contain amounts, dates, times, text or numbers used as names. The last part, Known, finds
+the columns and cells that a question names.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ from localcrag.text.words import FUNCTION_WORDS, singular
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
 LEAST_OF_ROOT = 4
-"""Letters that a word keeps without its ending."""
+"""Minimum number of letters that remain of a word when its ending is removed."""
 _ES = ("sses", "xes", "ches", "shes", "zes")
 
 SIZE = frozenset(("size", "area"))
@@ -64,9 +69,9 @@ ALIKE: tuple[frozenset[str], ...] = (
     frozenset(("maker", "manufacturer", "brand")),
     frozenset(("plan", "planned")),
 )
-"""Words, as `stem` has them, that name the same column."""
+"""Groups of word stems that can name the same column."""
 ROW_NOUNS = frozenset(("entry", "row", "line", "record", "transaction", "booking"))
-"""What the rows of any table are."""
+"""Nouns for the rows of any table."""
 SAYS_NOTHING = FUNCTION_WORDS | frozenset(
     "table list sheet file column entry row line record value data overview following given show shown listed recorded "
     "registered contained contain include included exist logged entered placed made there much many according based "
@@ -74,14 +79,15 @@ SAYS_NOTHING = FUNCTION_WORDS | frozenset(
     "find name number still doe live living lived based located situated use used fill filled give gave given deliver "
     "delivered altogether work worked working get run ran score scored cost costing gram happen take took".split()
 )
-"""Words that a question may have whatever the table is."""
+"""Words that can occur in a question about any table, and identify none of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Superlative:
-    """What a word asks for: the highest or the lowest value, and of which columns; of any that is named where none.
+    """What a superlative asks for: the highest or the lowest value, and of which columns.
 
-    `otherwise` are columns that it is of where the question names none.
+    `columns` are words of the headers that it can be about; empty if it can be about any named column. `dates`: it is
+    about a date. `otherwise` are words of the headers to take if the question names no column.
     """
 
     operation: Operation
@@ -108,7 +114,8 @@ SUPERLATIVES: dict[str, Superlative] = {
     **dict.fromkeys(("latest", "most recent", "newest"), Superlative(_MOST, dates=True)),
     **dict.fromkeys(("earliest", "oldest"), Superlative(_LEAST, dates=True)),
 }
-"""By their words. Which is the "best" or "fastest" nobody can tell by a column's values alone."""
+"""Superlatives by their words. "Best" and "fastest" are missing, because a column does not say which of its ends is
+better."""
 COMPARATIVES: dict[str, frozenset[str]] = {
     **dict.fromkeys(("cheaper", "dearer", "more expensive", "less expensive"), PRICE),
     **dict.fromkeys(("longer", "shorter"), SUPERLATIVES["longest"].columns),
@@ -116,25 +123,25 @@ COMPARATIVES: dict[str, frozenset[str]] = {
     "taller": SUPERLATIVES["tallest"].columns,
     **dict.fromkeys(("larger", "bigger", "smaller"), SIZE),
 }
-"""The columns that a word of a comparison is about, where it tells."""
+"""Words of the headers that a comparative is about; comparatives that can be about any column are missing."""
 LESS = frozenset("less fewer lower cheaper shorter lighter smaller below under".split()) | {"less expensive"}
-"""Words by which the second of two is the one with more."""
+"""Words of a comparison whose second side is the larger one."""
 PEOPLE = frozenset(
     "name member person employee pupil student customer contact borrower reader player guest tenant author teacher who "
     "client colleague participant".split()
 )
-"""Headers of columns whose cells are people."""
+"""Words in headers of columns whose cells are people."""
 THEN_AND_NOW = (
     frozenset("now today current currently new".split()),
     frozenset("before previous previously former formerly old earlier".split()),
 )
-"""Words that mean the same of two columns that are compared: what holds now, and what did before."""
+"""Words for the current and for the earlier of two columns that are compared."""
 PERIODS = frozenset(("day", "month", "quarter", "year"))
-"""What rows with dates are put together by."""
+"""Periods by which rows with dates can be grouped."""
 
 
 def stem(word: str) -> str:
-    """Return a word in lower case without the ending of its plural."""
+    """Return a word in lower case, in the singular."""
     word = word.lower().replace("’", "'").removesuffix("'s")
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
@@ -142,7 +149,7 @@ def stem(word: str) -> str:
 
 
 def root_of(word: str) -> str:
-    """Return what a stem and words made of it begin with: "teach" of "teacher" and "teaches"; short ones stay."""
+    """Return a stem without its ending: "teach" for "teacher" and "teaches". Short words are returned unchanged."""
     for ending in ("ings", "ing", "ers", "er", "ed", "es", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= LEAST_OF_ROOT:
             return word[: -len(ending)]
@@ -155,38 +162,40 @@ def stems_of(text: str) -> list[str]:
 
 
 def said_by(text: str) -> set[str]:
-    """Return the stems of the words of a text that say something."""
+    """Return the stems of a text's words, without function words."""
     return {word for word in stems_of(text) if word not in FUNCTION_WORDS}
 
 
 def alike(words: Iterable[str]) -> set[str]:
-    """Return words with all that mean the same."""
+    """Return the words and all their synonyms."""
     own = set(words)
     return own.union(*(group for group in ALIKE if group & own))
 
 
 MOSTLY = 0.6
-"""Share of the cells that say something which must be numbers, or dates, for the column to be of those."""
+"""Minimum share of a column's filled cells that must be numbers, or dates, for the column to be of that kind."""
 _IDENTIFIES = re.compile(
     r"(?:.*\b)?(?:no|nr|id|code|number|zip|postcode|postal code|phone|telephone|tel|mobile|fax|room|version|ref|"
     r"reference|iban|account|sku|isbn|rank|position|pos|line|#)\.?\Z",
     re.IGNORECASE,
 )
-"""Headers of columns whose numbers are names."""
+"""Headers of columns whose numbers are identifiers."""
 _THINGS = frozenset(
     "account article batch bill booking bus case claim client contract customer employee event flight invoice item job "
     "licence license lot member order parcel patient payment policy product project receipt row serial shipment "
     "student task ticket train transaction voucher".split()
 )
-"""Headers of columns whose numbers are names where they have no unit: "Order", not "Orders"."""
+"""Headers that make unitless numbers identifiers: "Order" has order numbers, "Orders" has counts."""
 _WHOLE = re.compile(r"\d+")
 LEAST_IN_A_ROW = 3
-"""Numbers that count up by one before they number the rows."""
+"""Minimum number of consecutive numbers for a first column to count as row numbers."""
 _OF_YEARS = frozenset(("year", "since", "founded", "built", "season", "vintage", "from"))
+"""Words of headers of columns whose numbers are years."""
 _BARE_YEAR = re.compile(r"(?:19|20)\d\d")
 _IN_HEADER = re.compile(
     r"[(\[]\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z|\bin ([\w€$£%°/]{1,12})\Z|\s([€$£%]|EUR|USD|GBP|CHF|kg|km)\Z|\A([€$£%])\Z"
 )
+"""Where a header names the unit of its column: in brackets, after "in", at the end, or alone."""
 
 
 _UNITS_OF_HEADERS = frozenset(
@@ -195,7 +204,7 @@ _UNITS_OF_HEADERS = frozenset(
 
 
 class Kind(Enum):
-    """What the values of a column are. A NAME is a number that nobody adds up, as of an invoice."""
+    """The kind of values in a column. NAME is a number that identifies something, such as an invoice number."""
 
     AMOUNT = "amount"
     DATE = "date"
@@ -206,11 +215,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: for each row its amount or moment, None where its cell is none.
+    """A column of a table, with an amount or a moment for each row, or None if the cell has neither.
 
-    `unit` is that of its amounts, in one way of writing, `shown_unit` as its header has it, where only that does.
-    `problem` says why nothing can be computed with it; empty where it can. `mixed`: it has several units, and rows of
-    one of them can be computed with.
+    `at` is its index. `unit` is the normalised unit of its amounts; `shown_unit` is the unit as the header spells it,
+    if only the header names it. `problem` says why nothing can be computed with the column; empty if it can. `mixed`:
+    it has several units, and rows that share a unit can still be computed with. `mark` is the decimal mark of its
+    numbers.
     """
 
     at: int
@@ -225,35 +235,37 @@ class Column:
 
     @property
     def amounts(self) -> list[Amount]:
-        """Its amounts, without what is none."""
+        """Its amounts, without rows that have none."""
         return [value for value in self.values if isinstance(value, Amount)]
 
     @property
     def moments(self) -> list[Moment]:
-        """Its moments, without what is none."""
+        """Its moments, without rows that have none."""
         return [value for value in self.values if isinstance(value, Moment)]
 
 
 def rows_of(table: Table) -> list[Row]:
-    """Return the rows that are neither totals nor labels of groups."""
+    """Return the rows of a table that are neither totals nor labels of groups."""
     return [row for row in table.rows if not (row.is_total or row.is_label)]
 
 
 def columns_of(table: Table, rows: Sequence[Row]) -> list[Column]:
-    """Return the columns of a table; their values are those of `rows`, which are `rows_of` it."""
+    """Return the columns of a table, with the values of `rows`, which `rows_of` returns."""
+    # Identifiers such as "1.234" do not show what the decimal mark is.
     telling = [at for at, name in enumerate(table.header) if not _IDENTIFIES.match(name)]
     mark = mark_of({row.cells[at] for row in table.rows for at in telling})
     return [_column(at, name, [row.cells[at] for row in rows], mark) for at, name in enumerate(table.header)]
 
 
 def has_header(table: Table) -> bool:
-    """Whether the first row names columns, and is no row of values like the others."""
+    """Return whether the first row of a table names its columns, rather than being a row of values."""
     named = [name for name in table.header if not looks_like_amount(name) or _BARE_YEAR.fullmatch(name)]
     return 2 * len(named) > len(table.header) and len(set(table.header)) == len(table.header)
 
 
 def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
-    # Of a long column most cells are the same as others: each is read once.
+    """Return the column of these cells, of the kind that most of them have."""
+    # A long column repeats most cells, so each distinct cell is read only once.
     numbers = Counter(cells)
     said = Counter({cell: number for cell, number in numbers.items() if not is_empty(cell)})
     if not said:
@@ -261,6 +273,7 @@ def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
     times = {cell: clock_of(cell) for cell in numbers}
     if _are_mostly(said, [cell for cell, time in times.items() if time]):
         return Column(at, name, Kind.TIME, tuple(times[cell] for cell in cells))
+    # A column of bare years is only a date if its header says so.
     years = all(_BARE_YEAR.fullmatch(cell) for cell in said)
     days = moments_in(list(numbers))
     if days is None:
@@ -276,11 +289,12 @@ def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
 
 
 def _are_mostly(said: Counter[str], some: Iterable[str]) -> bool:
-    """Whether these are most of the cells that say something; `said` has how many there are of each."""
+    """Return whether `some` are most of the filled cells; `said` counts how often each cell occurs."""
     return sum(said[cell] for cell in some) >= MOSTLY * said.total()
 
 
 def _of_names_or_amounts(at: int, name: str, cells: Sequence[str], mark: Mark, *, are_years: bool) -> Column:
+    """Return a column of numbers as identifiers, as amounts, or as text if the numbers are parts of labels."""
     said = [cell for cell in cells if not is_empty(cell)]
     if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, said):
         return Column(at, name, Kind.NAME, (None,) * len(cells))
@@ -289,17 +303,20 @@ def _of_names_or_amounts(at: int, name: str, cells: Sequence[str], mark: Mark, *
 
 
 def _are_labels(column: Column) -> bool:
-    """Whether what stands behind the numbers are several letters and no units, as of "1A", "1B" and "2A"."""
+    """Return whether the numbers are parts of labels such as "1A", "1B" and "2A", with letters that are no units."""
     units = {one.unit: one.written for one in column.amounts}
     known = {*UNITS.values(), *CURRENCIES.values(), "percent", "franc"}
     return len(units) > 1 and not units.keys() & known and all(len(said) == 1 for said in units.values())
 
 
 def _are_names(at: int, name: str, said: Sequence[str]) -> bool:
-    """Whether whole numbers are names: of things, with leading zeros, or counting the rows in the first column."""
+    """Return whether whole numbers are identifiers.
+
+    They are if their header names a thing, a cell has leading zeros, or a first column numbers the rows.
+    """
     if not all(map(_WHOLE.fullmatch, said)):
         return False
-    # A number with more digits than any amount is a name; Python reads none of more than 4,300.
+    # A number too long for `whole_number` is an identifier; Python parses at most 4,300 digits.
     numbers = [found for cell in said if (found := whole_number(cell)) is not None]
     if len(numbers) < len(said):
         return True
@@ -309,6 +326,7 @@ def _are_names(at: int, name: str, said: Sequence[str]) -> bool:
 
 
 def _of_amounts(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
+    """Return a column of amounts; its `problem` is set if the decimal mark is unknown or the units differ."""
     known = {cell: amount_of(cell, mark) for cell in dict.fromkeys(cells)}
     amounts = [known[cell] for cell in cells]
     units = Counter(one.unit for one in amounts if one)
@@ -328,7 +346,7 @@ def _of_amounts(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
 
 
 def _unit_in(header: str) -> str:
-    """Return the unit that a header says its amounts have: "Price (€)", "Weight in kg"; empty where it says none."""
+    """Return the unit that a header names, as in "Price (€)" or "Weight in kg"; empty if it names none."""
     found = _IN_HEADER.search(header)
     said = next((part for part in found.groups() if part), "") if found else ""
     known = said.lower() in CURRENCIES or said in UNITS or said == "%" or unit_of(said) in set(UNITS.values())
@@ -336,9 +354,9 @@ def _unit_in(header: str) -> str:
 
 
 LONGEST_VALUE = 6
-"""Words of a cell that a question may name."""
+"""Maximum number of words of a cell that a question can name."""
 EXACT, SIMILAR = 3, 1
-"""What a word of a header counts for, and one that means the same."""
+"""Scores of a header's word in a question, and of a word with the same meaning."""
 
 _YES, _NO = frozenset(("yes", "y", "true", "ja", "x", "✓", "✔")), frozenset(("no", "n", "false", "nein", "✗", "✘"))
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
@@ -346,7 +364,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a question: its stem, its place in it, and whether it is written as a name."""
+    """A word of a question: its stem, its place in the text, and whether it is written as a name."""
 
     stem: str
     start: int
@@ -356,7 +374,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class NamedCell:
-    """A value of a column that a question names, with the words of it."""
+    """A value of a column that a question names, with the words that name it, and the number of rows that have it."""
 
     column: Column
     value: str
@@ -365,37 +383,37 @@ class NamedCell:
 
 
 def words_of(text: str, names: Collection[int] = ()) -> list[Word]:
-    """Return the words of a text, in order; at `names` begin those that are written as such."""
+    """Return the words of a text, in order. `names` are the places where words written as names begin."""
     found = _TOKEN.finditer(text)
     return [Word(stem(one[0]), one.start(), one[0], one.start() in names) for one in found]
 
 
 def meaningful(words: Sequence[Word]) -> list[Word]:
-    """Return the words that say something, or what any table's rows are: "entries"."""
+    """Return the words that carry meaning, and nouns for rows such as "entries"."""
     return [word for word in words if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
 
 
 class Known:
-    """What of a table a question can name: columns, cells, and what the table is called."""
+    """A table as a question can name it: its columns, its cells, and what the table is called."""
 
     def __init__(self, table: Table, names: Sequence[str]) -> None:
-        """`names`: of the document, its title, its sections."""
+        """Take a table; `names` are those of its document, title and sections."""
         self.table = table
         self.names = [name for name in (table.caption, *table.section.split(" › "), *names) if name]
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows that are neither totals nor labels of groups."""
+        """The rows, without totals and labels of groups."""
         return rows_of(self.table)
 
     @cached_property
     def columns(self) -> list[Column]:
-        """The columns, with the values of these rows."""
+        """The columns, with the values of `rows`."""
         return columns_of(self.table, self.rows)
 
     @cached_property
     def units(self) -> set[str]:
-        """The units of its amounts."""
+        """The units of the columns' amounts."""
         return {column.unit for column in self.columns if column.unit}
 
     @cached_property
@@ -407,11 +425,11 @@ class Known:
         return [column for column in self.columns if column.kind in kinds]
 
     def header_words(self, column: Column) -> set[str]:
-        """Return the words of a column's header."""
+        """Return the stems of a column's header, without a unit in brackets."""
         return set(stems_of(re.sub(r"[(\[].*?[)\]]", " ", column.name)))
 
     def mention(self, column: Column, words: Sequence[Word]) -> int:
-        """Return how clearly these words name a column; 0 where they do not."""
+        """Return a score for how clearly the words name a column; 0 if they do not."""
         own = self.header_words(column)
         others = alike(own - FUNCTION_WORDS)
         said = {word.stem for word in words}
@@ -420,28 +438,32 @@ class Known:
         return EXACT * len(named) + SIMILAR * len(like) + (1 if named and named == own else 0)
 
     def _roots(self, column: Column) -> set[str]:
-        """Return what the words of a column's header begin with: "teach" of "teacher"."""
+        """Return the roots of a header's words: "teach" for "teacher"."""
         return {root_of(word) for word in self.header_words(column) - FUNCTION_WORDS}
 
     def are_people(self, column: Column) -> bool:
-        """Return whether the cells of a column are people, by its header."""
+        """Return whether the cells of a column are people, judged by its header."""
         return bool(PEOPLE & self.header_words(column))
 
     def like_word(self, word: Word) -> list[NamedCell]:
-        """Return the cells that are called like a word of no meaning that is not written as a name: "us", "will"."""
+        """Return the cells that are spelt like a function word which is not written as a name: "us", "will"."""
         found = [] if word.is_name or word.stem not in FUNCTION_WORDS else self._values.get((word.stem,), [])
         return [NamedCell(column, cell, (word,), rows) for column, cell, rows in found if not word.written.isupper()]
 
     def is_row(self, word: str) -> bool:
-        """Whether a word says what the rows of the table are, by how it is called."""
+        """Return whether a word is a noun for the rows of this table, judged by the table's names."""
         last = {stems_of(name)[-1] for name in self.names if stems_of(name)}
         return word in ROW_NOUNS or word in last
 
     def cells_named(self, words: Sequence[Word]) -> list[NamedCell] | None:
-        """Return the cells that these words name, in their order; None where one may be of several columns, or one."""
+        """Return the cells that the words name, in the words' order; None if a word is ambiguous.
+
+        A word is ambiguous if the same value is in several columns, or if it can be a cell or a header.
+        """
         found: list[NamedCell] = []
         taken: set[int] = set()
         stems = [word.stem for word in words]
+        # Longer values come first: "New York City" must not be read as "New York".
         for length in range(LONGEST_VALUE, 0, -1):
             for at in range(len(words) - length + 1):
                 own = set(range(at, at + length))
@@ -449,11 +471,12 @@ class Known:
                 if length == 1 and words[at].written.isdigit():
                     columns = self._numbered(words, at)
                 elif columns and length == 1 and words[at].is_name and stems[at] in self.all_header_words:
-                    return None  # "Mark" of whom there is a row, or the column of that name.
+                    return None  # "Mark" may be the person in a row, or the column "Mark".
                 elif not columns or not self._is_meant(words, at, length):
                     continue
                 if not columns or own & taken:
                     continue
+                # The other words of the question may name the column that is meant.
                 if len(columns) > 1:
                     around = {word.stem for place, word in enumerate(words) if place not in own}
                     columns = [one for one in columns if (self.header_words(one[0]) - FUNCTION_WORDS) & around]
@@ -465,7 +488,7 @@ class Known:
         return sorted(found, key=lambda cell: cell.words[0].start)
 
     def _numbered(self, words: Sequence[Word], at: int) -> list[tuple[Column, str, int]]:
-        """Return the column of numbers of which one is meant, beside its name: "platform 2", "a 2 in maths"."""
+        """Return the columns of numbers that are named next to this number: "platform 2", "a 2 in maths"."""
         said = words[at].written
         beside = [words[at - 1].stem] if at else []
         if [word.stem for word in words[at + 1 : at + 2]] == ["in"]:
@@ -479,7 +502,7 @@ class Known:
 
     @cached_property
     def flags(self) -> dict[int, str]:
-        """The columns that say yes or no, with what yes is written as."""
+        """The columns that say yes or no, by index, with the spelling of yes."""
         found = {}
         for column in self.of_kind(Kind.TEXT):
             said = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
@@ -491,11 +514,14 @@ class Known:
 
     @cached_property
     def all_header_words(self) -> frozenset[str]:
-        """The stems of the words of all headers."""
+        """The stems of all headers."""
         return frozenset(word for column in self.columns for word in self.header_words(column))
 
     def unexplained(self, words: Sequence[Word], columns: Sequence[Column] | None = None) -> list[Word]:
-        """Return the words that are nothing of the table, or of these `columns` of it, and say something."""
+        """Return the meaningful words that name nothing in the table.
+
+        If `columns` are given, only words of these columns' headers count as named.
+        """
         columns = self.columns if columns is None else columns
         headers = frozenset(word for column in columns for word in self.header_words(column))
         known = alike(headers - FUNCTION_WORDS) | headers | self._called | SAYS_NOTHING | ROW_NOUNS
@@ -504,13 +530,13 @@ class Known:
         return [
             word
             for word in words
-            if (word.is_name and word.stem in FUNCTION_WORDS - called)  # Whoever "Will" is, no row is his.
+            if (word.is_name and word.stem in FUNCTION_WORDS - called)  # "Will" is a person who is not in the table.
             or (word.stem not in known and unit_of(word.written) not in self.units and root_of(word.stem) not in roots)
         ]
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], list[tuple[Column, str, int]]]:
-        """Each value of a column of words, by its stems."""
+        """Each value of a text column by its stems, with its column, first spelling and number of rows."""
         values: dict[tuple[str, ...], list[tuple[Column, str, int]]] = {}
         for column in self.of_kind(Kind.TEXT):
             of_column: dict[tuple[str, ...], tuple[str, int]] = {}
@@ -520,6 +546,7 @@ class Known:
                     first, others = of_column.get(stems, (cell, 0))
                     of_column[stems] = first, others + number
             for stems, (cell, number) in of_column.items():
+                # Function words are only values if they are written as a name or abbreviation: "Will", "US".
                 letter = len(cell) == 1 and cell.isupper()
                 if letter or (
                     0 < len(stems) <= LONGEST_VALUE
@@ -529,7 +556,10 @@ class Known:
         return values
 
     def _is_meant(self, words: Sequence[Word], at: int, length: int) -> bool:
-        """Whether a word is a cell's value, and not a column's name; one letter is, behind its column's."""
+        """Return whether words name a cell, rather than a column or nothing.
+
+        A single letter names a cell only if it is a capital that follows its column's name: "class B".
+        """
         if length > 1:
             return True
         word = words[at]
