@@ -152,6 +152,7 @@ def _furthest(store: ChunkStore, number: int, chunk: Chunk, steps: int, *, behin
 _MADE_BY = {
     "relevance": {"scorer"},
     "relevance_format": {"scorer"},
+    # The scorer is included because its calibration depends on the embedding model.
     "embedder": {"embedder", "store", "index", "scorer"},
     "index_engine": {"index"},
     "threads": {"scorer", "llm"},

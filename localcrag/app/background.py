@@ -95,6 +95,7 @@ class FolderKeeper:
             for one in found:
                 is_there = one.path.is_dir()
                 changed = self._asked_for.get(one.id) not in (None, _as_bound(one))
+                # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
                 if one.id not in self._due or changed or is_there is not self._there.get(one.id):
                     self._due[one.id] = 0.0
                 self._there[one.id], self._asked_for[one.id] = is_there, _as_bound(one)

@@ -151,11 +151,13 @@ def answered_in_turn(
         with closing(answer()) as recording:
             for event in recording:
                 yield Happened(event, recording.run)
+                # Another question may take the models only between two steps, when nothing of this answer is computed.
                 if isinstance(event, StepStarted) and models.are_wanted:
                     yield Happened(StepStarted("wait", _("another question goes first")), recording.run)
                     models.end()
                     if not models.take():
                         return
+                    # Repeat the event, so that the display shows this step again instead of the wait.
                     yield Happened(event, recording.run)
     finally:
         models.end()

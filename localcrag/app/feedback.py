@@ -44,6 +44,7 @@ from localcrag.text.words import one_line
 
 LONGEST_TITLE = 80
 """Maximum number of characters of the title in a document's name."""
+# Everything except these characters is replaced in names, so that a title cannot become a path.
 _UNSAFE = re.compile(r"[^\w .,'’()+&-]+")
 
 

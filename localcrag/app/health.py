@@ -292,6 +292,7 @@ def repair(settings: Settings) -> Iterator[Finding]:
     """
     path = settings.data_dir / DATABASE_NAME
     check_data_folder(path)
+    # The database must be sound before Assembly opens it.
     yield _repair_database(path)
     for name in MADE_ANEW:
         shutil.rmtree(settings.data_dir / name, ignore_errors=True)

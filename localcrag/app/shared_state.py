@@ -38,10 +38,12 @@ class LazyCache:
                         there: Made = self._things[name]
                         return there
                     if alone:
+                        # Drop the old object first, because memory may not suffice for both.
                         self._take(kind)
                     dropped = self._dropped[kind], self._dropped[name]
                 made = make()
                 with self._lock:
+                    # Keep the object only if nothing was dropped while it was created; otherwise create it again.
                     if dropped == (self._dropped[kind], self._dropped[name]):
                         self._things[name] = made
 

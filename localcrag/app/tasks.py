@@ -187,6 +187,7 @@ class BackgroundList(Generic[AnyTask]):
             if there and there.open:
                 return
             self._tasks.put(task.key, task)
+            # A lane has threads only while it has tasks.
             if sum(lane == task.lane for lane, _ in self._threads) < self._at_once:
                 thread = threading.Thread(target=self._run, args=[task.lane], name=f"work {task.name}", daemon=True)
                 self._threads.append((task.lane, thread))

@@ -25,7 +25,7 @@ MINUTE = 60.0
 
 
 class SlidingMinute:
-    """A RateLimit for queries or uploads, over all threads: it remembers the times of the last minute."""
+    """A RateLimit over the last 60 seconds, shared by all threads; it remembers when each query or upload came."""
 
     def __init__(
         self, *, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep

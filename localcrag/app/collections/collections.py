@@ -114,6 +114,7 @@ class Collections:
         name = admin.checked(name, "collection")
         if name in {DEFAULT_COLLECTION, *self.names()}:
             raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        # Opening the store creates the collection.
         self.store(name)
         return name
 
@@ -126,6 +127,7 @@ class Collections:
 
     def delete(self, name: str) -> None:
         """Remove a collection and its documents, wherever it lives. Raises UnknownCollection and StoreError."""
+        # Get the index before the deletion: asking for the index of a missing collection would create it again.
         home, index = self.homes.of(name), self.index(name)
         if isinstance(home, PostgresHome):
             home.delete()

@@ -171,6 +171,7 @@ class CollectionCopies:
         while True:
             before, begun = done, time.perf_counter()
             with self._database.transaction():
+                # `documents` is an iterator, so each transaction continues where the last one stopped.
                 for document in documents:
                     home.put_stored(document)
                     done += 1

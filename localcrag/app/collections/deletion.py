@@ -330,6 +330,7 @@ class Forgetting:
         names = self._collections.named.own(names, collection)
         there = home.names.there(names)
         gone = [name for name in names if name not in there]
+        # Collect the signatures first: after the deletion nothing is left to recognise residue by.
         looked = look_at(self._database, home, names, self._quoted(collection, gone) if gone else ())
         marks = marks_of(looked)
         for name in looked.asked:

@@ -185,6 +185,7 @@ class Folders:
     def _alone(self, go_on: Callable[[], None]) -> Iterator[None]:
         place = self._settings.now.data_dir.absolute() / RUNNING
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # A generator holds this lock, and its steps may run in different threads.
         lock = FileLock(place / LOCK, thread_local=False)
         while True:
             try:
@@ -208,6 +209,7 @@ class Folders:
                     path=path,
                 )
             )
+        # Names of documents are stored as UTF-8, so a folder name that is not valid UTF-8 cannot be their prefix.
         if path.as_posix().encode("utf-8", "surrogateescape") != path.as_posix().encode("utf-8", "replace"):
             raise FolderError(_("The name of the folder is no text in UTF-8. Rename the folder, and bind it then."))
         for other in self._store.folders():

@@ -214,7 +214,7 @@ class Moved:
 
 
 class Moving:
-    """Moves collections; `forget` closes a collection that is open."""
+    """Moves collections to another place; `forget` closes a collection that is open."""
 
     def __init__(self, homes: Homes, database: Database, forget: Callable[[str], None]) -> None:
         self._homes, self._database, self._forget = homes, database, forget
@@ -252,6 +252,7 @@ def _there(collection: str, to: str, elsewhere: Elsewhere | None, homes: Homes, 
     if elsewhere and elsewhere.state is HomeState.THERE:
         return
     local, known = homes.local(collection), admin.known(database, collection)
+    # The token lets a repeated call find the partial copy of an interrupted move.
     number = schema.make(
         server, collection, embedder=known["embedder"], dimension=known["dimension"], created_at=known["created_at"],
         arriving=_token(homes.data_dir, known["id"], known["created_at"]),
@@ -268,6 +269,7 @@ def _there(collection: str, to: str, elsewhere: Elsewhere | None, homes: Homes, 
                 schema.open_to_all(server, number)
                 admin.put_in(connection, collection, replace(arriving, state=HomeState.THERE))
                 break
+    # The `else` of a loop runs if no round ended with equal contents.
     else:
         raise _restless(collection)
     local.remove_index()
@@ -290,6 +292,7 @@ def _back(collection: str, elsewhere: Elsewhere, homes: Homes, database: Databas
 
 def _leave(collection: str, elsewhere: Elsewhere, homes: Homes, database: Database) -> None:
     """Remove the copy in the server of a collection that now lives here."""
+    # If this is interrupted, the stored state remains, and the next move repeats it.
     PostgresHome(homes.server(elsewhere.address), elsewhere.number, collection).delete()
     admin.put(database, collection, None)
 

@@ -99,6 +99,7 @@ class OwnEmbedders:
                 vectors = embedder.embed([text for _, text in some])
                 made = {chunk: vector for (chunk, _), vector in zip(some, vectors, strict=True)}
                 new_vectors.put(self._database, embedder.name, made)
+                # The user may have chosen another model while these chunks were embedded.
                 if self.wanted(collection) != embedder.name:
                     yield from self._otherwise(collection, total)
                     return

@@ -186,6 +186,7 @@ class _PipedWindow:
         with open(self._from, "rb", closefd=True) as pipe:  # noqa: PTH123 - a descriptor, no path
             rest = b""
             while piece := pipe.read1(65_536):
+                # Each message ends with a NUL byte; the last piece may be incomplete.
                 *whole, rest = (rest + piece).split(b"\0")
                 for one in map(json.loads, whole):
                     if "id" in one:

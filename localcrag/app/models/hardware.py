@@ -184,6 +184,7 @@ def _torch() -> Advice:
 
 def _pip() -> str:
     python = f'"{sys.executable}"' if " " in sys.executable else sys.executable
+    # PowerShell runs a quoted program only after an “&”.
     return f"{'& ' if sys.platform == 'win32' and python[0] == chr(34) else ''}{python} -m pip"
 
 

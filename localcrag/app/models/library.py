@@ -78,6 +78,7 @@ class ModelServers:
             here = [parse_server(f"http://127.0.0.1:{port}") for port in PORTS]
             with ThreadPoolExecutor(len(PORTS)) as threads:
                 found = [model for models in threads.map(self._at, here) for model in models]
+            # Servers on this computer that no longer answer are dropped; those found elsewhere stay listed.
             self._found = {name: model for name, model in self._found.items() if not _is_here(name)}
         self._found |= {model.name: model for model in found}
         return found
@@ -143,10 +144,12 @@ class ModelServers:
         served: tuple[server_exchange.ServedModel, ...] = ()
         refused: ServerError | None = None
         try:
+            # The address of a reranker ends in its path, and no other models are listed there.
             if role_of(address.name) is ModelRole.LLM:
                 served = server_exchange.listed(self._to(address, ModelRole.LLM), seconds=LOOK_SECONDS)
         except ServerError as error:
             refused = error
+        # If nothing listens at the address, do not probe it for rerankers.
         rerankers = [] if isinstance(refused, ServerNotRunning) else self._rerankers_at(address)
         found = [
             _model(address.of(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}")
@@ -269,6 +272,7 @@ class WantedModels:
         if not missing:
             self._use(name)
             return
+        # Register the name first: a download may finish at once.
         with self._lock:
             self._wanted.add(name)
         for model in missing:

@@ -55,6 +55,7 @@ def tidy() -> None:
 def give_back() -> None:
     """Run a full garbage collection (including frozen objects) and return freed memory to the system."""
     settled = _settled()
+    # Models that were loaded before `settle` are frozen; unloaded ones must be collected as well.
     gc.unfreeze()
     gc.collect()
     if settled:
@@ -428,6 +429,7 @@ class LoadedModels:
         from localcrag.models.reranker_format import load_fastest, whole_model  # noqa: PLC0415
 
         calibration = read_calibration(path, settings.embedder)
+        # The reranker's file comes without token embeddings; complete it with those of the embedding model.
         if words:
             path = whole_model(path, words, cache)
         wanted, threads = settings.relevance_format, settings.threads
