@@ -354,7 +354,7 @@ class FolderSync:
         )
 
     def _contents(self, folder: BoundFolder, compared: _Comparison) -> dict[str, str]:
-        """Return the document with the same content, by checksum, for files that look different."""
+        """Map the checksums of files that look different to the documents that have this content."""
         home = self._collections.homes.of(folder.collection)
         # An archive has no document of its own, but those inside it.
         own = {one.stored: one.document for one in compared.known.values() if one.stored and one.document}

@@ -1,6 +1,6 @@
 """Model life cycle: load on first use, unload when idle, stand in for missing ones, free memory.
 
-A model that a `Resting…` object wraps can be unloaded at any time between two calls; its next call loads it again. A
+A loaded model is wrapped so that it can be unloaded at any time between two calls; its next call loads it again. A
 model that cannot be loaded is replaced by an object that raises the loading error whenever it is called. After
 unloading, the functions at the top return the freed memory to the operating system.
 """
