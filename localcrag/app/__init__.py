@@ -1,1 +1,1 @@
-"""The app without a face: everything that the page and the command line have in common."""
+"""The application layer: everything that the page, the command line and the APIs have in common."""

@@ -1,4 +1,8 @@
-"""Passages by themselves: found and evaluated without an answer, and read with their neighbours."""
+"""The app without an interface: one object that asks, searches, adds documents and owns all other parts.
+
+`Assembly` joins the database, the models and the collections. `search` and `read_passage` return passages without an
+answer; nothing they do is stored.
+"""
 
 from __future__ import annotations
 
@@ -53,23 +57,24 @@ from localcrag.text.lexicon import steps_in
 from localcrag.text.translation import whole_number
 from localcrag.text.words import language_among
 
-# pydantic, which makes a schema of one for MCP, takes typing's own from Python 3.12 on.
+# TypedDict is imported from typing_extensions: pydantic, which derives MCP schemas, refuses typing's before Python
+# 3.12.
 
 
 PREFIX = "chunk-"
-"""Before the number of a chunk, in the id of a passage of a document."""
+"""Prefix of the chunk number in the id of a document's passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Passages, most relevant first, and what went worse than it should."""
+    """Passages, most relevant first, and the warnings of the steps that found them."""
 
     passages: tuple[GradedPassage, ...]
     warnings: tuple[str, ...]
 
 
 class ReadPassage(TypedDict):
-    """A passage as it stands in its document, with its neighbours; `first` and `last` are the ids at its ends."""
+    """A passage with its neighbours; `first` and `last` are the ids of the chunks at its ends."""
 
     document: str
     title: str
@@ -81,9 +86,9 @@ class ReadPassage(TypedDict):
 
 
 def search(question: str, *, parts: Parts, settings: Settings, restriction: Restriction) -> Found:
-    """Return the best `k` passages of the documents, as a question is answered from them; nothing is stored.
+    """Return the `k` most relevant passages, found and graded as for an answer; nothing is stored.
 
-    Raises QuestionError, also where the restriction allows no document, and StoreError.
+    Raises QuestionError, also if the restriction matches no document, and StoreError.
     """
     question = checked(question)
     choice = choose(restriction, parts.store, parts.other_names)
@@ -109,10 +114,10 @@ def _flow(question: str, context: Context) -> Generator[Event, None, tuple[Grade
 
 
 def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int = 0) -> ReadPassage:
-    """Return a passage with so many chunks before and after it. Raises UnknownDocument when it is not there."""
+    """Return a passage with some chunks before and after it. Raises UnknownDocument if it does not exist."""
     number = whole_number(passage.removeprefix(PREFIX))
     found = {} if number is None else store.chunks([number])
-    # An id is that of one chunk of the database, whose collection may be another one.
+    # The id is unique in the whole database, so the chunk may belong to another collection.
     its_document = set(store.documents_of(list(found)).values())
     if not its_document or not its_document <= {document.id for document in store.documents()}:
         raise UnknownDocument(
@@ -127,7 +132,7 @@ def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int
         title=store.titles([own]).get(own, ""),
         page=first[1].page,
         section=chunk.section,
-        # Pages are joined by form feeds.
+        # Pages are separated by form feeds.
         text=store.excerpt(own, first[1].start, last[1].end).replace("\f", "\n\n"),
         first=f"{PREFIX}{first[0]}",
         last=f"{PREFIX}{last[0]}",
@@ -147,22 +152,23 @@ def _furthest(store: ChunkStore, number: int, chunk: Chunk, steps: int, *, behin
 _MADE_BY = {
     "relevance": {"scorer"},
     "relevance_format": {"scorer"},
+    # The scorer is included because its calibration depends on the embedding model.
     "embedder": {"embedder", "store", "index", "scorer"},
     "index_engine": {"index"},
     "threads": {"scorer", "llm"},
     "context_tokens": {"llm", "served"},
 }
-"""What a setting is a part of, and is made anew when it changes; the search client always is."""
+"""The cached objects to drop when a setting changes; the search client is dropped on every change."""
 
 
 class Assembly:
-    """The app without a face: one database, one set of models, any number of collections.
+    """The app without an interface: one database, one set of models, any number of collections.
 
-    What asks questions is here; the rest is in objects of their own, for whoever needs one of them.
+    The methods here answer questions. Everything else is done by the objects in its attributes.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Open the database and read the list of models; guard the process. Raises StoreError and ModelError."""
+        """Open the database, read the list of models and guard the process. Raises StoreError and ModelError."""
         guard()
         made, chosen = LazyCache(), SettingsInUse(settings, self._drop)
         self._made = made
@@ -189,18 +195,19 @@ class Assembly:
 
     @property
     def settings(self) -> Settings:
-        """The settings as they are now."""
+        """The current settings."""
         return self.settings_in_use.now
 
     def change(self, **changes: Any) -> Settings:
-        """Save changed settings and go on with them. Raises SettingsError."""
+        """Save changed settings and use them from now on. Raises SettingsError."""
         return self.settings_in_use.change(**changes)
 
     def parts(self, settings: Settings, *, runs: RunLog | None = None) -> Parts:
-        """Return what the flow works with, for the collection that `settings` names.
+        """Return everything that the pipeline needs for the collection in `settings`.
 
-        With `runs`, finished runs go there and not among the questions asked, and no score is remembered from before.
-        Raises StoreError, also where the collection lives on another computer and these settings let nothing leave.
+        If `runs` is given, finished runs are stored there instead of with the user's questions, and no cached scores
+        are used. Raises StoreError, also if the collection is on another computer and these settings allow no
+        connection to it.
         """
         self.collections.homes.check_allowed(settings.collection, settings)
         opened = self.collections.opened.of(settings.collection)
@@ -231,10 +238,10 @@ class Assembly:
         restriction: Restriction = EVERYWHERE,
         read_all: bool = False,
     ) -> Recording:
-        """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
+        """Answer a question, under `preset` or else the preset of the collection; see localcrag.pipeline.answer.
 
-        A relevance or language model that cannot be loaded is said in the run, which does without. Raises
-        UnknownCollection, ModelError when there is no embedder, and StoreError.
+        If the reranker or the language model cannot be loaded, the run says so and does without it. Raises
+        UnknownCollection, ModelError if there is no embedding model, and StoreError.
         """
         settings = self.collection_settings.applied_to(settings or self.settings, preset)
         parts = self.parts(settings)
@@ -246,7 +253,7 @@ class Assembly:
     def ask_in_chat(
         self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
     ) -> Recording:
-        """Answer a chat's question from its collection, with its preset and language model; see `ask`."""
+        """Answer a question of a chat with the chat's collection, preset and language model; see `ask`."""
         own: dict[str, Any] = {"collection": chat.collection} | ({"llm": chat.llm} if chat.llm else {})
         settings = settings_module.changed(self.settings, **own)
         return self.ask(
@@ -263,9 +270,9 @@ class Assembly:
         preset: Preset | None = None,
         restriction: Restriction = EVERYWHERE,
     ) -> Found:
-        """Return the documents' best passages for a question, at `most` so many, without an answer; see passage_search.
+        """Return the best passages for a question, at most `most`, without an answer; see the function `search`.
 
-        Raises UnknownCollection, SettingsError, ModelError when there is no embedder, and StoreError.
+        Raises UnknownCollection, SettingsError, ModelError if there is no embedding model, and StoreError.
         """
         own: dict[str, Any] = {"k": most} if most else {}
         own |= {"collection": collection} if collection else {}
@@ -273,9 +280,9 @@ class Assembly:
         return search(question, parts=self.parts(settings), settings=settings, restriction=restriction)
 
     def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Recording:
-        """Ask a stored run's question again, under its settings, with today's models and documents; see `ask`.
+        """Ask the question of a stored run again, with its settings and today's models and documents; see `ask`.
 
-        Raises SettingsError as well, when its settings are no longer valid.
+        Also raises SettingsError, if the settings of the run are no longer valid.
         """
         settings = self._settings_of(run, web)
         scope = run.scope or SearchScope(0, 0)
@@ -285,9 +292,9 @@ class Assembly:
         )  # fmt: skip
 
     def answer_selection(self, run_id: str, choice: Choice) -> Recording:
-        """Answer a stored run's question from the sentences that a person chose; see pipeline.answer_selection.
+        """Answer the question of a stored run from sentences that the user chose; see pipeline.answer_selection.
 
-        Raises UnknownRun, ModelError when there is no embedder, and StoreError.
+        Raises UnknownRun, ModelError if there is no embedding model, and StoreError.
         """
         run = self.runs.get(run_id)
         settings = self._settings_of(run, WebMode.NEVER).under(run.preset)
@@ -300,26 +307,26 @@ class Assembly:
         return self.collections.add(uploads, collection)
 
     def warm_up(self) -> None:
-        """Load all models, and let each work once, so that the first question does not wait.
+        """Load all models and run each once, so that the first question does not have to wait.
 
         Raises ModelError and GenerationError.
         """
         parts = self.parts(self.settings)
         parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
-        # A server is warm, or gets so with the first question; nobody asks it before there is one.
+        # Models on a server are not asked before there is a question: nothing is sent without need.
         if not behind_server(self.settings.relevance):
             self.models.scorer.logits("warm", ["up"])
         if not behind_server(self.settings.llm):
-            # What every prompt begins with is read now, and known then.
+            # Reads the part that all prompts begin with into the prefix cache.
             beginning = prompt("", "", (), whole=Skill.ALONE in parts.skills)
             for _ in self.models.llm.stream(beginning, Decoding(max_tokens=1)):
                 pass
 
     def close(self, *, overwrites: bool = True) -> None:
-        """Close the database and the search client, end the processes that read files, and put the models away.
+        """Close the database and the search client, end the reader processes, and unload the models.
 
-        Without `overwrites`, words of deleted documents that are still to be overwritten are left to the next one that
-        does it. Whoever still holds this holds little memory then; a thread that is at work with a model ends its call.
+        Without `overwrites`, the words of deleted documents are left for a later process to overwrite. Afterwards even
+        a forgotten reference to this object holds little memory; a thread that is using a model finishes its call.
         """
         self.collections.close()
         if self.models.put_away():
@@ -332,12 +339,12 @@ class Assembly:
         return settings_module.changed(self.settings, **chosen)
 
     def _drop(self, changes: Iterable[str]) -> None:
-        """Have made anew what is made by these settings."""
-        # Not closed: a question may be using it right now. It goes when that one is done.
+        """Drop the cached objects that depend on these settings."""
+        # Dropped objects are not closed, because a question may still use them; they are freed after it.
         self._made.drop("web", *set().union(*(_MADE_BY.get(name, set()) for name in changes)))
 
     def _forget(self) -> None:
-        """Forget what was made of documents and questions that are there no more."""
+        """Discard everything cached about documents and questions that no longer exist."""
         self._made.drop("store", "index")
         self._judgements.clear()
         self.gaps.forget()
@@ -345,9 +352,12 @@ class Assembly:
         self.models.forget_scores()
 
     def _scorer_or_stand_in(self, settings: Settings, *, remembers: bool) -> Scorer:
-        """Return the scorer with a collection's calibration; without its cache, unless it is to remember."""
+        """Return the scorer with the calibration of a collection, or a stand-in if it cannot be loaded.
+
+        Unless it `remembers`, its cache of scores is empty.
+        """
         try:
-            # The one in use, whatever `settings` name: calibrations and scores belong to it.
+            # Use the current reranker, whatever `settings` name: calibrations and cached scores belong to it.
             self.library.check_allowed(self.settings.relevance, settings)
             scorer, applied = self.models.awake(self.models.scorer), self.calibrations.applied(settings.collection)
             own = applied.calibration if applied else self.calibrations.beside_its_embedder(settings.collection)
@@ -366,7 +376,7 @@ class Assembly:
 
 
 def warm_up_beside(assembly: Assembly, *, closing: Callable[[], bool] = lambda: False) -> threading.Thread:
-    """Return the thread that loads the models; it prints what is wrong with them, unless all is `closing` by then."""
+    """Load the models in a thread, which is returned; errors are printed unless the app is `closing`."""
     thread = threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True)
     thread.start()
     return thread
@@ -377,6 +387,6 @@ def _warm_up(assembly: Assembly, closing: Callable[[], bool]) -> None:
         assembly.warm_up()
         settle()
     except LocalcragError as error:
-        # Whoever asks a question is told again.
+        # Each question reports the error again, so printing it is enough here.
         if not closing():
             print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201

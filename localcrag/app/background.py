@@ -19,20 +19,20 @@ from localcrag.records.errors import StoreError
 from localcrag.records.ingest import BoundFolder, FolderChange, FolderEvent, FolderStatus
 
 TICK = 2.0
-"""Seconds between two looks which folders there are, and whether they are there."""
+"""Seconds between two checks of the list of folders, and of which are present."""
 AGAIN = 4.0
-"""Seconds after which files that were being written are looked at again."""
+"""Seconds to wait before files that were being written are checked again."""
 LOOK_AGAIN = 600.0
-"""Seconds after which a folder is looked at, though nobody told of a change: network drives do not."""
+"""Seconds after which a folder is scanned even without a notification: network drives send none."""
 Changes = Callable[[Sequence[Path], threading.Event, float], Iterator[frozenset[Path]]]
 Begin = Callable[[BoundFolder], None]
 
 
 class FolderKeeper:
-    """Knows when a folder is to be brought in step. `events` does it, and `version` tells how often it changed any."""
+    """Decides when to update a watched folder. `events` updates it; `version` counts the changes made so far."""
 
     def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK) -> None:
-        """Take what tells of changes in folders, as changed_paths does, and the seconds between two looks."""
+        """Take the source of changed paths, which behaves as changed_paths, and the seconds between two checks."""
         self._folders, self._changes, self._tick = folders, changes, tick
         self._looks = RegularLooks(self._look, tick, "folders")
         self._start: Begin = lambda _: None
@@ -42,16 +42,16 @@ class FolderKeeper:
         self.version = 0
 
     def begin(self, start: Begin) -> None:
-        """Have each folder brought in step by `start`, which returns at once, whenever it is time."""
+        """Start watching; `start` is called for each folder that is due, and must return at once."""
         self._start = start
         self._looks.begin()
 
     def close(self) -> None:
-        """Watch no more, and wait for that."""
+        """Stop watching, and wait for the thread to end."""
         self._looks.close()
 
     def events(self, number: int, go_on: Callable[[], None]) -> Generator[FolderEvent, None, None]:
-        """Bring a folder in step; see Folders.sync. One that is bound no more, or paused, is left as it is."""
+        """Update a folder; see Folders.sync. Does nothing if it is no longer watched, or paused."""
         folder = self._folders.find(number)
         if folder is None or folder.paused:
             return
@@ -66,7 +66,10 @@ class FolderKeeper:
         self.version += 1
 
     def _look(self) -> None:
-        """Follow what changes, from one set of folders to the next, until none is there or nobody tells of theirs."""
+        """Wait for changes in the present folders; start over when that set changes.
+
+        Ends when no folder is present or the system cannot watch them; it is called again after `tick`.
+        """
         followed = self._followed()
         self._begin_due(followed)
         while there := self._paths_there(followed):
@@ -86,12 +89,13 @@ class FolderKeeper:
         return [one.path for one in followed if self._there[one.id]]
 
     def _followed(self) -> list[BoundFolder]:
-        """Return the folders that are to be in step, and take down which of them are there."""
-        with suppress(StoreError):  # Busy or full: the next look tells.
+        """Return the folders to keep up to date, and record which of them are present."""
+        with suppress(StoreError):  # The database is busy or the disk is full; the next check tries again.
             found = [one for one in self._folders.all() if not one.paused]
             for one in found:
                 is_there = one.path.is_dir()
                 changed = self._asked_for.get(one.id) not in (None, _as_bound(one))
+                # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
                 if one.id not in self._due or changed or is_there is not self._there.get(one.id):
                     self._due[one.id] = 0.0
                 self._there[one.id], self._asked_for[one.id] = is_there, _as_bound(one)
@@ -108,7 +112,7 @@ class FolderKeeper:
 
 
 def _as_bound(folder: BoundFolder) -> BoundFolder:
-    """Return a folder as a person chose it, without how it stands."""
+    """Return a folder with the user's choices only, without its state."""
     return BoundFolder(
         id=folder.id, collection=folder.collection, path=folder.path, prefix=folder.prefix, include=folder.include,
         exclude=folder.exclude, gone=folder.gone,
@@ -116,7 +120,7 @@ def _as_bound(folder: BoundFolder) -> BoundFolder:
 
 
 def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable[[], bool]) -> Uploads:
-    """Return the files to be added, none as yet; text recognition rests while it is `busy` answering."""
+    """Create the empty upload list; text recognition pauses while a question is being answered (`busy`)."""
     collections = assembly.collections
     return Uploads(
         lambda upload, collection: assembly.ingest([upload], collection),
@@ -129,9 +133,9 @@ def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable
 
 
 def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
-    """Go on with what an earlier start left to do: scans, collections to be embedded anew."""
+    """Resume what an earlier process left unfinished: text recognition and re-indexing."""
     if assembly.collections.homes.elsewhere():
-        # Their servers are asked, and may be away: nobody waits for that.
+        # Servers of other collections are asked, and may not answer, so this must not delay the start.
         threading.Thread(target=_take_up, args=(assembly, files, embeddings), daemon=True).start()
     else:
         _take_up(assembly, files, embeddings)
@@ -144,5 +148,5 @@ def _take_up(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> No
 
 
 def overwriting_beside(assembly: Assembly, files: Uploads, busy: Callable[[], bool]) -> Overwriting:
-    """Return what overwrites the words of changed documents when no file is added; it rests as recognition does."""
+    """Create the thread that overwrites deleted words; it waits for uploads and pauses while `busy`."""
     return Overwriting(assembly.database, asked=busy, working=lambda: any(one.open for one in files.items()))

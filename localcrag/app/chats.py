@@ -1,4 +1,8 @@
-"""A consent that waits for a person: the question’s thread stands still until they have answered."""
+"""Conversations: questions that run in background threads, take turns with the models, and ask for consent.
+
+Only one answer uses the models at a time; the others queue. A question that waits for a person's consent to a web query
+gives up its turn until the person has decided.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +22,13 @@ from localcrag.runs.recording import Recording, checked
 from localcrag.text.translation import gettext as _
 
 WAIT_SECONDS = 300.0
-"""Long enough to read, think and come back with a coffee; the next question waits behind this one."""
+"""Seconds to wait for a decision: time enough to read and think; the chat's next question waits that long."""
 
 STOPPED = "The web was not asked: the question was stopped before the query was sent."
 
 
 class WaitingConsent:
-    """One question's Consent: its thread waits in the call, and the page's buttons end the wait."""
+    """The consent for one question: its thread blocks in the call until the person presses a button."""
 
     def __init__(self, seconds: float = WAIT_SECONDS) -> None:
         self._seconds = seconds
@@ -33,7 +37,7 @@ class WaitingConsent:
         self._ended = False
 
     def __call__(self, query: str) -> str | None:
-        """Return what the person said about `query`. Raises ConsentMissing when nothing, or when the wait was ended."""
+        """Return the query that the person approved, or None. Raises ConsentMissing on timeout or after `end`."""
         if not self._said.wait(self._seconds):
             raise ConsentMissing(
                 f"The web was not asked: for {self._seconds / 60:g} minutes nobody said whether the query may be sent. "
@@ -44,23 +48,23 @@ class WaitingConsent:
         return self._query
 
     def say(self, query: str | None) -> None:
-        """Send this query, or none."""
+        """Record the decision: the query to send, or None to send nothing."""
         self._query = query
         self._said.set()
 
     def end(self) -> None:
-        """Wait no longer; what was said before this counts."""
+        """Stop waiting. A decision that was made before still counts."""
         if not self._said.is_set():
             self._ended = True
             self._said.set()
 
 
 LOOK = 0.1
-"""Seconds between two looks whether an answer that waits was stopped."""
+"""Seconds between two checks whether a waiting answer was stopped."""
 
 
 class ModelTurns:
-    """Who has the models, and who waits for them."""
+    """Queue for the models: the turn that holds them, and the turns that wait."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -69,30 +73,30 @@ class ModelTurns:
 
     @property
     def busy(self) -> bool:
-        """Whether anybody has the models."""
+        """Whether a turn holds the models."""
         return self.holder is not None
 
 
 class ModelTurn:
-    """One answer's hold on the models. One that is `long` lets others go first, also once it has begun."""
+    """The turn of one answer. A `long` turn lets others go first, even after it has begun."""
 
     def __init__(self, turns: ModelTurns, stopping: threading.Event, *, long: bool = False) -> None:
         self._turns, self._stopping, self._long = turns, stopping, long
 
     @property
     def are_wanted(self) -> bool:
-        """Whether others wait that go before this one."""
+        """Whether a turn with priority over this one is waiting."""
         with self._turns.changed:
             return self._long and any(not one._long for one in self._turns.waiting)
 
     def line_up(self) -> bool:
-        """Stand behind those who wait; return whether the models are there at once."""
+        """Join the queue. Return whether the models are free right away."""
         with self._turns.changed:
             self._turns.waiting.append(self)
             return self._has_come()
 
     def take(self) -> bool:
-        """Wait until the models are there, in line already or not; return False when the answer is stopped first."""
+        """Wait for the models, joining the queue if needed. Return False if the answer is stopped first."""
         with self._turns.changed:
             if self not in self._turns.waiting:
                 self._turns.waiting.append(self)
@@ -104,7 +108,7 @@ class ModelTurn:
             return True
 
     def end(self) -> None:
-        """Let others have the models, if this answer has them, or wait no longer."""
+        """Release the models, or leave the queue."""
         with self._turns.changed:
             if self._turns.holder is self:
                 self._turns.holder = None
@@ -114,6 +118,7 @@ class ModelTurn:
 
     def _has_come(self) -> bool:
         turns = self._turns
+        # False sorts before True, so the first turn that is not long wins.
         if turns.holder is None and self is min(turns.waiting, key=lambda one: one._long):
             turns.waiting.remove(self)
             turns.holder = self
@@ -122,7 +127,7 @@ class ModelTurn:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """An event, and the run that it led to; None before it has begun."""
+    """An event, and the run as of that event; None before the run has begun."""
 
     event: Event
     run: Run | None
@@ -131,11 +136,10 @@ class Happened:
 def answered_in_turn(
     answer: Callable[[], Recording], models: ModelTurn, are_away: Callable[[], bool] = lambda: False
 ) -> Generator[Happened, None, None]:
-    """Yield what happens to a question, once the models are there; ends early when it is stopped while it waits.
+    """Yield the events of an answer once the models are free; end early if it is stopped while waiting.
 
-    Where they `are_away`, it is said that `answer` loads them first.
-
-    Raises what `answer` and its recording raise.
+    `are_away` says whether `answer` has to load the models first; an event then says so. Between two steps a long
+    answer lets waiting questions go first. Raises what `answer` and its recording raise.
     """
     try:
         if not models.line_up():
@@ -147,18 +151,20 @@ def answered_in_turn(
         with closing(answer()) as recording:
             for event in recording:
                 yield Happened(event, recording.run)
+                # Another question may take the models only between two steps, when nothing of this answer is computed.
                 if isinstance(event, StepStarted) and models.are_wanted:
                     yield Happened(StepStarted("wait", _("another question goes first")), recording.run)
                     models.end()
                     if not models.take():
                         return
+                    # Repeat the event, so that the display shows this step again instead of the wait.
                     yield Happened(event, recording.run)
     finally:
         models.end()
 
 
 class Ask(Protocol):
-    """Answers a chat's question, read with the turns before it; with `read_all` from every passage."""
+    """Answers a question of a chat, given the turns before it; with `read_all` from every passage."""
 
     def __call__(
         self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
@@ -169,7 +175,7 @@ _Answer = Callable[[Consent], Recording]
 
 
 class Chats(Protocol):
-    """Where conversations are kept; see backends/chat_store.py."""
+    """Storage for conversations; see localcrag/storage/chat_store.py."""
 
     def chat(self, chat_id: int) -> Chat: ...
 
@@ -193,40 +199,40 @@ class Answering:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def stop(self) -> None:
-        """End it before its next event; what is there of the answer is kept."""
+        """Stop before the next event. The part of the answer that exists is kept."""
         self.stopping.set()
-        # Before the wait for a person ends: nothing of the flow comes after it.
+        # Stop the job before the wait for consent ends, so that no further step of the flow runs.
         self.job.stop()
         self.consent.end()
 
 
 class Conversations:
-    """The questions of all chats."""
+    """The questions of all chats, at most one in progress per chat."""
 
     def __init__(self, chats: Chats, ask: Ask, are_away: Callable[[], bool] = lambda: False) -> None:
-        """`are_away` tells whether a question loads the models first."""
+        """`are_away` says whether a question has to load the models first."""
         self._chats, self._ask, self._are_away = chats, ask, are_away
         self._lock = threading.Lock()
         self._models = ModelTurns()
         self._last: dict[int, Answering] = {}
 
     def ask(self, chat_id: int, question: str) -> Answering:
-        """Add a question to a chat and begin to answer it. Raises ChatBusy, UnknownChat and StoreError."""
+        """Add a question to a chat and start answering it. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
             return self._ask_now(chat_id, question, self._chats.turns(chat_id))
 
     def ask_selection(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> Answering:
-        """Add a question that `answer` answers, from what a person chose. Raises ChatBusy, UnknownChat, StoreError."""
+        """Add a question that `answer` answers from chosen sentences. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
             return self._begin(chat_id, question, lambda _: answer())
 
     def ask_again(self, chat_id: int, number: int, question: str | None = None, *, read_all: bool = False) -> Answering:
-        """Ask turn `number` once more, in the words of `question` if there are any, as another version of that turn.
+        """Ask turn `number` again as a new version of that turn, reworded if `question` is given.
 
-        The version before stays, with the turns that follow it, and gives way to the new one only when that has an
-        answer. With `read_all` every passage is read.
+        The old version is kept with the turns that follow it; the new version replaces it on screen only once it has an
+        answer. With `read_all`, every passage is read.
 
-        Raises ChatBusy, UnknownChat, QuestionError and StoreError, and changes nothing then.
+        Raises ChatBusy, UnknownChat, QuestionError and StoreError; nothing has changed then.
         """
         with self._lock:
             self._require_idle(chat_id)
@@ -244,18 +250,18 @@ class Conversations:
             self._chats.show(chat_id, number)
 
     def answering(self, chat_id: int) -> Answering | None:
-        """Return the question of a chat that is being answered."""
+        """Return the question of a chat that is being answered, or None."""
         with self._lock:
             last = self._last.get(chat_id)
         return last if last and last.job.running else None
 
     @property
     def busy(self) -> bool:
-        """Whether a question is being answered, by the models and not by waiting for a person."""
+        """Whether an answer is using the models. One that waits for a person does not count."""
         return self._models.busy
 
     def stop_all(self) -> None:
-        """End every answer, and wait until what there is of them is written down."""
+        """Stop every answer, and wait until the partial answers are stored."""
         with self._lock:
             answerings = [one for one in self._last.values() if one.job.running]
         for one in answerings:
@@ -288,7 +294,7 @@ class Conversations:
         models = ModelTurn(self._models, stopping, long=long)
 
         def aside(query: str) -> str | None:
-            # Nobody needs the models while a person thinks: other chats go on.
+            # While the person decides, the models are idle, so other chats can use them.
             models.end()
             try:
                 return consent(query)
@@ -297,7 +303,7 @@ class Conversations:
                     raise ConsentMissing(STOPPED)
 
         job = Job(lambda: self._answer(chat_id, turn, lambda: answer(aside), models), name=f"answer {chat_id}")
-        # What has ended is written down; all that was found on its way would stay in memory, for every chat.
+        # Ended answers are stored, so drop them: their events would otherwise stay in memory for every chat.
         self._last = {chat: one for chat, one in self._last.items() if one.job.running}
         self._last[chat_id] = Answering(chat_id, turn, job, consent, stopping)
         return self._last[chat_id]
@@ -330,7 +336,7 @@ class Conversations:
             state, said = TurnState.FAILED, "This question ended in an error; the terminal shows which."
             raise
         finally:
-            # Also when it is stopped, which closes this generator: nothing of the answer is lost.
+            # Runs also when the answer is stopped, which closes this generator: the partial answer is kept.
             said = said or (run.answer if run else "")
             self._chats.put(
                 chat_id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)

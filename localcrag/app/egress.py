@@ -1,7 +1,7 @@
-"""What may leave this computer, and what left or was refused, in words.
+"""Texts about what may leave this computer, and about what left it or was refused.
 
-The one place that decides it: first screen, settings, `localcrag privacy` and `localcrag doctor` take their texts from
-here. Asks no server.
+All interfaces take these texts from here: first screen, settings, `localcrag privacy` and `localcrag doctor`. Contacts
+no server.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _FOR = {
 
 
 def line(summary: EgressSummary) -> str:
-    """Return for instance "0 connections to other machines; 3 searches through 127.0.0.1:8080".
+    """Return a summary such as "0 connections to other machines; 3 searches through 127.0.0.1:8080".
 
-    What set-up downloaded is named apart: "0 connections to other machines since set-up (2 model downloads)".
+    Downloads during set-up are counted apart: "0 connections to other machines since set-up (2 model downloads)".
     """
     said = [_connections(summary)]
     said += [
@@ -81,7 +81,7 @@ def _connections(summary: EgressSummary) -> str:
 
 
 def described(attempt: Attempt) -> str:
-    """Return one attempt in a line."""
+    """Return one line that describes an attempt."""
     verdict = _("let through") if attempt.allowed else _("refused")
     told = [_(attempt.kind.value), attempt.destination, verdict]
     if attempt.query_bytes is not None:
@@ -93,7 +93,7 @@ def described(attempt: Attempt) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outgoing:
-    """One server that something may go to.
+    """A server that may receive data.
 
     `host` is its host and port. `agreed`: the user approved it, otherwise it gets nothing. `in_use`: the settings
     choose it; a chat may choose an approved server that they do not. `here`: it is on this computer, but passes on what
@@ -110,12 +110,12 @@ class Outgoing:
 
 
 def outgoing(assembly: Assembly) -> list[Outgoing]:
-    """Return the servers that something may go to. A server on this computer keeps it here. Raises StoreError."""
+    """Return the servers that may receive data, except those that keep it on this computer. Raises StoreError."""
     return [*_collection_servers(assembly), *_model_servers(assembly), *_search_server(assembly)]
 
 
 def may_leave(servers: Sequence[Outgoing]) -> str:
-    """Return in a few sentences what may leave this computer: for a first screen."""
+    """Return a few sentences about what may leave this computer, for the first screen."""
     allowed = [one for one in servers if one.agreed]
     if not allowed:
         return _("Everything stays on this computer.")
@@ -124,7 +124,7 @@ def may_leave(servers: Sequence[Outgoing]) -> str:
 
 
 def describe_outgoing(server: Outgoing) -> str:
-    """Return a sentence that says what may go to a server."""
+    """Return a sentence about what a server may receive."""
     if not server.agreed:
         return _("Nothing goes to %(place)s until you approve it.", place=server.host)
     match server.purpose:
@@ -156,9 +156,9 @@ def _approval(server: Outgoing) -> str:
 
 def _collection_servers(assembly: Assembly) -> Iterator[Outgoing]:
     kept = defaultdict(list)
-    # Those on their way to a server, or back, are there in part.
+    # Collections that are being moved to or from a server are partly there, so they count.
     for name, address in admin.addresses(assembly.database):
-        with suppress(StoreError):  # An address that cannot be read leads nowhere.
+        with suppress(StoreError):  # An address that is not valid leads nowhere.
             server = parse_postgres(address)
             if not server.here:
                 kept[server.at].append(name)
@@ -168,13 +168,13 @@ def _collection_servers(assembly: Assembly) -> Iterator[Outgoing]:
 
 def _model_servers(assembly: Assembly) -> Iterator[Outgoing]:
     settings, presets = assembly.settings, map(assembly.collection_settings.preset, assembly.collections.offered())
-    # Under this preset no question goes to another computer. A chat may have another preset than its collection.
+    # Under documents-only no question goes to another computer, unless a chat has another preset than its collection.
     used = any(preset is not Preset.DOCUMENTS_ONLY for preset in presets)
     left = list(settings.agreed_servers)
     for name, purpose in ((settings.llm, Purpose.LANGUAGE_MODEL), (settings.relevance, Purpose.RELEVANCE_MODEL)):
         if not behind_server(name):
             continue
-        with suppress(ServerError):  # No server is asked at an address that is not valid.
+        with suppress(ServerError):  # An address that is not valid is never contacted.
             server = parse_server(name)
             if server.here:
                 continue
@@ -189,7 +189,7 @@ def _search_server(assembly: Assembly) -> Iterator[Outgoing]:
     settings = assembly.settings
     if not settings.searxng_url:
         return
-    # Without the presets: a chat may have another than its collection.
+    # Presets do not count here: a chat may use another preset than its collection.
     modes = {assembly.collection_settings.web_mode(name) for name in assembly.collections.offered()} - {WebMode.NEVER}
     if not modes:
         return

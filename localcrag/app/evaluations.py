@@ -1,7 +1,7 @@
-"""Evaluation runs: every question of a set through the real pipeline, under each configuration.
+"""Evaluation runs and calibration: questions of a set go through the real pipeline or the reranker.
 
-The sets' documents are added to a data folder of their own; the user's collections and stored runs are not touched.
-What the sets recorded of the web is served on this computer; nothing is asked of a SearXNG that the user configured.
+A set's documents are added to a separate data folder; the user's collections and stored runs are not touched. Web
+results recorded in the sets are served on this computer; the user's SearXNG is never asked.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from localcrag.storage.label_store import KEPT_FIELDS, KeptScores
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that was just asked under a configuration; `done` of `total` are there now."""
+    """A question that was just asked under a configuration, and the progress: `done` of `total`."""
 
     configuration: str
     question: Question
@@ -48,27 +48,27 @@ class Asked:
 
 
 class _Nowhere:
-    """Takes runs that are kept elsewhere."""
+    """A run log that stores nothing: the evaluation writes the runs itself."""
 
     def save(self, run: Run) -> None:
         """Do nothing."""
 
 
 def settings_for(base: Settings, data_dir: Path, searxng_url: str) -> Settings:
-    """Return the user's settings with another data folder and a recorded web. Raises SettingsError."""
+    """Return the user's settings with another data folder and the recorded web. Raises SettingsError."""
     return changed(
         base,
         data_dir=data_dir,
         web=WebMode.ALWAYS,
         searxng_url=searxng_url,
-        # The same query is to be answered the same way and to take its time each time.
+        # No cache and no rate limit, so that the same query gets the same answer and takes its real time.
         web_cache_hours=0,
         web_per_minute=600,
     )
 
 
 def add_documents(assembly: Assembly, folder: Path, collection: str) -> Iterator[IngestEvent]:
-    """Add a set's documents, those that are not there yet. Raises EvaluationError when one cannot be read."""
+    """Add the documents of a set that are missing. Raises EvaluationError if one cannot be read."""
     failed = []
     for event in assembly.ingest(uploads_from([folder / DOCUMENTS]), collection):
         if getattr(event, "status", None) is IngestStatus.FAILED:
@@ -83,9 +83,9 @@ def add_documents(assembly: Assembly, folder: Path, collection: str) -> Iterator
 
 
 def settled(question: Question, texts: dict[str, str]) -> Question:
-    """Return the question, held by the web alone where no document is named and only web results hold the answer.
+    """Return the question, marked as answered by the web if only its recorded web results contain the answer.
 
-    `texts` are the documents', by name.
+    A question that names documents stays as it is. `texts` are the texts of the documents, by name.
     """
     if question.held_by is not HeldBy.DOCUMENTS or question.documents:
         return question
@@ -104,12 +104,12 @@ def ask_all(
     collections: Mapping[str, str],
     calibration: FittedCalibration,
 ) -> Iterator[Asked]:
-    """Ask what is missing, write each run down, and yield it; `collections` maps a question's id to its collection.
+    """Ask all missing questions, store each run, and yield it; `collections` maps question ids to collections.
 
-    The scorer has the calibration given: that of the user's collection, which a set's own documents have none of.
+    The scorer uses the given calibration of the user's collection, because the set's documents have none.
 
-    Each question is asked under all configurations before the next one, beginning with another one each time: so an
-    interrupted evaluation compares equals, and none is always the first to be slow.
+    Each question is asked under all configurations before the next one, and each time another configuration goes first.
+    So an interrupted evaluation compares equal numbers of runs, and no configuration is always the first and slowest.
     """
     total = len(evaluation.questions) * len(configurations)
     done = total - evaluation.missing
@@ -148,18 +148,18 @@ def ask(
 
 @contextmanager
 def recorded_web(questions: Sequence[Question]) -> Iterator[str]:
-    """Serve what the questions recorded of the web, all of it to each, and give the address."""
+    """Serve the recorded web results of all questions on this computer and yield the address."""
     with recorded_search([result for question in questions for result in question.web]) as server:
         yield server.url
 
 
 _SHAPED_BY = ("k", "candidates", "strip_mode", "window_words", "relevance_format")
-"""Settings that shape which scores a set's questions get."""
+"""Settings that affect the scores of a set's questions."""
 
 
 @dataclass(slots=True)
 class Labelled:
-    """What is fitted to. `left_out`: labels from use whose scores are of another relevance model."""
+    """The labelled scores to fit to. `left_out` counts labels from use with scores of another reranker."""
 
     scores: list[LabelledScore] = field(default_factory=list)
     strips: list[LabelledStrip] = field(default_factory=list)
@@ -168,7 +168,7 @@ class Labelled:
     left_out: int = 0
 
     def add_use(self, assembly: Assembly) -> None:
-        """Add the labels that passages of the collection got in use."""
+        """Add the labels that passages of the collection received in use."""
         name, scorer = assembly.settings.collection, assembly.settings.relevance
         labels = assembly.learning.labels.find(collection=name, kind=LabelKind.PASSAGE)
         scores, self.left_out = scores_of_labels(labels, scorer)
@@ -178,9 +178,9 @@ class Labelled:
     def add_set(
         self, assembly: Assembly, own: Assembly, folder: Path, evaluation_set: EvaluationSet
     ) -> Iterator[tuple[int, int]]:
-        """Add a set's labelled scores; yields (done, total) questions. `own` has the set's documents.
+        """Add the labelled scores of a set, yielding (done, total) questions. `own` contains its documents.
 
-        What was scored before is not scored again.
+        Scores from an earlier call are reused.
         """
         settings = assembly.settings.under(assembly.collection_settings.preset())
         assembly.library.check_allowed(settings.relevance, settings)
@@ -192,7 +192,7 @@ class Labelled:
             if scored is None:
                 scored = score_question(question, parts, settings)
                 kept.keep(question.id, scored)
-            # Two sets may ask the same question of other documents.
+            # Two sets may ask the same question about different documents.
             self.scores += [dataclasses.replace(one, question=f"{folder}/{one.question}") for one in scored[0]]
             self.strips += [dataclasses.replace(one, question=f"{folder}/{one.question}") for one in scored[1]]
             yield number, len(evaluation_set.questions)
@@ -200,7 +200,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of fitting. `applied` is None where it was not asked for, or refused since it is worse."""
+    """The result of fitting. `applied` is None if that was not requested, or `refused` because it is worse."""
 
     before: FittedCalibration
     fitted: Fitted
@@ -209,7 +209,7 @@ class Outcome:
 
 
 def fit(assembly: Assembly, labelled: Labelled, criterion: Criterion, *, apply: bool, force: bool) -> Outcome:
-    """Fit a calibration for the collection of the settings; `force` applies it even where it is worse.
+    """Fit a calibration for the current collection; `force` applies it even if it is worse.
 
     Raises EvaluationError for too few labels, ModelError and StoreError.
     """
@@ -232,10 +232,10 @@ def fit(assembly: Assembly, labelled: Labelled, criterion: Criterion, *, apply: 
 
 @contextmanager
 def folder_of_set(assembly: Assembly, evaluation_set: EvaluationSet) -> Iterator[Assembly]:
-    """Give an assembly with the same models over a data folder for one evaluation set's documents.
+    """Yield an assembly with the same models and a separate data folder for a set's documents.
 
-    The folder is in the data folder's cache, and is found again by the set's digest and by what documents are cut
-    and embedded with; it may be deleted at any time. Raises SettingsError, ModelError and StoreError.
+    The folder is a cache entry, named by the set's digest and the settings for chunking and embedding; it may be
+    deleted at any time. Raises SettingsError, ModelError and StoreError.
     """
     chosen = assembly.settings
     name = documents_key(evaluation_set.digest, embedder=chosen.embedder, chunk_tokens=chosen.chunk_tokens)
@@ -249,7 +249,7 @@ def folder_of_set(assembly: Assembly, evaluation_set: EvaluationSet) -> Iterator
 
 
 def _kept_scores(own: Assembly, settings: Settings) -> KeptScores:
-    """Return the scores kept beside a set's documents, of the scorer in use under `settings`. Raises ModelError."""
+    """Return the cached scores of a set's documents for the current scorer and `settings`. Raises ModelError."""
     shaped_by = [str(own.calibrations.scorer_identity), *(f"{name}={getattr(settings, name)}" for name in _SHAPED_BY)]
     digest = hashlib.sha256("\n".join([*shaped_by, KEPT_FIELDS]).encode()).hexdigest()[:16]
     return KeptScores(own.settings.data_dir / f"scores-{digest}.jsonl")

@@ -1,4 +1,4 @@
-"""Start-up: settings, the language, and a data folder that only this user can read."""
+"""The Python API: `Localcrag`, and the start-up that every interface shares."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 
 def begin(**settings: Any) -> Settings:
-    """Return the settings in force; those given that are None do not count. Raises SettingsError and StoreError.
+    """Prepare the process and return its settings; arguments that are None are ignored.
 
-    A data folder of before 0.1.0 is refused here, before anything is written to it. From then on the process is
-    guarded, messages are in their language, the data folder is this user's alone, and what leaves is noted in it.
+    This guards the process, sets the language of messages, makes the data folder private to this user, and keeps the
+    connection log in it. A data folder from before 0.1.0 is refused before anything is written to it. Raises
+    SettingsError and StoreError.
     """
     guard()
     loaded = load(**settings)
@@ -43,10 +44,10 @@ def begin(**settings: Any) -> Settings:
 
 
 class Localcrag:
-    """Your documents, and answers from them. Close it when you are done, or use it in a `with`.
+    """Your documents, and answers from them. Close it when you are done, or use it in a `with` statement.
 
-    Everything is kept where the app keeps it, and the page shows the same documents; `data_dir` names another place.
-    Every error is a LocalcragError whose text says what happened and what to do.
+    It uses the data folder of the app, so the app shows the same documents; `data_dir` selects another folder. Every
+    error is a LocalcragError whose text says what happened and what to do.
 
     In these examples `app` is `Localcrag(folder / "data", web="never")`, and `folder` holds `handbook.md`:
 
@@ -56,17 +57,17 @@ class Localcrag:
     """
 
     def __init__(self, data_dir: str | Path | None = None, **settings: Any) -> None:
-        """Open the data folder. `settings` go by their names: `Localcrag(collection="manuals", web="never", k=4)`.
+        """Open the data folder. Settings are passed by name: `Localcrag(collection="manuals", web="never", k=4)`.
 
-        They win over environment variables and the settings file, and are not stored. Models are loaded when they are
-        first needed. From the first one on the process is guarded; see `localcrag.guard`. Raises SettingsError,
-        ModelError and StoreError.
+        They override environment variables and the settings file, and are not stored. Models are loaded when they are
+        first needed. The first instance guards the process; see `localcrag.guard`. Raises SettingsError, ModelError
+        and StoreError.
         """
         from localcrag.privacy.guard import guard  # noqa: PLC0415
 
-        # Before the imports below: the libraries read the switches for telemetry when they are imported.
+        # This goes before the import below, because the libraries read their telemetry switches when imported.
         guard()
-        # Here, and not above: they take a second to import, and `import localcrag` must not wait for them.
+        # Imported here because it takes a second, and `import localcrag` must not wait for that.
         from localcrag.app.assembly import Assembly  # noqa: PLC0415
 
         self._assembly: Assembly = Assembly(begin(data_dir=data_dir, **settings))
@@ -80,12 +81,12 @@ class Localcrag:
         self.close()
 
     def add(self, *paths: str | Path) -> list[IngestResult]:
-        """Add files, or all files of folders, to the collection, and return what became of each.
+        """Add files, or all files of folders, to the collection, and return the result of each.
 
-        A file whose content is there already is left alone. If a path is missing or a file cannot be read, the others
-        are added first; then IngestError is raised, with the results of the files that are in (`added`) and of those
-        that are not (`failed`). Raises UnreadableDocument for an empty folder, before anything is added, ModelError and
-        StoreError.
+        A file whose content is already in the collection is skipped. If a path is missing or a file cannot be read, the
+        other files are added first; then IngestError is raised, with the results of the files that were added (`added`)
+        and those that were not (`failed`). Raises UnreadableDocument for an empty folder, before anything is added,
+        ModelError and StoreError.
 
         >>> [one.document for one in app.add(folder / "handbook.md")]
         ['handbook.md']
@@ -119,7 +120,9 @@ class Localcrag:
         return [document.name for document in self._assembly.collections.documents()]
 
     def tag(self, name: str, *tags: str) -> None:
-        """Give a document tags, or all of a folder, now and later, whose name ends with “/”. Raises StoreError.
+        """Add tags to a document, or, if the name ends with “/”, to all documents of a folder, now and later.
+
+        Raises StoreError.
 
         >>> app.tag("handbook.md", "sales")
         """
@@ -135,7 +138,7 @@ class Localcrag:
         within: Restriction | None = None,
         read_all: bool = False,
     ) -> Run:
-        """Answer a question; see `stream`. The run has the answer, the action, the sources and every step.
+        """Answer a question; see `stream`. The run contains the answer, the action, the sources and every step.
 
         >>> run = app.ask("How long is the warranty on a bicycle?")
         >>> print(run.action, [source.document for source in run.sources])
@@ -143,7 +146,7 @@ class Localcrag:
         >>> "seven years [1]" in run.answer
         True
 
-        Documents can be chosen, and a follow-up is read with the turns before it:
+        You can restrict the documents, and pass earlier turns so that a follow-up question is understood:
 
         >>> from localcrag import Restriction, Turn
         >>> app.tag("handbook.md", "sales")
@@ -152,7 +155,7 @@ class Localcrag:
         >>> later.scope.documents
         1
 
-        In a notebook, a run shows itself: the answer, what it cites, action and why, passages with their relevance.
+        In a notebook, a run displays the answer, its citations, the action with the reason, and the graded passages.
         """
         with closing(
             self.stream(question, history=history, preset=preset, consent=consent, within=within, read_all=read_all)
@@ -171,13 +174,13 @@ class Localcrag:
         within: Restriction | None = None,
         read_all: bool = False,
     ) -> Recording:
-        """Answer a question, one event a step as you iterate: AnswerPiece as the answer is written, for instance.
+        """Answer a question as a stream of events; AnswerPiece events, for instance, carry the answer as it is written.
 
-        `history` are the turns of the conversation before it. `consent` is called with the query that would leave for
-        your SearXNG, where the web mode is “ask”, and returns what may be sent, or None; without it nothing is. The
-        recording has the `run` as it is so far, and `close` stops it. `within` names the documents that are asked:
-        `Restriction(tags=("contract",), since="2024")`; with `read_all` every passage of theirs is looked at, not only
-        those that are found: for “list all”, at the price of time. Raises QuestionError, UnknownCollection,
+        `history` contains the earlier turns of the conversation. If the web mode is “ask”, `consent` is called with the
+        query for your SearXNG, and returns the query to send, or None; without `consent` nothing is sent. The recording
+        has the `run` so far, and its `close` stops the answer. `within` restricts the documents, for instance
+        `Restriction(tags=("contract",), since="2024")`. With `read_all`, every passage of these documents is read
+        instead of the best matches only: right for “list all”, but slow. Raises QuestionError, UnknownCollection,
         ModelError and StoreError.
 
         >>> from localcrag import AnswerPiece
@@ -196,9 +199,9 @@ class Localcrag:
         )  # fmt: skip
 
     def search(self, question: str, *, most: int = 6, within: Restriction | None = None) -> tuple[GradedPassage, ...]:
-        """Return the passages that help with a question, most relevant first, at `most` so many, without an answer.
+        """Return the passages that help with a question, most relevant first, at most `most`, without an answer.
 
-        For programs that answer themselves. Raises QuestionError, SettingsError, ModelError and StoreError.
+        For programs that write the answer themselves. Raises QuestionError, SettingsError, ModelError and StoreError.
 
         >>> best = app.search("How long is the warranty on a bicycle?")[0]
         >>> print(best.document, best.grade, best.relevance > 0.5)
@@ -209,5 +212,5 @@ class Localcrag:
         return self._assembly.search(question, most=most, restriction=within or EVERYWHERE).passages
 
     def close(self) -> None:
-        """Close the database, and end the processes that read files."""
+        """Close the database and end the reader processes."""
         self._assembly.close()

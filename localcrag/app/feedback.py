@@ -1,7 +1,7 @@
-"""A web result as a document of a collection: its text in Markdown, and its name.
+"""Learning from use: past questions, knowledge gaps, web results as documents, labels and pins.
 
-What the web wrote stays material: it is screened when it is retrieved, like any document. Here is only seen to it that
-title and address cannot become another line of the front matter, or a path. Knows no file.
+A web result can be added as a document. Its text stays untrusted: like any document, it is screened when it is
+retrieved. Only title and address are cleaned here, so that they cannot add a line to the front matter or become a path.
 """
 
 from __future__ import annotations
@@ -43,34 +43,35 @@ from localcrag.text.sanitize import without_unseen
 from localcrag.text.words import one_line
 
 LONGEST_TITLE = 80
-"""Characters of a title in a document's name."""
+"""Maximum number of characters of the title in a document's name."""
+# Everything except these characters is replaced in names, so that a title cannot become a path.
 _UNSAFE = re.compile(r"[^\w .,'’()+&-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class WebDocument:
-    """A document to be: `name` says that it is of the web, and of which host."""
+    """A document made from a web result; `name` contains the word “web” and the host."""
 
     name: str
     text: str
 
     @property
     def sha256(self) -> str:
-        """The checksum that the document would be stored with."""
+        """Checksum that the document will be stored with."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def choose(run: Run, number: int | None = None) -> GradedPassage:
-    """Return the web passage that answered a run, or its web result of that number (from 1).
+    """Return the web passage that answered a run, or its web result with this number (from 1).
 
-    The one that answered is the first that a backed sentence of the answer cites, else the most relevant one. Raises
-    GapError when there is none.
+    That passage is the first one that a supported sentence of the answer cites, else the most relevant one. Raises
+    GapError if there is none.
     """
     found = [passage for passage in run.passages if passage.origin is Origin.WEB]
     if not found:
         raise GapError(f"The run {run.run_id} has no web results: there is no web text to add.")
     if number is not None:
-        # A passage's id is "web-N", N counting from 1 (search.py); a discarded search has none.
+        # The id of a web passage is "web-N", counted from 1 (search.py); a discarded search has no passages.
         wanted = next((passage for passage in found if passage.id == f"web-{number}"), None)
         if wanted is None:
             there = ", ".join(passage.id.removeprefix("web-") for passage in found)
@@ -83,7 +84,7 @@ def choose(run: Run, number: int | None = None) -> GradedPassage:
 
 
 def make(passage: GradedPassage) -> WebDocument:
-    """Return the document of a web passage. Raises GapError when the passage holds no text."""
+    """Return the document for a web passage. Raises GapError if the passage has no text."""
     if not one_line(passage.text):
         raise GapError(f"The web result {passage.url} holds no text to add.")
     title, url = _line(passage.title or ""), _line(passage.url or "")
@@ -94,7 +95,7 @@ def make(passage: GradedPassage) -> WebDocument:
 
 
 def free_name(document: WebDocument, taken: Container[str]) -> str:
-    """Return the document's name, numbered when another document has it."""
+    """Return the name of the document, numbered if it is taken."""
     name, number = document.name, 1
     while name in taken:
         number += 1
@@ -118,7 +119,7 @@ def _name(title: str, url: str) -> str:
 
 
 class PastQuestions:
-    """Looks at stored runs; loads no model. Where no collection is named, that of the settings is meant."""
+    """Analyses stored runs; loads no model. Methods without a collection name use the one in the settings."""
 
     def __init__(
         self,
@@ -129,12 +130,12 @@ class PastQuestions:
     ) -> None:
         self._settings, self._runs = settings, runs
         self._calibrations, self._collection_settings = calibrations, collection_settings
-        # Not a lock that is held while models are loaded: they are not needed here.
+        # This lock does not cover the loading of models, because no method here needs one.
         self._lock = threading.Lock()
         self._explored: tuple[object, Explorer] | None = None
 
     def aggregates(self, collection: str | None = None) -> Aggregates:
-        """Return how the questions went so far, of one collection or of all."""
+        """Return statistics about the questions so far, of one collection or of all."""
         return aggregate(self._runs.lines(collection))
 
     def explore(
@@ -145,9 +146,9 @@ class PastQuestions:
         lower: float | None = None,
         policy: Policy | None = None,
     ) -> Exploration:
-        """Return what other thresholds or another policy would make of a collection's questions so far.
+        """Return how other thresholds or another policy would have decided a collection's past questions.
 
-        What is None stays as it is in force. Raises SettingsError when lower would be above upper, ModelError and
+        Arguments that are None keep their current value. Raises SettingsError if lower is above upper, ModelError and
         StoreError.
         """
         name = self._settings.collection(collection)
@@ -166,12 +167,12 @@ class PastQuestions:
         return self._explorer(name).explore(now, then)
 
     def explore_preset(self, before: Preset, after: Preset, collection: str | None = None) -> Exploration:
-        """Return what preset `after` makes of a collection's questions so far, next to `before`; see `explore`."""
+        """Return how preset `after` would have decided a collection's past questions, compared with `before`."""
         name = self._settings.collection(collection)
         return self._explorer(name).explore(self.rules(name, before), self.rules(name, after))
 
     def rules(self, collection: str | None = None, preset: Preset | None = None) -> Rules:
-        """Return what decides about a collection's questions, under its own preset or another one.
+        """Return the decision rules for a collection, under its own preset or another one.
 
         Raises SettingsError, ModelError and StoreError.
         """
@@ -181,7 +182,7 @@ class PastQuestions:
         return Rules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
 
     def _explorer(self, collection: str) -> Explorer:
-        """Return what is known of a collection's questions; read anew only when something has changed."""
+        """Return the explorer of a collection's past questions, cached until anything it depends on changes."""
         settings, calibration = self._settings.now, self._calibrations.in_force(collection)
         model = settings.llm if settings.scorer is ScorerKind.LLM else settings.relevance
         key = (self._runs.stamp(), collection, settings.scorer, model, calibration)
@@ -194,18 +195,19 @@ class PastQuestions:
 
 
 class Gaps:
-    """What the questions asked so far did not find in the documents."""
+    """Knowledge gaps: questions that the documents could not answer."""
 
     def __init__(self, runs: RunStore, collections: Collections, models: LoadedModels, data_dir: Path) -> None:
-        """`data_dir` is where a web text lies while it is added."""
+        """`data_dir` is the folder for the temporary file while a web text is added."""
         self._runs, self._collections, self._models, self._data_dir = runs, collections, models, data_dir
         self._question_vectors: dict[str, Vectors] = {}
         self._grouping = threading.Lock()
 
     def find(self, collection: str | None = None) -> tuple[KnowledgeGap, ...]:
-        """Return what the documents lack, newest first, of one collection or of all.
+        """Return the knowledge gaps, newest first, of one collection or of all.
 
-        Loads the embedder when there is more than one question to group; without one they are grouped by their words.
+        Two or more questions are grouped by meaning, which loads the embedding model; without one they are grouped by
+        words.
         """
         questions = statistics.open_questions(self._runs.lines(collection))
         if len(questions) < 2:
@@ -220,16 +222,16 @@ class Gaps:
             return statistics.grouped(questions, np.stack([self._question_vectors[text] for text in texts]))
 
     def web_text(self, run_id: str, number: int | None = None) -> WebDocument:
-        """Return the document that a web result of a run would make; None: of the one that answered it.
+        """Return the document for a web result of a run; if `number` is None, for the one that answered it.
 
         Raises UnknownRun, GapError and StoreError.
         """
         return make(choose(self._runs.get(run_id), number))
 
     def add_web_text(self, run_id: str, number: int | None = None) -> Generator[IngestEvent, None, None]:
-        """Add that document to the run's collection, where it is one like any other; see `Collections.add`.
+        """Add that document to the collection of the run, as a normal document; see `Collections.add`.
 
-        Raises GapError when the collection has the same text already, UnknownRun and StoreError.
+        Raises GapError if the collection already has a document with this text, UnknownRun and StoreError.
         """
         document, collection = self.web_text(run_id, number), self._runs.get(run_id).collection
         there = self._collections.documents(collection)
@@ -240,21 +242,21 @@ class Gaps:
             yield from self._collections.add([Upload(path, name)], collection)
 
     def forget(self) -> None:
-        """Forget what the questions were like."""
+        """Discard the cached vectors of the questions."""
         self._question_vectors.clear()
 
 
 class Learning:
-    """The labels and pins of one data folder."""
+    """The labels and pins of a data folder."""
 
     def __init__(self, settings: SettingsInUse, database: Database, runs: RunStore, collections: Collections) -> None:
         self._settings, self._runs, self._collections = settings, runs, collections
         self.labels, self.pins = LabelStore(database), PinStore(database)
 
     def label(self, run_id: str, kind: LabelKind, target: str = "", *, good: bool | None) -> Label | None:
-        """Label a run's answer, a passage (by its id) or a sentence (by its number); None takes the label back.
+        """Label an answer, a passage (by id) or a sentence (by number) of a run; None removes the label.
 
-        Raises UnknownRun, LabelError when the run has no such thing, and StoreError.
+        Raises UnknownRun, LabelError if the run has no such part, and StoreError.
         """
         if good is None:
             self.labels.take_back(run_id, kind, target)
@@ -262,15 +264,18 @@ class Learning:
         return self.label_all(run_id, [(kind, target, good)])[0]
 
     def label_all(self, run_id: str, said: Sequence[tuple[LabelKind, str, bool]]) -> list[Label]:
-        """Label several things of a run, all or none: kind, target, and whether it is good; raises as `label` does."""
+        """Add several labels to a run, or none on error: kind, target, and whether it is good.
+
+        Raises as `label` does.
+        """
         run = self._runs.get(run_id)
         made = [labels_module.make(run, kind, target, good) for kind, target, good in said]
         return [self.labels.put(label) for label in made]
 
     def pin(self, run_id: str, answers: Sequence[str]) -> Pin:
-        """Keep a run's question with its accepted answers, to be asked again; none: it has to be left unanswered.
+        """Pin the question of a run with its accepted answers; without any, it should not be answered.
 
-        Raises UnknownRun, LabelError when it was stopped before its end, and StoreError.
+        Raises UnknownRun, LabelError if the run was stopped before its decision, and StoreError.
         """
         run = self._runs.get(run_id)
         if run.action is None:
@@ -278,13 +283,13 @@ class Learning:
         return self.pins.put(run.collection, labels.with_answers(labels.proposed(run), answers))
 
     def pinned_questions(self, collection: str | None = None) -> tuple[Question, ...]:
-        """Return a collection's pinned questions, oldest first; their ids are those of their runs."""
+        """Return the pinned questions of a collection, oldest first, with the ids of their runs."""
         return tuple(pin.question for pin in self.pins.find(collection=self._settings.collection(collection)))
 
     def export_set(self, folder: Path, collection: str | None = None) -> ExportedSet:
-        """Write the evaluation set that a collection's labels make into a new folder, and return it.
+        """Write the labels of a collection as an evaluation set into a new folder, and return it.
 
-        Raises LabelError when they make none, and ReportError.
+        Raises LabelError if there is nothing to export, and ReportError.
         """
         name = self._settings.collection(collection)
         pinned = {pin.run_id: pin.question for pin in self.pins.find(collection=name)}
@@ -293,9 +298,9 @@ class Learning:
         return made
 
     def export_training(self, file: Path, collection: str | None = None) -> Sequence[TrainingPair]:
-        """Write the pairs that labels make for training into a file, of one collection or of all, and return them.
+        """Write the training pairs from the labels of one collection or of all into a file, and return them.
 
-        Raises LabelError when they make none, and ReportError.
+        Raises LabelError if there are none, and ReportError.
         """
         pairs = export.as_training(self.labels.find(collection=collection))
         label_store.write_lines(file, export.training_lines(pairs))

@@ -1,4 +1,8 @@
-"""Health checks, as `localcrag doctor` shows them: versions, models, memory, search server, index."""
+"""Health checks for `localcrag doctor`, and the repair of a damaged data folder.
+
+`examine` checks versions, models, memory, search server, database and indexes without changing documents; `repair`
+saves what can be read of a damaged database and rebuilds everything else from it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ PACKAGES = ("torch", "sentence-transformers", "transformers", "usearch", "llama-
 
 
 WORTH_SAYING = 1_000_000
-"""Bytes of the database that are empty, from which on it is said."""
+"""Empty bytes in the database file from which on the report mentions them."""
 
 
 ERRORS_SHOWN = 3
@@ -60,7 +64,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `detail` says what was seen and, when it failed, what to do."""
+    """The result of one check. `detail` says what was found and, after a failure, what to do."""
 
     name: str
     state: State
@@ -68,7 +72,7 @@ class Finding:
 
 
 def examine(assembly: Assembly) -> Iterator[Finding]:
-    """Yield one finding after the other; a check that fails is a finding too."""
+    """Yield the findings of all checks; a check that raises an error is a failed finding."""
     installed = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     yield Finding("versions", State.OK, f"localcrag {__version__}, Python {platform.python_version()}, {installed}")
     yield _memory()
@@ -88,7 +92,7 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
 
 
 def examine_stored(assembly: Assembly) -> Iterator[Finding]:
-    """Yield what is found of the database and of each collection, whose index is brought up to it."""
+    """Yield the findings for the database and for each collection, whose index is updated first."""
     yield _checked("database", _database, assembly)
     for name in assembly.collections.names():
         yield _checked(f"collection {name}", _collection, assembly, name)
@@ -106,7 +110,7 @@ def _log_file(settings: Settings) -> Finding:
 
 
 def examine_privacy(assembly: Assembly) -> Finding:
-    """Return what may leave this computer under the current settings."""
+    """Return the finding about what may leave this computer under the current settings."""
     return _checked("what can leave", _leaving, assembly)
 
 
@@ -227,7 +231,7 @@ def _collection(assembly: Assembly, name: str) -> str:
 
 
 def of_unknown_words(documents: Sequence[Document]) -> str:
-    """Return what is said of documents in languages whose words the rules do not know; empty where there are none."""
+    """Return the note about documents in languages without a word list; empty if there are none."""
     lacking = Counter(NAMES.get(one.language or "", "others") for one in documents if one.lacks_words)
     if not lacking:
         return ""
@@ -249,7 +253,7 @@ def _confined() -> Finding:
 
 
 def vector_engines(wanted: IndexEngine, why_not: str) -> Finding:
-    """Return which library searches vectors; `why_not` says why hnswlib cannot."""
+    """Return which library searches the vectors; `why_not` says why hnswlib cannot, if so."""
     if wanted is not IndexEngine.USEARCH and why_not:
         return Finding(
             "vector search",
@@ -279,13 +283,13 @@ def _memory() -> Finding:
 
 
 MADE_ANEW = ("index", "cache")
-"""Folders with nothing that cannot be made again: vector indexes, faster copies of models, measured formats."""
+"""Folders whose content can be rebuilt: vector indexes, faster copies of models, measured formats."""
 
 
 def restore(settings: Settings, file: Path) -> BackedUp:
-    """Put a backup in the place of what a data folder has, which may be damaged. Raises StoreError.
+    """Replace the data folder's database, damaged or not, with a backup. Raises StoreError.
 
-    No other process may have the folder open. See replacing.replace.
+    No other process may have the folder open. See localcrag.storage.backup.replace.
     """
     path = settings.data_dir / DATABASE_NAME
     check_data_folder(path)
@@ -299,12 +303,13 @@ def restore(settings: Settings, file: Path) -> BackedUp:
 
 
 def repair(settings: Settings) -> Iterator[Finding]:
-    """Repair a data folder, and yield what was done, one finding after the other. Raises StoreError.
+    """Repair a data folder, yielding a finding for each step. Raises StoreError.
 
     No other process may have the folder open.
     """
     path = settings.data_dir / DATABASE_NAME
     check_data_folder(path)
+    # The database must be sound before Assembly opens it.
     yield _repair_database(path)
     for name in MADE_ANEW:
         shutil.rmtree(settings.data_dir / name, ignore_errors=True)
@@ -320,7 +325,7 @@ def repair(settings: Settings) -> Iterator[Finding]:
 
 
 def _repair_database(path: Path) -> Finding:
-    """Check the database, and where it is damaged put what can be read of it in its place."""
+    """Check the database; if it is damaged, replace it with a new one that has all readable rows."""
     with backup.held_alone(path) as live:
         if live is not None and not (wrong := _wrong(live)):
             return Finding("database", State.OK, f"{path}: sound")
@@ -345,7 +350,7 @@ def _repair_database(path: Path) -> Finding:
 
 
 def _wrong(live: sqlite3.Connection) -> str:
-    """Return what is wrong with a database, in a few words; empty where nothing is."""
+    """Return a short description of the damage to a database, or "" if it is sound."""
     try:
         found = [row[0] for row in live.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
     except sqlite3.Error as error:
@@ -354,9 +359,12 @@ def _wrong(live: sqlite3.Connection) -> str:
 
 
 def _indexes_anew(live: sqlite3.Connection) -> bool:
-    """Make SQLite's indexes and the full-text index anew if that is all that is wrong, and return whether it was."""
+    """Rebuild SQLite's indexes and the full-text index; keep the result only if that was all the damage.
+
+    Return whether it was.
+    """
     mended = False
-    # A damaged database that is kept is kept as it was found.
+    # If this does not repair everything, it is rolled back: a damaged database is kept exactly as it was found.
     with suppress(sqlite3.Error):
         live.execute("BEGIN")
         live.execute("REINDEX")
@@ -368,7 +376,7 @@ def _indexes_anew(live: sqlite3.Connection) -> bool:
 
 
 def _repair_collection(assembly: Assembly, name: str) -> Finding:
-    """Cut documents again that lost their chunks, and make the index of a collection that is not in a server."""
+    """Chunk documents again that lost their chunks, and rebuild the index of a collection on this computer."""
     if name in [one.name for one in assembly.collections.homes.elsewhere()]:
         return Finding(f"collection {name}", State.OFF, "lives in a PostgreSQL server, and was left as it is")
     try:
@@ -383,7 +391,7 @@ def _repair_collection(assembly: Assembly, name: str) -> Finding:
 
 
 def _recut(assembly: Assembly, name: str) -> int:
-    """Cut the documents of a collection that have no chunks from their text, and return how many have some now."""
+    """Chunk the documents without chunks from their stored text; return how many have chunks now."""
     lost = [one for one in assembly.collections.documents(name) if one.characters and not one.chunks]
     if not lost:
         return 0

@@ -1,4 +1,4 @@
-"""State that parts of the app share: the current settings, and caches filled on first use."""
+"""State that parts of the app share: the current settings, and a cache of objects made on first use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Made = TypeVar("Made")
 
 
 class LazyCache:
-    """Things by name; the first word of a name is its kind. Of a kind one is made at a time.
+    """Objects by name, created on first use; the first word of a name is the kind.
 
-    Nobody else waits meanwhile: what is dropped while it is made is made again before anybody gets it.
+    Only one object of a kind is created at a time, without blocking other kinds. If an object is dropped while it is
+    being created, it is created again before anyone gets it.
     """
 
     def __init__(self) -> None:
@@ -26,7 +27,7 @@ class LazyCache:
         self._dropped: Counter[str] = Counter()
 
     def get(self, name: str, make: Callable[[], Made], *, alone: bool = False) -> Made:
-        """Return what is called `name`, made now if it is not there; `alone`: in the place of others of its kind."""
+        """Return the object with this name, created if needed; `alone` drops all others of its kind first."""
         kind = _kind(name)
         with self._lock:
             making = self._making[kind]
@@ -37,25 +38,27 @@ class LazyCache:
                         there: Made = self._things[name]
                         return there
                     if alone:
+                        # Drop the old object first, because memory may not suffice for both.
                         self._take(kind)
                     dropped = self._dropped[kind], self._dropped[name]
                 made = make()
                 with self._lock:
+                    # Keep the object only if nothing was dropped while it was created; otherwise create it again.
                     if dropped == (self._dropped[kind], self._dropped[name]):
                         self._things[name] = made
 
     def peek(self, name: str) -> Any:
-        """Return what is called `name`, None where it is not there."""
+        """Return the object with this name, or None."""
         with self._lock:
             return self._things.get(name)
 
     def put(self, name: str, thing: object) -> None:
-        """Have `thing` be what is called `name`."""
+        """Store `thing` under this name."""
         with self._lock:
             self._things[name] = thing
 
     def drop(self, *names: str) -> list[Any]:
-        """Have these, or all of these kinds, made anew when they are needed next; return those that were there."""
+        """Drop the objects with these names or kinds; return those that existed. The next `get` creates them."""
         with self._lock:
             self._dropped.update(names)
             return self._take(*names)
@@ -69,7 +72,7 @@ def _kind(name: str) -> str:
 
 
 class SettingsInUse:
-    """One Settings at a time. `on_change` is told the names of what has changed."""
+    """The current Settings. `on_change` is called with the names of changed settings."""
 
     def __init__(self, settings: Settings, on_change: Callable[[Iterable[str]], None] = lambda _names: None) -> None:
         self._now, self._on_change = settings, on_change
@@ -77,17 +80,17 @@ class SettingsInUse:
 
     @property
     def now(self) -> Settings:
-        """The settings as they are now."""
+        """The current settings."""
         return self._now
 
     def change(self, **changes: Any) -> Settings:
-        """Save changed settings and go on with them. Raises SettingsError."""
+        """Save changed settings and use them from now on. Raises SettingsError."""
         with self._lock:
-            # Within the lock: of two changes at once, the later one must know the earlier one.
+            # The lock covers the save, so that the later of two changes includes the earlier one.
             self._now = settings_module.save(self._now, **changes)
             self._on_change(changes)
             return self._now
 
     def collection(self, named: str | None) -> str:
-        """Return the collection that is named, else the one of the settings."""
+        """Return the given collection name, or that of the settings if None."""
         return named or self._now.collection

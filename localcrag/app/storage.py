@@ -22,32 +22,35 @@ from localcrag.storage.files import remove_abandoned, whole_or_not_at_all
 from localcrag.text.translation import gettext as _
 
 MADE_OF_DOCUMENTS = ("index", "evaluations", "cache/calibrate", "backups")
-"""Folders of the data folder that hold documents, or what was made of them."""
+"""Paths in the data folder with documents, or data derived from them."""
 LEFT_OVER = (".within-*", ".web-*", "backups/.*.part", "*.part")
-"""What processes have in the data folder as long as they need it."""
+"""Patterns of temporary files in the data folder, which a killed process may leave."""
 KEPT_IN_COPIES = ("settings.json", "evaluations/**/*")
-"""Files that cannot be made again. Keys of servers and the API's token stay out of copies, which may go anywhere."""
+"""Patterns of files that go into backups because they cannot be recreated.
+
+API keys of servers and the token of the API are left out: a backup may end up anywhere.
+"""
 
 
 class Storage:
-    """One data folder. `forget` has the app forget what it made of the documents that are gone."""
+    """The data folder; `forget` clears what the app has cached about deleted documents."""
 
     def __init__(self, data_dir: Path, models_dir: Path, database: Database, forget: Callable[[], None]) -> None:
         self._data_dir, self._models_dir = data_dir, models_dir
         self._database, self._forget = database, forget
         self._lock = threading.Lock()
-        # What a killed process left half-done.
+        # Finish or remove what a killed process left behind: restored files, imports, temporary files.
         database.put_back_files(data_dir)
         collection_file.remove_abandoned(database)
         remove_abandoned(data_dir, *LEFT_OVER)
 
     @property
     def backups(self) -> Path:
-        """The folder of the copies."""
+        """The folder of the backups."""
         return self._data_dir / "backups"
 
     def sizes(self) -> list[tuple[str, int]]:
-        """Return what is kept, each in words and bytes."""
+        """Return the kinds of stored data, each as a label and its size in bytes."""
         folder = self._data_dir.absolute()
         database = sum(path.stat().st_size for path in folder.glob(f"{self._database.path.name}*"))
         return [
@@ -59,21 +62,23 @@ class Storage:
         ]
 
     def back_up(self, path: Path | None = None) -> BackedUp:
-        """Write a copy of all that cannot be made again, into the data folder where no file is named.
+        """Write a backup of everything that cannot be recreated, by default into the backup folder.
 
-        What changed documents said is overwritten before: else full text has it in the copy. Raises StoreError.
+        Words of changed or deleted documents are removed from the full text first, so the backup does not contain them.
+        Raises StoreError.
         """
         if full_text.are_left(self._database):
             full_text.merge(self._database)
         if path is None:
-            # The clock may say the same second again, or an earlier one.
+            # The random part keeps names unique even if the clock repeats a second or is set back.
             path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.sqlite3"
         return self._database.copy_to(path, dict(_files_in(self._data_dir)))
 
     def take_in(self, path: Path, name: str) -> BackedUp:
-        """Put a copy that was made elsewhere among those of the folder, once all of it was read; return what it holds.
+        """Import a backup that was made elsewhere, after verifying all of it; return its description.
 
-        Its name there begins as `name` does. Raises StoreError where it is damaged or none of ours.
+        Its name in the backup folder begins with the stem of `name`. Raises StoreError if it is damaged or not a backup
+        of localcrag.
         """
         told = backup.check(path, called=Path(name))
         kept = self.backups / f"{Path(name).stem[:80]}-{secrets.token_hex(2)}.sqlite3"
@@ -88,10 +93,9 @@ class Storage:
         return replace(told, path=kept)
 
     def restore(self, path: Path) -> BackedUp:
-        """Put a copy in the place of what there is, and return what it held. Raises StoreError; then nothing changed.
+        """Replace all data with a backup and return its description. Raises StoreError; then nothing has changed.
 
-        Another process that has the folder is in the way of that. What left this computer has left it, whatever the
-        copy knows of.
+        Another process that uses the folder prevents this. The connection log is kept, whatever the backup contains.
         """
         with self._lock:
             restored = self._database.replace_by(path)
@@ -100,7 +104,7 @@ class Storage:
             return restored
 
     def erase(self) -> None:
-        """Remove documents, chats, runs, labels and all that was made of them; settings and models stay.
+        """Remove documents, chats, runs, labels and everything derived from them; settings and models stay.
 
         Raises StoreError.
         """
@@ -117,7 +121,7 @@ class Storage:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def close(self, *, overwrites: bool = True) -> None:
-        """Overwrite what deleted documents left, and close the database, when nothing is being restored or erased."""
+        """Overwrite the words of deleted documents and close the database, after any restore or erasure."""
         with self._lock:
             if overwrites:
                 deletion.finish(self._database)
@@ -125,7 +129,7 @@ class Storage:
 
 
 def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of the files that go into copies."""
+    """Yield the names and contents of the files that go into backups."""
     for pattern in KEPT_IN_COPIES:
         for path in sorted(folder.glob(pattern)):
             if path.is_file() and not path.is_symlink():

@@ -1,6 +1,7 @@
 """Background tasks: threads, lists that readers follow, and periodic checks.
 
-A page that is loaded again in the midst of an answer finds it where it is; a tab that is closed stops nothing.
+Tasks do not depend on a browser tab: a page that is reloaded in the middle of an answer finds the answer in progress,
+and closing a tab stops nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ _log = logging.getLogger(__name__)
 
 
 def why(error: BaseException, happened: str) -> str:
-    """Return what the page says of an error; of one that nobody foresaw `happened`, and the terminal gets the rest."""
+    """Return the message that the interface shows for an error.
+
+    A LocalcragError explains itself. For any other error the message begins with `happened`, and the traceback goes to
+    the terminal.
+    """
     if isinstance(error, LocalcragError):
         _log.warning("background work failed", exc_info=error)
         return str(error)
@@ -35,7 +40,7 @@ Item = TypeVar("Item")
 
 
 class ObservableList(Generic[Key, Item]):
-    """Items by key, in the order in which they came. `lock` is held by whoever reads and then changes."""
+    """Items by key, in insertion order. Hold `lock` to read and then change them in one step."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -44,27 +49,27 @@ class ObservableList(Generic[Key, Item]):
 
     @property
     def lock(self) -> threading.Condition:
-        """What keeps others from changing anything meanwhile."""
+        """The lock that keeps other threads from changing the list."""
         return self._changed
 
     def items(self) -> tuple[Item, ...]:
-        """Return all items as they are now."""
+        """Return a snapshot of all items."""
         with self._changed:
             return tuple(self._items.values())
 
     def get(self, key: Key) -> Item | None:
-        """Return an item; None where there is none of that key."""
+        """Return the item with this key, or None."""
         with self._changed:
             return self._items.get(key)
 
     def put(self, key: Key, item: Item) -> None:
-        """Add an item, or put it in another one's place."""
+        """Add an item, or replace the item with the same key."""
         with self._changed:
             self._items[key] = item
             self._tell()
 
     def change(self, key: Key, holds: Callable[[Item], bool], change: Callable[[Item], Item]) -> bool:
-        """Change an item if there is one of that key that `holds` is true of; return whether there was."""
+        """Change the item with this key if `holds` is true of it. Return whether it was changed."""
         with self._changed:
             there = self._items.get(key)
             if there is None or not holds(there):
@@ -73,15 +78,15 @@ class ObservableList(Generic[Key, Item]):
             return True
 
     def remove(self, key: Key) -> None:
-        """Take an item away."""
+        """Remove an item."""
         with self._changed:
             del self._items[key]
             self._tell()
 
     def follow(self, goes_on: Callable[[Item], bool]) -> Iterator[tuple[Item, ...]]:
-        """Yield the items now and whenever something has changed, until none of them goes on.
+        """Yield all items now and after each change, until `goes_on` is false for all of them.
 
-        Somebody new who follows counts as a change: whoever is told no more for that hears of it at once.
+        A new follower counts as a change: followers whose reader has gone wake up and notice it.
         """
         seen = -1
         with self._changed:
@@ -100,7 +105,7 @@ class ObservableList(Generic[Key, Item]):
 
 
 class TaskState(StrEnum):
-    """Where a task is on its way."""
+    """State of a task."""
 
     WAITING = "waiting"
     WORKING = "working"
@@ -111,7 +116,7 @@ class TaskState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Something to be done; `error` says why it failed and what to do, `attempt` tells one try from the next."""
+    """A background task. `error` says why it failed and what to do; `attempt` numbers each try."""
 
     name: str
     state: TaskState = TaskState.WAITING
@@ -120,45 +125,46 @@ class Task:
 
     @property
     def key(self) -> Hashable:
-        """What it is told apart by from the others of its list."""
+        """Key of the task, unique in its list."""
         return self.name
 
     @property
     def later(self) -> bool:
-        """Whether others that wait go first."""
+        """Whether tasks that wait go before this one."""
         return False
 
     @property
     def lane(self) -> str:
-        """Those of one lane wait for each other, and for no other."""
+        """Name of the queue that the task waits in. Tasks in different lanes do not wait for each other."""
         return ""
 
     @property
     def open(self) -> bool:
-        """Whether it is still to be done."""
+        """Whether the task is waiting or in progress."""
         return self.state in {TaskState.WAITING, TaskState.WORKING}
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)
 Tell = Callable[[AnyTask], None]
-"""Takes down how far a task is; raises Cancelled when somebody has cancelled it."""
+"""Records the progress of a task; raises Cancelled if the task was cancelled."""
 Work = Callable[[AnyTask, Tell[AnyTask]], AnyTask]
-"""Does a task; returns what has become of it."""
+"""Performs a task and returns it with its result."""
 
 
 class Cancelled(Exception):
-    """A task that is being done was cancelled."""
+    """Raised inside a running task when it was cancelled."""
 
 
 class BackgroundList(Generic[AnyTask]):
-    """The tasks of one kind, in the order in which they came."""
+    """Tasks of one kind, run by background threads in the order in which they were added."""
 
     def __init__(
         self, work: Work[AnyTask], not_done: str, *, at_once: int, ended: Callable[[AnyTask], None] | None = None
     ) -> None:
-        """`not_done` says so of a task, by its name in the place of {name}; `at_once` of a lane are done at a time.
+        """Create an empty list. At most `at_once` tasks of a lane run at the same time.
 
-        `ended` gets each task as it is listed at its end, before anybody can try it again.
+        `not_done` is the message for an unexpected error; it contains the placeholder {name}. `ended` receives each
+        task that is done or has failed, before the task can be retried.
         """
         self._work, self._not_done, self._at_once, self._ended = work, not_done, at_once, ended
         self._tasks: ObservableList[Hashable, AnyTask] = ObservableList()
@@ -167,45 +173,46 @@ class BackgroundList(Generic[AnyTask]):
 
     @property
     def lock(self) -> threading.Condition:
-        """What keeps others from changing anything meanwhile."""
+        """The lock that keeps other threads from changing the list."""
         return self._tasks.lock
 
     def items(self) -> tuple[AnyTask, ...]:
-        """Return every task that was not dismissed, as it is now."""
+        """Return all tasks that were not dismissed."""
         return self._tasks.items()
 
     def follow(self) -> Iterator[tuple[AnyTask, ...]]:
-        """Yield the tasks now and whenever something has changed, as long as any is to be done."""
+        """Yield all tasks now and after each change, until none is waiting or in progress."""
         return self._tasks.follow(lambda one: one.open)
 
     def start(self, task: AnyTask) -> None:
-        """Do a task after those that wait already, unless it waits or is being done."""
+        """Queue a task, unless a task with the same key is waiting or in progress."""
         with self.lock:
             there = self._tasks.get(task.key)
             if there and there.open:
                 return
             self._tasks.put(task.key, task)
+            # A lane has threads only while it has tasks.
             if sum(lane == task.lane for lane, _ in self._threads) < self._at_once:
-                thread = threading.Thread(
-                    target=self._run, args=[task.lane], name=f"work {type(task).__name__}", daemon=True
-                )
+                # Thread names are logged, so they contain no name of a document.
+                name = f"work {type(task).__name__}"
+                thread = threading.Thread(target=self._run, args=[task.lane], name=name, daemon=True)
                 self._threads.append((task.lane, thread))
                 thread.start()
 
     def cancel(self, keys: Collection[Hashable] = ()) -> None:
-        """Do these tasks no further, or none at all; what is done already stays."""
+        """Cancel these open tasks, or all if no keys are given. Completed work is kept."""
         with self.lock:
             for one in self._some(keys, still_open=True):
                 self._tasks.put(one.key, dataclasses.replace(one, state=TaskState.CANCELLED))
 
     def again(self, keys: Collection[Hashable], **as_before: Any) -> None:
-        """Try again with tasks that are at their end, each with the fields `as_before`."""
+        """Retry these tasks if they have ended, after setting the fields in `as_before`."""
         with self.lock:
             for one in self._some(keys, still_open=False):
                 self.start(dataclasses.replace(one, state=TaskState.WAITING, error=None, **as_before))
 
     def dismiss(self, keys: Collection[Hashable] = ()) -> list[AnyTask]:
-        """List these tasks no longer, or none that is at its end; return them."""
+        """Remove these ended tasks from the list, or all if no keys are given. Return the removed tasks."""
         with self.lock:
             gone = self._some(keys, still_open=False)
             for one in gone:
@@ -213,7 +220,7 @@ class BackgroundList(Generic[AnyTask]):
             return gone
 
     def close(self) -> None:
-        """Cancel what is under way, and wait for its end."""
+        """Cancel all open tasks and wait for the threads to finish."""
         self.cancel()
         with self.lock:
             threads = [*self._threads]
@@ -221,11 +228,13 @@ class BackgroundList(Generic[AnyTask]):
             thread.join()
 
     def _some(self, keys: Collection[Hashable], *, still_open: bool) -> list[AnyTask]:
-        """Return these tasks, or all, as far as they are to be done still, or are at their end."""
+        """Return the tasks with these keys, or all, that are open (`still_open`) or have ended."""
         return [one for one in self.items() if one.open is still_open and (one.key in keys or not keys)]
 
     def _run(self, lane: str) -> None:
         while True:
+            # The thread takes tasks until its lane is empty, then removes itself, all under the lock: `start` never
+            # misses it.
             with self.lock:
                 every = [one for one in self.items() if one.state is TaskState.WAITING and one.lane == lane]
                 waiting = min(every, key=lambda one: one.later, default=None)
@@ -238,7 +247,7 @@ class BackgroundList(Generic[AnyTask]):
                 self._end(self._work(one, self._tell))
             except Cancelled:
                 pass
-            except BaseException as error:  # noqa: BLE001 - said on the page (also a panic in Rust); the next one goes on
+            except BaseException as error:  # noqa: BLE001 - shown on the page, also a panic in Rust; others still run
                 said = why(error, self._not_done.format(name=one.name))
                 self._end(dataclasses.replace(one, state=TaskState.FAILED, error=said))
 
@@ -247,14 +256,17 @@ class BackgroundList(Generic[AnyTask]):
             raise Cancelled
 
     def _end(self, now: AnyTask) -> None:
-        """List a task as it has ended; what was cancelled in its last moment, and is done, is done."""
+        """Record the final state of a task. A task that finished just as it was cancelled counts as done."""
         before = {TaskState.WORKING, TaskState.CANCELLED} if now.state is TaskState.DONE else {TaskState.WORKING}
         with self.lock:
             if self._change(now, before) and self._ended:
                 self._ended(now)
 
     def _change(self, now: AnyTask, before: Collection[TaskState]) -> bool:
-        """Put a task where it is now, if it was in one of these states; one cancelled and begun anew is another's."""
+        """Store a task if its stored state is one of `before` and the attempt is the same.
+
+        After a cancelled task was restarted, the entry belongs to the new attempt.
+        """
         return self._tasks.change(
             now.key, lambda there: there.state in before and there.attempt == now.attempt, lambda _: now
         )
@@ -264,10 +276,10 @@ Event = TypeVar("Event")
 
 
 class Job(Generic[Event]):
-    """A generator that is run to its end, whoever reads its events."""
+    """A generator that runs to its end in a thread, whether or not its events are read."""
 
     def __init__(self, events: Callable[[], Generator[Event, None, None]], *, name: str) -> None:
-        """Start. The generator is made in the job's thread."""
+        """Start the thread. The generator is created in that thread."""
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._ended = False
@@ -284,15 +296,15 @@ class Job(Generic[Event]):
 
     @property
     def stopped(self) -> bool:
-        """Whether it was asked to stop."""
+        """Whether a stop was requested."""
         return self._stopped.is_set()
 
     def stop(self) -> None:
-        """Have the generator closed before its next event."""
+        """Close the generator before its next event."""
         self._stopped.set()
 
     def follow(self, beginning: int = 0) -> Iterator[tuple[Event, ...]]:
-        """Yield the events from number `beginning` on as they come, all that there are at once; ends with the job.
+        """Yield batches of events from number `beginning` on as they arrive, until the job ends.
 
         Raises what the generator raised.
         """
@@ -310,7 +322,7 @@ class Job(Generic[Event]):
                 return
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end; return whether it has come."""
+        """Wait for the job to end, at most `seconds`. Return whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -337,21 +349,21 @@ class Job(Generic[Event]):
 
 
 class RegularLooks:
-    """A thread that looks at once, and again so many seconds after each look."""
+    """A polling thread that calls a function now, and then every few seconds until closed."""
 
     def __init__(self, look: Callable[[], object], seconds: float, name: str) -> None:
-        """`look` is the whole of it, and does what there is to do; `name` is the thread's."""
+        """Poll with `look` every `seconds`; `name` is the name of the thread."""
         self._regular_look, self._seconds = look, seconds
         self.closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def begin(self) -> Self:
-        """Look from now on."""
+        """Start polling."""
         self._thread.start()
         return self
 
     def close(self) -> None:
-        """Look no more, and wait for the look that goes on."""
+        """Stop polling and wait for the current call to finish."""
         self.closing.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -360,6 +372,6 @@ class RegularLooks:
         while not self.closing.is_set():
             try:
                 self._regular_look()
-            except StoreError as error:  # Busy or full: the next look tries again.
+            except StoreError as error:  # The database is busy or the disk is full; the next call tries again.
                 _log.warning("periodic task %s failed", self._thread.name, exc_info=error)
             self.closing.wait(self._seconds)

@@ -1,4 +1,8 @@
-"""Files to add: those that a person names, and all in a folder they name, found while they are added."""
+"""Files to add: finding them in folders, adding them in the background, and reporting the results.
+
+`FoundFiles` finds the files of a folder while they are being added. `Uploads` is the list that the page shows: files,
+folders, text recognition and watched folders, which share one background thread per lane.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +35,21 @@ from localcrag.text.translation import ngettext
 
 
 def uploads_from(paths: Sequence[Path]) -> list[Upload]:
-    """Return the files at `paths`, all of them found; see FoundFiles. Raises UnreadableDocument."""
+    """Return all files at `paths`; see FoundFiles. Raises UnreadableDocument."""
     return list(FoundFiles(paths))
 
 
 class FoundFiles:
-    """The files at some paths, found as they are asked for, and counted meanwhile.
+    """The files at some paths, found on demand while another thread counts them.
 
-    Of a folder they are all files in it, in the order of their names, named by their path inside, hidden ones left out.
-    Links to folders are not followed, so that none leads round in a circle; a link to a file outside of the folder is
-    refused when its turn comes, and so is a folder that cannot be opened. A path that does not exist fails when it is
+    A folder stands for all its files except hidden ones, in the order of their names; each is named by its path inside
+    the folder. Links to folders are not followed, so that no link leads in a circle. A link to a file outside the
+    folder, and a folder that cannot be opened, yield a refused Upload. A path that does not exist fails when it is
     read.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        """Look whether there is any file. Raises UnreadableDocument when a folder holds none."""
+        """Check that each folder contains a file. Raises UnreadableDocument if one does not."""
         self._paths = paths
         for path in paths:
             if path.is_dir() and next(_walk(path), None) is None:
@@ -64,14 +68,14 @@ class FoundFiles:
                 yield Upload(path, path.name, original=True)
 
     def count(self) -> Count:
-        """Return how many files have been found so far; begins to count when it is first asked, and does not wait."""
+        """Return the number of files found so far. The first call starts the count; no call waits for it."""
         if self._counting is None:
             self._counting = threading.Thread(target=self._count_all, name="count files", daemon=True)
             self._counting.start()
         return self._count
 
     def _count_all(self) -> None:
-        # A walk of its own, that keeps no names: a folder of a million files takes no memory before its turn.
+        # This second walk keeps no names, so a folder of a million files takes no memory before its turn.
         files = size = 0
         for path in self._paths:
             for file, _ in _walk(path) if path.is_dir() else [(str(path), None)]:
@@ -82,9 +86,9 @@ class FoundFiles:
 
 
 def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
-    """Yield the files in a folder and below it, without hidden ones, in the order of their paths' parts.
+    """Yield the files in a folder and below it, except hidden ones, sorted by the parts of their paths.
 
-    A folder that cannot be opened comes in the place of its files, with what was said of it.
+    A folder that cannot be opened is yielded in place of its files, with the error.
     """
     to_do: list[tuple[str, bool]] = [(str(folder), True)]
     while to_do:
@@ -99,11 +103,12 @@ def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
             yield path, error
             continue
         kinds = [(one.path, one.is_dir(follow_symlinks=False)) for one in inside if counts(one)]
+        # The stack is last in, first out, so the entries go onto it in reverse.
         to_do.extend(reversed(kinds))
 
 
 def counts(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder or a file, or leads to a file; a link may lead nowhere, or to itself."""
+    """Return whether an entry is a folder, a file, or a link to a file. A link may lead nowhere, or to itself."""
     try:
         return entry.is_dir(follow_symlinks=False) or entry.is_file()
     except OSError:
@@ -124,32 +129,32 @@ def _closed(folder: Path, name: str, error: OSError) -> Upload:
 
 
 def outside(file: Path, name: str, folder: Path) -> str | None:
-    """Return why a file of a folder is not opened: it is a link to one that is nobody's business; else None."""
+    """Return why a file must not be opened: it is a link to a file outside `folder`. Return None if it may be."""
     if not file.is_symlink() or file.resolve().is_relative_to(folder):
         return None
     return f"{shown(name)} was left out: it is a link to a file outside of the folder. Add that file by itself."
 
 
 def _of_folder(file: Path, name: str, folder: Path) -> Upload:
-    """Return a file of a folder. A folder that somebody else made may hold such a link."""
+    """Return a file of a folder, refused if it is a link that leads out: the folder may come from somebody else."""
     return Upload(file, name, original=True, refused=outside(file, name, folder))
 
 
 Told = TypeVar("Told", bound=IngestResult | FolderChange)
 FOLDER = "\u2215"
-"""A “/” in the name of a file that a browser sent: the page's script puts it there, since Gradio cuts a “/” off."""
+"""Stand-in for “/” in the name of an uploaded file: the page's script inserts it, since Gradio removes a “/”."""
 MOST_SAID = 10
-"""Of the files within a file that were not added, those that are named."""
+"""Number of files named in a message about files that were not added."""
 
 
 def named(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of each file in the collection, where one of the same name would take another's place."""
+    """Return the name of each file in the collection, unique even if two files have the same name."""
     names = Names()
     return {path: names.of(PurePosixPath(path.name.replace(FOLDER, "/"))) for path in dict.fromkeys(paths)}
 
 
 def first_of(failed: Sequence[str]) -> list[str]:
-    """Return what is said of the first files of many that were not added, and how many more there are."""
+    """Return the messages of the first files that were not added, and a last one with the number of the others."""
     if (more := len(failed) - MOST_SAID) <= 0:
         return [*failed]
     said = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
@@ -157,13 +162,13 @@ def first_of(failed: Sequence[str]) -> list[str]:
 
 
 def of_folder(name: str, count: int, failed: Sequence[str]) -> IngestResult:
-    """Return what became of a folder, of which `count` files are in, and what is said of those that are not."""
+    """Return the result for a folder: `count` files are in the collection, and `failed` has the other messages."""
     note = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
     return IngestResult(name, IngestStatus.ADDED, note=note, warnings=tuple(first_of(failed)))
 
 
 def with_warnings(results: Sequence[Told], said: Collection[str]) -> list[Told]:
-    """Return what became of files, with what is `said` of their collection beside the last one that is in."""
+    """Return the results, with the warnings `said` about the collection attached to the last one that succeeded."""
     last = max((at for at, one in enumerate(results) if not one.error), default=-1)
     return [
         dataclasses.replace(one, warnings=(*one.warnings, *said)) if at == last else one
@@ -173,12 +178,12 @@ def with_warnings(results: Sequence[Told], said: Collection[str]) -> list[Told]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uploading(Task):
-    """A file and how far it is; `result` says what became of one that is done.
+    """A row of the upload list, its progress, and its `result` once it is done.
 
-    A `copy` is removed when it is done or dismissed; `original` and `refused` are as in Upload. One that
-    `recognises` is no file, but all scans of a collection, and `results` says what became of each document. One that is
-    a `folder` stands for all files in it, too many for a row each; one that `follows` brings the bound folder of that
-    number in step. One that is `locked` can be added with its password.
+    A `copy` is deleted when the row is done or dismissed; `original` and `refused` are as in Upload. A row that
+    `recognises` is no file: it stands for all scans of a collection, and `results` has one entry per document. A
+    `folder` row stands for all files in the folder, which would be too many rows. A row with `follows` brings the
+    watched folder of that id up to date. If `locked` is set, the file needs its password.
     """
 
     id: int
@@ -197,34 +202,35 @@ class Uploading(Task):
 
     @property
     def later(self) -> bool:
-        """Files go before folders that are followed, whose documents questions find already."""
+        """Whether files go first: the documents of a watched folder are mostly searchable already."""
         return self.follows is not None
 
     @property
     def is_file(self) -> bool:
-        """Whether somebody gave it to be added."""
+        """Whether a person added it, as a file or a folder."""
         return not (self.recognises or self.follows is not None)
 
     @property
     def lane(self) -> str:
-        """Text recognition takes long, and nothing waits for it."""
+        """Text recognition has its own queue: it takes long, and nothing waits for it."""
         return "scans" if self.recognises else ""
 
     @property
     def key(self) -> int:
-        """Its number: several files may have one name."""
+        """The id of the row: several files may have the same name."""
         return self.id
 
 
 def is_in_as_a_whole(one: Uploading) -> bool:
-    """Return whether a file is in, and nothing is to be said of it."""
+    """Return whether a row is done and has no warnings."""
     told = [one.result] if one.result else one.results
     return one.state is TaskState.DONE and not any(result.warnings for result in told)
 
 
 def at_its_end(one: Uploading, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> Uploading:
-    """Return a file at its end: what became of itself, and of the files within it."""
+    """Return the row in its final state, from the results of the file itself and of the files inside it."""
     failed = first_of([result.error for result in within if result.error])
+    # An error of the file itself fails the row; errors of files inside it become warnings.
     if error := next((result.error for result in own if result.error), None):
         locked = any(result.locked for result in own)
         said = "\n".join([error, *failed])
@@ -234,23 +240,23 @@ def at_its_end(one: Uploading, own: Sequence[IngestResult], within: Sequence[Ing
 
 
 REST = 0.2
-"""Seconds between two looks whether a question is being answered still."""
+"""Seconds between two checks whether a question is still being answered."""
 MOST_RESULTS = 20
-"""Of the documents whose text was recognised, the latest that are named."""
+"""Number of recognised documents that a row names, the latest ones."""
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Adds a file to a collection."""
 IngestFolder = Callable[[Path, str], Generator[IngestEvent, None, None]]
-"""Adds all files of a folder to a collection, as they are found."""
+"""Adds all files of a folder to a collection as it finds them."""
 ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, None]]
-"""Recognises the text of a collection's scans; calls the function every few lines, and ends with what that raises."""
+"""Recognises the text of a collection's scans; calls the function every few lines and passes on what it raises."""
 Follow = Callable[[int, Callable[[], None]], Generator[FolderEvent, None, None]]
-"""Brings the bound folder of a number in step; calls the function while it waits, and ends with what that raises."""
+"""Brings a watched folder, by its id, up to date; calls the function while waiting and passes on what it raises."""
 Scanned = Callable[[], Sequence[str]]
-"""Returns the collections with scans that wait."""
+"""Returns the collections that have scans waiting for text recognition."""
 
 
 class Uploads:
-    """The files of all tabs, in the order in which they came."""
+    """The upload list, shared by all tabs, in the order in which rows were added."""
 
     def __init__(
         self,
@@ -262,9 +268,10 @@ class Uploads:
         follow: Follow | None = None,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take what does the work; what is not given is never asked for. `scanned` names what has scans that wait.
+        """Set the functions that do the work; without one, no row of its kind may be added.
 
-        Text recognition rests as long as it is `busy`: a question is being answered.
+        `scanned` names the collections with waiting scans. Text recognition pauses while `busy` returns True, because a
+        question is being answered.
         """
         self._busy = busy
         self._passwords: dict[int, str] = {}
@@ -274,9 +281,9 @@ class Uploads:
         self._ids = count(1)
 
     def add(self, paths: Sequence[Path], collection: str, *, copies: bool = True) -> None:
-        """Add these files to a collection, after those that wait already.
+        """Queue these files for a collection.
 
-        What is in since before is not listed, unless something was to be said of it.
+        If nothing else is open, rows that are done without warnings are removed from the list first.
         """
         with self._files.lock:
             there = self._files.items()
@@ -290,7 +297,7 @@ class Uploads:
                 )
 
     def add_originals(self, uploads: Sequence[Upload], collection: str) -> None:
-        """Add files from where a person keeps them, which stay there as they are."""
+        """Queue files from their original location; they are never changed or deleted."""
         with self._files.lock:
             for one in uploads:
                 self._files.start(
@@ -306,7 +313,7 @@ class Uploads:
                 )
 
     def add_folder(self, folder: Path, collection: str) -> None:
-        """Add all files of a folder from where a person keeps them, in one row of the list."""
+        """Queue all files of a folder, from their original location, as one row of the list."""
         one = Uploading(
             id=next(self._ids), name=folder.name or str(folder), collection=collection, path=folder, copy=False,
             original=True, folder=True,
@@ -314,13 +321,13 @@ class Uploads:
         self._files.start(one)
 
     def recognise(self, collections: Sequence[str]) -> None:
-        """Recognise the text of these collections' scans, where that is not under way."""
+        """Start text recognition for these collections, unless it is already under way."""
         with self._files.lock:
             for name in collections:
                 of_it = (one for one in reversed(self._files.items()) if one.recognises and one.collection == name)
                 last = next(of_it, None)
                 if last and last.open:
-                    continue  # It finds what has come meanwhile.
+                    continue  # The one under way also finds scans that were added since.
                 if last and last.state is TaskState.DONE:
                     self._files.dismiss([last.id])
                 self._files.start(
@@ -328,7 +335,10 @@ class Uploads:
                 )
 
     def follow_folder(self, folder: BoundFolder) -> None:
-        """Bring a bound folder in step, after the files that wait; once more, where that is under way."""
+        """Bring a watched folder up to date after the waiting files.
+
+        If an update of it is running, queue one more: files may have changed since it started.
+        """
         with self._files.lock:
             of_it = [one for one in self._files.items() if one.follows == folder.id]
             if any(one.state is TaskState.WAITING for one in of_it):
@@ -347,35 +357,35 @@ class Uploads:
             )
 
     def items(self) -> tuple[Uploading, ...]:
-        """Return what is known of every file that was not dismissed."""
+        """Return all rows that were not dismissed."""
         return self._files.items()
 
     def cancel(self, ids: Collection[int] = ()) -> None:
-        """Add these files no further, or none at all; what is in already stays, and folders are followed as before."""
+        """Cancel these rows, or all if no ids are given; watched folders go on. Documents already added stay."""
         if wanted := ids or [one.id for one in self.items() if one.follows is None]:
             self._files.cancel(wanted)
 
     def retry(self, ids: Collection[int]) -> None:
-        """Try again with files that failed or were cancelled."""
+        """Retry files that failed or were cancelled."""
         self._files.again(ids, result=None, progress=None, locked=False)
 
     def unlock(self, one: int, password: str) -> None:
-        """Try again with a file that needs a password, which is forgotten as soon as it was tried."""
+        """Retry a file that needs a password. The password is discarded as soon as it was tried."""
         self._passwords[one] = password
         self.retry([one])
 
     def dismiss(self, ids: Collection[int] = ()) -> None:
-        """Show these files no longer, or none that is at its end."""
+        """Remove these ended rows from the list, or all ended rows if no ids are given."""
         with self._files.lock:
             for one in self._files.dismiss(ids):
                 _remove(one)
 
     def follow(self) -> Iterator[tuple[Uploading, ...]]:
-        """Yield the files now and whenever something has changed, as long as any is to be added."""
+        """Yield all rows now and after each change, until none is waiting or in progress."""
         return self._files.follow()
 
     def close(self) -> None:
-        """Cancel what is under way, and wait for its end."""
+        """Cancel all open rows and wait for the threads to finish."""
         self._files.close()
 
     def _add(self, one: Uploading, tell: Tell[Uploading]) -> Uploading:
@@ -398,11 +408,11 @@ class Uploads:
                 else:
                     (own if event.document == upload.name else within).append(event)
         self.recognise(self._scanned())
-        # Told now that the index has followed, too: what is said to be in is found by the next question.
+        # The row ends only now, when the index is up to date: the next question finds what the list reports as added.
         return at_its_end(one, own, within)
 
     def _folder_added(self, one: Uploading, ingest: IngestFolder, tell: Tell[Uploading]) -> Uploading:
-        """Add the files of a folder; cancelled, what was added stays."""
+        """Add the files of a folder. If cancelled, the files added so far stay."""
         failed: list[str] = []
         count = 0
         with closing(ingest(one.path, one.collection)) as events:
@@ -419,7 +429,7 @@ class Uploads:
         return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
 
     def _followed(self, one: Uploading, number: int, follow: Follow, tell: Tell[Uploading]) -> Uploading:
-        """Bring a bound folder in step; between two documents, files that are waiting go first."""
+        """Bring a watched folder up to date, giving way to waiting files between two documents."""
         with closing(follow(number, lambda: tell(one))) as events:
             one = self._until_files_wait(one, events, tell)
         if one.state is TaskState.DONE:
@@ -429,7 +439,10 @@ class Uploads:
     def _until_files_wait(
         self, one: Uploading, events: Iterable[IngestEvent | FolderEvent], tell: Tell[Uploading]
     ) -> Uploading:
-        """Return it done, or waiting again where files came to wait meanwhile; between two documents that is seen."""
+        """Consume the events. Return the row done, or waiting again if files are waiting.
+
+        This is checked between two documents.
+        """
         for event in events:
             if isinstance(event, IngestProgress):
                 one = dataclasses.replace(one, progress=event)
@@ -439,10 +452,11 @@ class Uploads:
         return dataclasses.replace(one, state=TaskState.DONE, progress=None)
 
     def _recognised(self, one: Uploading, read_scans: ReadScans, tell: Tell[Uploading]) -> Uploading:
-        """Read a collection's scans. Cancelled, it ends within a few lines of text; what is read stays."""
+        """Recognise the scans of a collection. If cancelled, it ends within a few lines; pages already read stay."""
         now = one
 
         def go_on() -> None:
+            # `tell` raises Cancelled if the row was cancelled, also while the loop waits for an answer to end.
             tell(now)
             while self._busy():
                 time.sleep(REST)
@@ -457,7 +471,7 @@ class Uploads:
                         now = dataclasses.replace(now, results=(*now.results, event)[-MOST_RESULTS:])
                     tell(now)
         except UnknownCollection:
-            pass  # Deleted, or called otherwise by now: what is left is read at the next start.
+            pass  # The collection was deleted or renamed. After a rename, the next start reads the remaining scans.
         return dataclasses.replace(now, state=TaskState.DONE, progress=None)
 
 
@@ -467,6 +481,6 @@ def _remove_if_done(one: Uploading) -> None:
 
 
 def _remove(one: Uploading) -> None:
-    # The copies that Gradio made of the uploaded files hold the documents' text.
+    # Gradio's copies of the uploaded files contain the text of the documents, so they must not stay.
     if one.copy:
         one.path.unlink(missing_ok=True)

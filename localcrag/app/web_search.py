@@ -1,4 +1,4 @@
-"""A rate limit: so many queries or uploads within any 60 seconds, over all threads."""
+"""Web search: the SearXNG client of the current settings, its cached answers, and a rate limit."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ MINUTE = 60.0
 
 
 class SlidingMinute:
-    """A RateLimit that remembers when what was let through in the last minute came."""
+    """A RateLimit over the last 60 seconds, shared by all threads; it remembers when each query or upload came."""
 
     def __init__(
         self, *, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        """`now` gives seconds that never go back."""
+        """`now` returns seconds that never decrease."""
         self._now = now
         self._sleep = sleep
         self._taken: deque[float] = deque()
         self._lock = threading.Lock()
 
     def claim(self, per_minute: int) -> float:
-        """Return 0.0 when one more may go now, which then counts; else the seconds until one may."""
+        """Return 0.0 if one more may go now, which is then counted; else the seconds until one may."""
         with self._lock:
             now = self._now()
             while self._taken and self._taken[0] <= now - MINUTE:
@@ -45,16 +45,16 @@ class SlidingMinute:
             if len(self._taken) < per_minute:
                 self._taken.append(now)
                 return 0.0
-            # When the limit was lowered, more than one has to grow old.
+            # If the limit was lowered, several entries have to expire first.
             return self._taken[-per_minute] + MINUTE - now
 
     def pause(self, seconds: float) -> None:
-        """Return after so many seconds."""
+        """Sleep for this many seconds."""
         self._sleep(seconds)
 
 
 class Web:
-    """One search client, made when it is first needed."""
+    """The search client, created on first use."""
 
     def __init__(self, settings: SettingsInUse, database: Database, made: LazyCache) -> None:
         self._settings, self._database, self._made = settings, database, made
@@ -62,17 +62,17 @@ class Web:
 
     @property
     def address(self) -> str:
-        """The SearXNG's address, without a password that it may hold. Raises EndpointRefused."""
+        """The address of the SearXNG, without the password it may contain. Raises EndpointRefused."""
         return self._client.address
 
     def health(self) -> SearchHealth:
-        """Put a test query to the SearXNG. Raises EndpointRefused."""
+        """Send a test query to the SearXNG. Raises EndpointRefused."""
         return self._client.check()
 
     def search(self, settings: Settings) -> WebSearch | None:
-        """Return the search client under `settings`, None where the web may not be asked.
+        """Return the search client for `settings`, or None if they do not allow web search.
 
-        For an address that is not allowed it is one that says so when it is asked.
+        If the address is not allowed, the client returned raises that error for each query.
         """
         if not settings.web_allowed:
             return None
@@ -86,7 +86,7 @@ class Web:
             return _RefusedSearch(error)
 
     def cache(self, settings: Settings) -> WebCache | None:
-        """Return the answers kept from this SearXNG, None where it may not be asked or its address is not allowed."""
+        """Return the cached answers of this SearXNG, or None if the settings do not allow to ask it."""
         if not settings.web_allowed:
             return None
         try:
@@ -124,7 +124,7 @@ class Web:
 
 
 def _search_parameters(settings: Settings) -> dict[str, str]:
-    """Return what a search adds to its query, under the names of SearXNG's search API."""
+    """Return the parameters that are added to each query, as SearXNG's search API names them."""
     chosen = {
         "time_range": "" if settings.web_time_range is TimeRange.NONE else settings.web_time_range.value,
         "language": settings.web_language,
@@ -135,7 +135,7 @@ def _search_parameters(settings: Settings) -> dict[str, str]:
 
 
 class _RefusedSearch:
-    """Stands for an endpoint that may not be asked: a question that does not need the web goes on undisturbed."""
+    """Stand-in for a SearXNG that is not allowed: questions that need no web search are not affected."""
 
     def __init__(self, error: SearchError) -> None:
         self._error = error

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Collections: where they live, their documents and settings, watched folders, copies, deletion."""

@@ -1,4 +1,7 @@
-"""What documents are called besides: the files of followed folders that have the same content."""
+"""Aliases: further names of a document, from files in watched folders with the same content.
+
+Also resolves the names that a user types to documents, and changes tags by any of those names.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from localcrag.storage.database import Database
 from localcrag.text.places import REPLACED
 
 LOOKED_UP = 500
-"""Documents whose files are looked up one by one; of more, reading all files that are known is faster."""
+"""Number of documents up to which files are looked up one by one; for more, reading all records is faster."""
 
 
 def other_names(database: Database, collection: str, documents: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the other names of those of these documents that have any, in order. Raises StoreError.
+    """Return the aliases of those documents that have any, in the given order. Raises StoreError.
 
-    A document within an archive or a letter has a name in each file with the content of that.
+    A document inside an archive or an e-mail has an alias in each file with the content of that container.
     """
     wanted = None
     if len(documents) <= LOOKED_UP:
@@ -35,30 +38,29 @@ def other_names(database: Database, collection: str, documents: Sequence[str]) -
 
 
 def with_other_names(database: Database, collection: str, documents: Sequence[Document]) -> list[Document]:
-    """Return documents with their other names. Raises StoreError."""
+    """Return the documents with their aliases. Raises StoreError."""
     found = other_names(database, collection, [one.name for one in documents])
     return [replace(one, also=found[one.name]) if one.name in found else one for one in documents]
 
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """The document that a name means, by its own name, with its other ones."""
+    """The document that a name refers to: its own name and its aliases."""
 
     name: str
     also: tuple[str, ...] = ()
 
 
 class DocumentNames:
-    """What the names that a person gives mean, in any collection."""
+    """Resolves names that a user gives to documents of any collection."""
 
     def __init__(self, settings: SettingsInUse, database: Database, homes: Homes) -> None:
         self._settings, self._database, self._homes = settings, database, homes
 
     def meant(self, names: Sequence[str], collection: str | None = None) -> list[Meant]:
-        """Return the documents that are called so, each once; a name that none has is returned as it is.
+        """Return the documents with these names, each once; unknown names are returned unchanged.
 
-        Where a document is called so itself, its name is not looked for among the others' other names. Raises
-        StoreError.
+        A document's own name takes precedence over the aliases of others. Raises StoreError.
         """
         name = self._settings.collection(collection)
         home = self._homes.of(name)
@@ -70,8 +72,8 @@ class DocumentNames:
         return [Meant(one, also.get(one, ())) for one in found]
 
     def _of_files(self, home: Home, names: Sequence[str]) -> Iterable[str]:
-        """Return the documents that files of these names may have the content of, or hold what has."""
-        if any(REPLACED in one for one in names):  # What stands there in a file's own name, nobody knows.
+        """Return documents that may have the content of files with these names, or be inside such files."""
+        if any(REPLACED in one for one in names):  # REPLACED may stand for anything, so any document may match.
             return [one.name for one in home.documents()]
         files = {file: None for name in names for file in (name, *folders_of(name))}
         holders = FolderStore(self._database).holders(home.name, files)
@@ -83,7 +85,7 @@ class DocumentNames:
         )
 
     def own(self, names: Sequence[str], collection: str | None = None) -> list[str]:
-        """Return the own names of the documents that are called so; see `meant`. Raises StoreError."""
+        """Return the own names of the documents that these names refer to; see `meant`. Raises StoreError."""
         return [one.name for one in self.meant(names, collection)]
 
 
@@ -96,13 +98,13 @@ class Tags:
     def change(
         self, names: Sequence[str], *, put: Sequence[str] = (), take: Sequence[str] = (), collection: str | None = None
     ) -> None:
-        """Give and take tags of documents, by any of their names, or of folders, whose names end with "/".
+        """Add and remove tags of documents, by any of their names, or of folders, whose names end with "/".
 
-        See tag_store.
+        See localcrag.storage.collections.queries.tag.
         """
         own = self._named.own(names, collection)
         self._homes.of(self._settings.collection(collection)).tag(own, put, take)
 
     def of_folders(self, collection: str | None = None) -> dict[str, list[str]]:
-        """Return the tags of a collection's folders, which all that lies in them has."""
+        """Return the tags of a collection's folders, which apply to everything in them."""
         return self._homes.of(self._settings.collection(collection)).folder_tags()

@@ -1,4 +1,4 @@
-"""Documents in other languages than the models in use were made for."""
+"""The collections of a data folder: their documents, adding files, reading scans, and re-indexing."""
 
 from __future__ import annotations
 
@@ -36,19 +36,22 @@ ADVICE = (
 
 
 def mostly_foreign(documents: Sequence[Document], settings: Settings) -> bool:
-    """Return whether most documents, of those that tell, are not in English, and the English embedder is in use."""
+    """Return whether most documents are not in English although the English-only embedding model is in use.
+
+    Documents of unknown language are not counted.
+    """
     told = [document.language for document in documents if document.language]
     return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in told) > len(told)
 
 
 LOOK = 0.2
-"""Seconds between two looks at how many files have been found."""
+"""Seconds between two progress reports while files are being counted."""
 
 
 def while_loading(load: Callable[[], object], uploads: Sequence[Upload] | Counted) -> Iterator[IngestProgress]:
-    """Load in a thread of its own; yield how many files are to be added, and again as they are found, until it is done.
+    """Run `load` in a thread; yield the growing number of files to add until it has finished.
 
-    What `load` raises is left to whoever asks for what was to be loaded.
+    Errors of `load` are ignored: the caller asks for the loaded object next, and that raises them.
     """
     count = Pace(uploads).count
     loading = threading.Thread(target=_quietly, args=[load], name="load", daemon=True)
@@ -60,16 +63,16 @@ def while_loading(load: Callable[[], object], uploads: Sequence[Upload] | Counte
 
 
 def _quietly(load: Callable[[], object]) -> None:
-    with suppress(Exception):  # It is asked for again at once, and raised there.
+    with suppress(Exception):  # The caller's next request raises the error again.
         load()
 
 
 SCAN_DPI = 200
-"""Dots an inch, of pages whose text is to be recognised; with more, rapidocr makes the picture smaller again."""
+"""Resolution in dots per inch of pages for text recognition; rapidocr shrinks larger pictures anyway."""
 
 
 def existing(collection: str | None, settings: SettingsInUse, database: Database) -> str:
-    """Return a collection's name, that of the settings where none is named. Raises UnknownCollection."""
+    """Return the name of a collection, or of the one in the settings if None. Raises UnknownCollection."""
     name = settings.collection(collection)
     if name != DEFAULT_COLLECTION:
         queries.require_collection(database, name)
@@ -77,7 +80,7 @@ def existing(collection: str | None, settings: SettingsInUse, database: Database
 
 
 class Collections:
-    """The collections of one data folder. Where none is named, that of the settings is meant."""
+    """The collections of a data folder. Methods without a collection name use the one in the settings."""
 
     def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
         self._settings, self._database = settings, database
@@ -90,39 +93,41 @@ class Collections:
         self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
 
     def names(self) -> list[str]:
-        """Return the names of all collections that hold, or held, documents."""
+        """Return the names of all collections that contain documents, or once did."""
         return queries.collection_names(self._database)
 
     def offered(self) -> list[str]:
-        """Return the names to choose from: the default collection and the one of the settings always are."""
+        """Return the names to choose from, which always include the default collection and the one in the settings."""
         return sorted({DEFAULT_COLLECTION, self._settings.now.collection, *self.names()})
 
     def require(self, collection: str | None = None) -> None:
-        """Raise UnknownCollection unless there is such a collection; the default one always is."""
+        """Raise UnknownCollection unless the collection exists; the default collection always does."""
         existing(collection, self._settings, self._database)
 
     def require_past(self, collection: str) -> None:
-        """Raise UnknownCollection unless there is such a collection, or one that is gone left questions or labels."""
+        """Raise UnknownCollection unless the collection exists, or left questions or labels when it was deleted."""
         if not queries.has_a_past(self._database, collection):
             self.require(collection)
 
     def new(self, name: str) -> str:
-        """Make an empty collection and return its name. Raises NameRefused, also when there is one of that name."""
+        """Create an empty collection and return its name. Raises NameRefused, also if the name is taken."""
         name = admin.checked(name, "collection")
         if name in {DEFAULT_COLLECTION, *self.names()}:
             raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        # Opening the store creates the collection.
         self.store(name)
         return name
 
     def rename(self, old: str, new: str) -> None:
-        """Give a collection another name; the default one keeps its. Raises NameRefused and UnknownCollection."""
+        """Rename a collection; the default one cannot be renamed. Raises NameRefused and UnknownCollection."""
         if old == DEFAULT_COLLECTION:
             raise NameRefused(f"The collection “{old}” is the one that is always there, and keeps its name.")
         admin.rename_collection(self._database, old, new)
         self.opened.forget(old)
 
     def delete(self, name: str) -> None:
-        """Remove a collection with its documents, wherever it lives. Raises UnknownCollection and StoreError."""
+        """Remove a collection and its documents, wherever it lives. Raises UnknownCollection and StoreError."""
+        # Get the index before the deletion: asking for the index of a missing collection would create it again.
         home, index = self.homes.of(name), self.index(name)
         if isinstance(home, PostgresHome):
             home.delete()
@@ -131,32 +136,32 @@ class Collections:
         index.remove_file()
 
     def documents(self, collection: str | None = None) -> list[Document]:
-        """Return a collection's documents, by name. Loads no model."""
+        """Return the documents of a collection, sorted by name. Loads no model."""
         name = self._settings.collection(collection)
         return with_other_names(self._database, name, self.homes.of(name).documents())
 
     def other_names(self, documents: Sequence[str], collection: str) -> dict[str, tuple[str, ...]]:
-        """Return what else documents are called, those that are; see other_names. Raises StoreError."""
+        """Return the aliases of those documents that have any; see `aliases.other_names`. Raises StoreError."""
         return other_names(self._database, collection, documents)
 
     def mostly_foreign(self, documents: Sequence[Document]) -> bool:
-        """Return whether most of these documents are in languages that the models in use were not made for."""
+        """Return whether most of these documents are in languages that the current models do not support."""
         return mostly_foreign(documents, self._settings.now)
 
     def texts(self, collection: str) -> dict[str, str]:
-        """Return the text of a collection's documents, by name. Loads no model."""
+        """Return the texts of a collection's documents, by document name. Loads no model."""
         return self._home(collection).texts()
 
     def text(self, document: str, collection: str | None = None) -> str:
-        """Return a document's text. Loads no model. Raises UnknownDocument."""
+        """Return the text of a document. Loads no model. Raises UnknownDocument."""
         return self._home(collection).text(document)
 
     def page_picture(
         self, document: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, collection: str | None = None
     ) -> PagePicture | None:
-        """Return a document's page as it looks, with the place of each text on it; None where there are no pages.
+        """Return the picture of a page, with the position of each text on it; None for files without pages.
 
-        Raises UnreadableDocument for a page that there is not, and StoreError.
+        Raises UnreadableDocument if the page does not exist, and StoreError.
         """
         home = self._home(collection)
         data = home.original(document)
@@ -168,7 +173,7 @@ class Collections:
     def add(
         self, uploads: Sequence[Upload] | Counted, collection: str | None = None
     ) -> Generator[IngestEvent, None, None]:
-        """Add files to a collection; see localcrag.documents.ingest. Says how many there are while models load."""
+        """Add files to a collection; see localcrag.documents.ingest. Reports the file count while models load."""
         name = self._settings.collection(collection)
         yield from while_loading(lambda: self.embedders.of(name), uploads)
         opened = self.opened.of(name)
@@ -190,7 +195,7 @@ class Collections:
         )
 
     def scanned(self) -> list[str]:
-        """Return the names of the collections with pages that wait for text recognition, if that is wanted."""
+        """Return the collections with pages that wait for text recognition, or none if that is turned off."""
         if not self._settings.now.read_scans:
             return []
         return self.homes.to_recognise(self.embedders.is_there)
@@ -198,10 +203,10 @@ class Collections:
     def read_scans(
         self, collection: str | None = None, *, go_on: Callable[[], None] = lambda: None, again: bool = False
     ) -> Generator[IngestEvent, None, None]:
-        """Recognise the text of pages that wait for it; with `again`, also of those that could not be read.
+        """Recognise the text of waiting pages; with `again`, also of pages that could not be read before.
 
-        `go_on` is called every few lines: it may wait, and what it raises ends the reading; what is read already
-        stays. See localcrag.documents.scans. Raises UnknownCollection.
+        `go_on` is called every few lines: it may block, and its exceptions end the work; pages already read stay. See
+        localcrag.documents.scans. Raises UnknownCollection.
         """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
@@ -236,16 +241,17 @@ class Collections:
                 )
             )
         finally:
-            recogniser.close()  # Each takes hundreds of megabytes.
+            recogniser.close()  # Each recogniser process takes hundreds of megabytes, so none is kept.
 
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
         data_dir = self._settings.now.data_dir
         return as_file(member.data, data_dir, prefix=".within-", what=member.name, changed=member.changed)
 
     def delete_document(self, document: str, collection: str | None = None) -> int:
-        """Remove a document and what was made from it, with its attachments; return how many it had.
+        """Remove a document with its attachments and all derived data; return the number of attachments.
 
-        Raises UnknownCollection, UnknownDocument and StoreError; nothing once it is gone: see OpenCollections.follow.
+        Raises UnknownCollection, UnknownDocument and StoreError, but nothing after the deletion: if the index cannot be
+        updated, `OpenCollections.follow` records the reason.
         """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
@@ -254,16 +260,16 @@ class Collections:
         return attachments
 
     def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
-        """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
+        """Rename a document. Raises NameRefused, UnknownDocument and StoreError."""
         name = self._settings.collection(collection)
         home = self.homes.of(name)
-        # A server's rows cannot be written together with those here.
+        # A server's database cannot take part in a local transaction.
         with nullcontext() if isinstance(home, PostgresHome) else self._database.transaction():
             home.rename_document(old, new)
             FolderStore(self._database).renamed(name, {old: admin.checked(new, "document")})
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
-        """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does.
+        """Move documents into another collection, which is created if needed. Raises as admin.move_documents does.
 
         If one of the two lives in a server and the move is interrupted, the same call finishes it.
         """
@@ -277,27 +283,31 @@ class Collections:
         self.opened.follow(target)
 
     def re_embed(self, collection: str | None = None) -> Generator[tuple[int, int], None, None]:
-        """Embed a collection anew, see OwnEmbedders; yields (done, total). Raises UnknownCollection and StoreError."""
+        """Re-index a collection, see `OwnEmbedders.re_embed`; yields (done, total).
+
+        Raises UnknownCollection, ModelError and StoreError.
+        """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
         last = 0
         for done, last in self.embedders.re_embed(name):
             if done < last:
+                # The last report is held back until the collection is open with its new vectors.
                 yield done, last
         self.opened.forget(name)
         self.opened.follow(name)
         yield last, last
 
     def store(self, collection: str | None = None) -> Store:
-        """Return where a collection's chunks are kept, made if there is none. Raises EmbedderMismatch."""
+        """Return the store of a collection's chunks, created if needed. Raises EmbedderMismatch."""
         return self.opened.store(self._settings.collection(collection))
 
     def index(self, collection: str | None = None) -> Index:
-        """Return a collection's vector index."""
+        """Return the vector index of a collection."""
         return self.opened.of(self._settings.collection(collection)).index
 
     def close(self) -> None:
-        """End the processes that read files, and the connections to servers."""
+        """End the reader processes and close the connections to servers."""
         self._readers.close()
         self._adding.close()
         self._recogniser.close()

@@ -1,4 +1,4 @@
-"""Collections copied, merged, exported into a file and imported from one; nothing is embedded anew."""
+"""Copy, merge, export and import collections, keeping their vectors: nothing is re-indexed."""
 
 from __future__ import annotations
 
@@ -28,16 +28,20 @@ from localcrag.storage.postgres.collection import PostgresHome
 from localcrag.text.titles import in_front, named
 
 LONGEST_PIECE = 0.1
-"""Seconds after which an import lets others have the database: who asks something waits so long."""
+"""Seconds of an import's longest transaction, which is how long a question may have to wait for it."""
 BETWEEN = 0.02
-"""Seconds for which it does: another process looks every 100 ms at most whether it may write (sqlite3_busy_timeout)."""
+"""Seconds between two transactions.
+
+A waiting process checks at most every 100 ms whether it can write (sqlite3_busy_timeout).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What became of the documents of a collection that was merged into another: how many are there now by it.
+    """The result of merging a collection into another; `documents` counts those that were moved.
 
-    `renamed` had the name of another document: old and new name. `same` were there already, with the same content.
+    `renamed` has pairs of old and new names, for documents whose name was taken. `same` were in the target already,
+    with the same content.
     """
 
     documents: int
@@ -46,16 +50,16 @@ class Merged:
 
 
 class CollectionCopies:
-    """Copies, merges, exports and imports collections of one data folder."""
+    """Copies, merges, exports and imports the collections of a data folder."""
 
     def __init__(self, collections: Collections, database: Database, made: LazyCache) -> None:
         self._collections, self._database, self._made = collections, database, made
 
     def copy(self, name: str, new: str) -> Generator[Moved, None, None]:
-        """Copy a collection, with its settings and calibrations, into a new one in the data folder; yields how far.
+        """Copy a collection with its settings and calibrations into a new local one; yields the progress.
 
-        Others can read and write meanwhile, and see the copy when it is whole; a document that is removed before its
-        turn has come is not in it. Raises UnknownCollection, NameRefused and StoreError.
+        The collection stays readable and writable, and the copy appears once it is complete. A document that is removed
+        before its turn is not copied. Raises UnknownCollection, NameRefused and StoreError.
         """
         queries.require_collection(self._database, name)
         source = self._collections.homes.of(name)
@@ -81,10 +85,10 @@ class CollectionCopies:
                     connection.execute(sql, (new, name))
 
     def merge(self, origin: str, target: str) -> Merged:
-        """Put all documents of a collection into another one, with the questions asked of it, and remove it.
+        """Move all documents of a collection, and its past questions, into another one, then remove it.
 
-        In the data folder all or nothing; where a server has one of them, the same again goes on where it stopped.
-        Raises UnknownCollection, EmbedderMismatch, NameRefused when they are one, and StoreError.
+        Within the data folder this is one transaction. If one of the two is in a server, the same call resumes an
+        interrupted merge. Raises UnknownCollection, EmbedderMismatch, NameRefused if both are the same, and StoreError.
         """
         for name in (origin, target):
             queries.require_collection(self._database, name)
@@ -120,9 +124,9 @@ class CollectionCopies:
         return Merged(len(names), tuple(renamed.items()), tuple(same))
 
     def export(self, name: str, file: Path) -> Generator[Moved, None, None]:
-        """Write a collection into a new file, which only this user may read, and read it back; yields how far it is.
+        """Write a collection to a new file, private to this user, and verify it; yields the progress.
 
-        Raises UnknownCollection and StoreError, also when there is such a file.
+        Raises UnknownCollection and StoreError, also if the file exists.
         """
         queries.require_collection(self._database, name)
         home = self._collections.homes.of(name)
@@ -142,12 +146,12 @@ class CollectionCopies:
     def import_file(
         self, file: Path, name: str | None = None, *, beside: bool = False
     ) -> Generator[tuple[str, Moved], None, None]:
-        """Make a new collection of a file, all or nothing; yields its name and how far it is.
+        """Create a collection from a file, entirely or not at all; yields its name and the progress.
 
-        It is called as in the file unless a name is given; `beside`: with a number where there is one of that name.
-        Others can read and write meanwhile: it is put in piece by piece, and shown when it is whole. Where another
-        embedder made its vectors than the one in use, it is embedded anew like any such collection. Raises NameRefused
-        and StoreError.
+        The name is that in the file unless `name` is given; with `beside`, a number is appended if it is taken. Other
+        processes can read and write in between: the documents arrive in small transactions, and the collection appears
+        once it is complete. If its vectors are from another embedding model than the current one, it waits for
+        re-indexing like any such collection. Raises NameRefused and StoreError.
         """
         with closing(CollectionReader(file)) as reader:
             about = reader.about
@@ -157,15 +161,17 @@ class CollectionCopies:
             with whole as hidden:
                 for done in self._put(reader.documents(), hidden):
                     yield wanted, Moved(done, about.documents)
+                # The name is checked again at the end: others may have taken it during the import.
                 new = self._show(hidden, about, name, beside=beside)
         yield new, Moved(about.documents, about.documents)
 
     def _put(self, documents: Iterator[StoredDocument], hidden: str) -> Iterator[int]:
-        """Put documents in, some in a transaction each; yield behind each how many are in, and let others write."""
+        """Add documents in short transactions; after each, yield the number added so far and let others write."""
         home, done = self._collections.homes.local(hidden), 0
         while True:
             before, begun = done, time.perf_counter()
             with self._database.transaction():
+                # `documents` is an iterator, so each transaction continues where the last one stopped.
                 for document in documents:
                     home.put_stored(document)
                     done += 1
@@ -178,18 +184,18 @@ class CollectionCopies:
             time.sleep(BETWEEN)
 
     def _name_of(self, about: AboutCollection, name: str | None, *, beside: bool) -> str:
-        """Return what a collection of a file is to be called. Raises NameRefused where there is one of that name."""
+        """Return the name for the imported collection. Raises NameRefused if it is taken."""
         return self._beside(about.name) if beside else self._free(name or about.name)
 
     def _free(self, name: str) -> str:
-        """Return a name for a new collection as it is stored. Raises NameRefused where there is one of that name."""
+        """Return the name for a new collection, normalised. Raises NameRefused if it is taken."""
         wanted = admin.checked(name, "collection")
         with self._database.transaction() as connection:
             admin.require_free(connection, wanted)
         return wanted
 
     def _show(self, hidden: str, about: AboutCollection, name: str | None, *, beside: bool) -> str:
-        """Show a collection that is whole, with what was chosen for it; return its name. Raises NameRefused."""
+        """Publish a complete collection with the settings from its file; return its name. Raises NameRefused."""
         with self._database.transaction():
             new = self._name_of(about, name, beside=beside)
             admin.rename_collection(self._database, hidden, new)
@@ -201,7 +207,7 @@ class CollectionCopies:
         return new
 
     def _beside(self, name: str) -> str:
-        """Return a name that no collection has: this one, or with a number."""
+        """Return the name, with a number appended if it is taken."""
         there = {*self._collections.names()}
         numbered = (name if number == 1 else f"{name} ({number})" for number in range(1, len(there) + 2))
         return next(one for one in numbered if one not in there)
@@ -224,9 +230,9 @@ def _merge_by_copies(source: Home, into: Home) -> Merged:
 
 
 def _plan(source: Home, into: Home) -> tuple[dict[str, str], list[str]]:
-    """Return which documents need another name, and which have the same content as the one of their name.
+    """Return the new names for documents whose name is taken, and the documents that the target already has.
 
-    What is attached to a letter goes by its name.
+    The attachments of an e-mail follow its name.
     """
     there = {one.name: one.sha256 for one in into.documents()}
     taken = {*there, *(one.name for one in source.documents())}
@@ -247,7 +253,7 @@ def _plan(source: Home, into: Home) -> tuple[dict[str, str], list[str]]:
 
 
 def _free(name: str, origin: str, taken: set[str]) -> str:
-    """Return a name that nobody has: with the collection that it comes from, and a number where that is not enough."""
+    """Return a free name: with the origin collection appended and, if needed, a number."""
     path, number = PurePosixPath(name), 1
     while True:
         origin_said = origin if number == 1 else f"{origin} {number}"
@@ -258,7 +264,7 @@ def _free(name: str, origin: str, taken: set[str]) -> str:
 
 
 def _called(document: StoredDocument, name: str) -> StoredDocument:
-    """Return a document under another name, found by that where it has no title of its own."""
+    """Return the document under another name; without a title of its own, its chunks are found by that name."""
     if name == document.name:
         return document
     chunks = document.chunks
@@ -279,7 +285,7 @@ def _both(first: dict[str, list[str]], second: dict[str, list[str]]) -> dict[str
 
 
 def _stored(home: Home, names: Sequence[str]) -> Iterator[StoredDocument]:
-    """Yield the documents of these names that are there still."""
+    """Yield these documents, except those deleted since."""
     for name in names:
         with suppress(UnknownDocument):
             yield home.stored(name)

@@ -1,4 +1,9 @@
-"""Delete and forget documents, overwrite deleted words, and search the data folder for residue."""
+"""Delete and erase documents, overwrite deleted words, and search the data folder for residue.
+
+Deleting removes a document; erasing ("forget") also removes everything that quotes it, then searches all files for byte
+patterns that only this document contained. The patterns are phrases of its text, pieces of its file, and pieces of its
+vectors.
+"""
 
 from __future__ import annotations
 
@@ -31,26 +36,30 @@ from localcrag.storage.residue.search import search
 from localcrag.text.words import shorten
 
 WORDS = 5
-"""Of a phrase: of five words in a row hardly any occur twice by chance."""
+"""Words of a phrase; five words in a row hardly ever occur twice by chance."""
 LEAST_CHARACTERS = 12
 LONGEST_PHRASE = 120
-"""Characters: a longer one would more often lie across two pages of a database's file."""
+"""Characters of a phrase; a longer one would more often lie across two pages of the database file."""
 SECTIONS, EACH = 40, 3
-"""Parts of a text that phrases are taken from, so that any piece of it is noticed, and how many are looked at of each:
-others may have some of them, too."""
+"""Number of sections that a text is divided into, and number of phrases tried in each.
+
+One phrase per section is kept, so that any fragment of the text is noticed. Several are tried, because other documents
+may contain the first.
+"""
 _TOKEN = re.compile(r"\S+")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f"\\\ud800-\udfff\ufffd]+')
-"""What JSON and SQLite write as it is."""
+"""Characters that JSON and SQLite store without escaping."""
 
 
 def phrases(text: str, others: Iterable[str]) -> list[str]:
-    """Return phrases of a text that none of the other texts has, the rarest of each part of it, in their order."""
+    """Return phrases that only this text contains, in its order: the rarest one of each section."""
     count = Counter(_TOKEN.findall(text))
     found = list(_candidates(text))
     size = max(1, -(-len(found) // SECTIONS))
     chosen: list[list[str]] = []
     for at in range(0, len(found), size):
         some = dict.fromkeys(found[at : at + size])
+        # A phrase is rare if its words, on average, occur seldom in the text.
         chosen.append(sorted(some, key=lambda one: sum(count[word] for word in one.split()) / len(one.split()))[:EACH])
     known = {one for some in chosen for one in some}
     for other in others:
@@ -59,13 +68,13 @@ def phrases(text: str, others: Iterable[str]) -> list[str]:
 
 
 def forms(phrase: str) -> tuple[bytes, ...]:
-    """Return the bytes that a phrase may be stored as: UTF-8, UTF-16 either way, and JSON in ASCII."""
+    """Return the byte forms that a phrase may be stored in: UTF-8, UTF-16 of both byte orders, ASCII JSON."""
     made = [phrase.encode(), phrase.encode("utf-16-le"), phrase.encode("utf-16-be"), json.dumps(phrase)[1:-1].encode()]
     return tuple(dict.fromkeys(made))
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """Yield runs of words within a line, and pieces of a line without words."""
+    """Yield all runs of WORDS words within a line; pieces with fewer words are yielded whole."""
     for line in text.splitlines():
         for piece in _PLAIN.findall(line):
             tokens = list(_TOKEN.finditer(piece))
@@ -81,23 +90,23 @@ def _fitting(words: str) -> Iterator[str]:
 
 
 Documents = set[tuple[str, str]]
-"""By collection and name."""
+"""Documents, each as its collection and name."""
 PIECES, PIECE = 8, 48
-"""Of a file that is kept, so many pieces of so many bytes are looked for."""
+"""Number of pieces of the original file to search for, and bytes of each."""
 LEAST_DIFFERENT = 24
-"""Different bytes in a piece: one of zeros, or of a font's table, is in many files."""
+"""Minimum number of different bytes in a piece; zeros or the table of a font occur in many files."""
 VECTORS = 3
-"""Of chunks that are looked for by their vectors."""
+"""Number of chunks whose vectors are searched for."""
 VECTOR_BYTES = 64
-"""Of a vector in the database: a whole one lies more often across two pages."""
+"""Bytes of a vector to search for; a whole vector more often lies across two pages of the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What there is of the documents that were asked for, with their attachments: names, texts, phrases, files, chunks.
+    """The documents to erase, attachments included, and everything to recognise them by.
 
-    `asked` are those asked for that are there; `copies` have the same content in other collections or under other
-    names.
+    `asked` are the requested documents that exist, `names` adds their attachments. `copies` are documents with the same
+    content in other collections or under other names.
     """
 
     asked: tuple[str, ...]
@@ -110,14 +119,14 @@ class Looked:
 
 
 def look_at(database: Database, home: Home, names: Sequence[str], quoted: Sequence[str] = ()) -> Looked:
-    """Return what there is of documents of a collection, before they are deleted. Raises StoreError.
+    """Collect what identifies documents before they are deleted. Raises StoreError.
 
-    `quoted` is what is known of others that are gone.
+    `quoted` are texts that quote other documents, which are deleted already.
     """
     there = {one.name for one in home.documents()}
     asked = tuple(name for name in dict.fromkeys(names) if name in there)
     within = sorted(name for name in there if any(name.startswith(f"{one}/") for one in asked))
-    # An attachment goes with its letter.
+    # An attachment is deleted together with its e-mail, so it is not requested separately.
     asked = tuple(name for name in asked if name not in within)
     chosen = tuple(dict.fromkeys((*asked, *within)))
     documents = list(_stored(home, chosen))
@@ -136,10 +145,11 @@ def look_at(database: Database, home: Home, names: Sequence[str], quoted: Sequen
 
 
 def marks_of(looked: Looked) -> list[Mark]:
-    """Return what the documents are looked for by."""
+    """Return the residue signatures of the documents, which are searched for in all files."""
     marks = [Mark(f"“{shorten(phrase, 60)}”", forms(phrase)) for phrase in looked.phrases]
     marks += [Mark("a piece of its file", (piece,)) for piece in looked.pieces]
     for vector in looked.vectors:
+        # Take a piece from the middle of the vector, aligned to a 4-byte float, and the code of the vector index.
         middle = len(vector) // 2 // 4 * 4
         code = coded(np.frombuffer(vector, "<f4")[None])[0].tobytes()
         marks.append(Mark("a vector of its text", (vector[middle : middle + VECTOR_BYTES], code)))
@@ -151,18 +161,18 @@ def _stored(home: Home, names: Sequence[str]) -> Iterator[StoredDocument]:
         try:
             yield home.stored(name)
         except UnknownDocument:
-            continue  # Deleted meanwhile.
+            continue  # The document was deleted while this ran.
 
 
 def _scanned(document: StoredDocument) -> Iterator[str]:
-    """Yield what text recognition read on each page, which may not be in the text yet."""
+    """Yield the recognised text of each page; it may not be in the text of the document yet."""
     for scan in document.scans:
         if scan.read:
             yield "\n".join(line.text for line in ScannedPage.of(json.loads(scan.read)).lines)
 
 
 def _others(database: Database, home: Home, own: Documents) -> Iterator[str]:
-    """Yield the texts of all documents but these, one after the other."""
+    """Yield the texts of all other documents, one at a time."""
     for number in _others_here(database, own):
         yield from (row["text"] for row in database.rows("SELECT text FROM documents WHERE id = ?", number))
     if isinstance(home, PostgresHome):
@@ -170,7 +180,7 @@ def _others(database: Database, home: Home, own: Documents) -> Iterator[str]:
 
 
 def _pieces(database: Database, document: StoredDocument, own: Documents) -> Iterator[bytes]:
-    """Yield pieces of a document's file that no other kept file has."""
+    """Yield pieces of a document's original file that occur in no other original."""
     if not document.original:
         return
     file, others = document.original, _others_here(database, own)
@@ -184,18 +194,18 @@ def _pieces(database: Database, document: StoredDocument, own: Documents) -> Ite
 
 
 def _others_here(database: Database, own: Documents) -> set[int]:
-    """Return the ids of all documents on this computer but these."""
+    """Return the ids of all other documents on this computer."""
     sql = "SELECT d.id, d.name, k.name AS collection FROM documents d JOIN collections k ON k.id = d.collection_id"
     return {row["id"] for row in database.rows(sql) if (row["collection"], row["name"]) not in own}
 
 
 def _telling(document: StoredDocument, said: Sequence[str]) -> list[StoredChunk]:
-    """Return a few of a document's chunks whose text no other document has."""
+    """Return a few chunks of a document that contain a phrase of `said`, which no other document contains."""
     return [chunk for chunk in document.chunks if any(one in chunk.chunk.text for one in said)][:VECTORS]
 
 
 def _copies(database: Database, document: StoredDocument, own: Documents) -> list[tuple[str, str]]:
-    """Return the documents of the same content elsewhere on this computer, by name and collection."""
+    """Return the other documents on this computer with the same content, by name and collection."""
     rows = database.rows(
         "SELECT d.name, k.name AS collection FROM documents d JOIN collections k ON k.id = d.collection_id "
         "WHERE d.sha256 = ? ORDER BY k.name, d.name",
@@ -205,19 +215,19 @@ def _copies(database: Database, document: StoredDocument, own: Documents) -> lis
 
 
 BETWEEN_LOOKS = 2.0
-"""Seconds between two looks whether there is anything to overwrite."""
+"""Seconds between two checks for words to overwrite."""
 BETWEEN_STEPS = 0.02
-"""Seconds between two steps: about as long as one takes."""
+"""Seconds of pause between two steps, about as long as a step takes."""
 LONGEST_WAIT = 600.0
-"""Seconds that files which are being added are waited for: each would leave words again."""
+"""Seconds after which running imports no longer postpone overwriting; they do at first, as each leaves words again."""
 RESTS = 50
-"""Times as long as it took, that it is left alone then: 2 % of a core at most, however often files change."""
+"""Factor for the pause after overwriting, in terms of its duration: it takes at most 2 % of a core."""
 PATIENCE = 0.2
-"""Seconds that a process which reads is waited for in the background: the next look tries again."""
+"""Seconds that a background attempt waits for a reading process; the next check tries again."""
 
 
 class Overwriting(RegularLooks):
-    """The words of one database that are to be overwritten; what is left when it closes is noted in the database."""
+    """Background thread that overwrites deleted words in a database. Unfinished work is recorded and resumed."""
 
     def __init__(
         self,
@@ -227,14 +237,14 @@ class Overwriting(RegularLooks):
         working: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Rest while a question is `asked`, and begin when nobody is `working` at files; `clock` gives seconds."""
+        """Pause while a question is `asked`, wait while files are added (`working`); `clock` returns seconds."""
         self._database, self._asked, self._working, self._clock = database, asked, working, clock
         super().__init__(self.look, BETWEEN_LOOKS, "overwriting")
         self._since: float | None = None
         self._not_before = -float("inf")
 
     def look(self) -> bool:
-        """Overwrite what there is if it is time, and return whether that was done. Raises StoreError."""
+        """Overwrite the deleted words if it is time; return whether that was done. Raises StoreError."""
         now = self._clock()
         if not full_text.are_left(self._database):
             self._since = None
@@ -252,7 +262,7 @@ class Overwriting(RegularLooks):
         return True
 
     def _go_on(self) -> None:
-        """Let others have the database, and a question that is asked be answered."""
+        """Pause between two steps, and for as long as a question is being answered."""
         while not self.closing.wait(BETWEEN_STEPS):
             if not self._asked():
                 return
@@ -260,11 +270,11 @@ class Overwriting(RegularLooks):
 
 
 class _Closing(Exception):
-    """The app is being closed."""
+    """Raised between two steps when the app is being closed."""
 
 
 def finish(database: Database) -> str | None:
-    """Overwrite what is left, and return why that could not be done, where it could not: it stays noted then."""
+    """Overwrite the remaining words. Return the reason if that failed; the work then stays recorded."""
     try:
         if full_text.are_left(database):
             full_text.overwrite(database, patience=PATIENCE)
@@ -274,12 +284,12 @@ def finish(database: Database) -> str | None:
 
 
 QUOTING_FOLDERS = ("evaluations", "cache/calibrate")
-"""Folders of the data folder whose folders, one an evaluation or set each, may hold what a document says."""
+"""Folders inside the data folder with one subfolder per evaluation or set, which may quote documents."""
 BACKUPS = "backups"
 
 
 class Forgetting:
-    """What becomes of deleted documents; `forget` has the app forget what it made of them."""
+    """Deletion and erasure of documents; `forget` clears what the app has cached of them."""
 
     def __init__(
         self,
@@ -293,10 +303,10 @@ class Forgetting:
         self._models_dir, self._forget = models_dir, forget
 
     def delete(self, names: Sequence[str], collection: str | None = None) -> int:
-        """Remove documents, by any of their names, with their attachments; return how many of these there were.
+        """Remove documents, given any of their names, and their attachments; return the number of attachments.
 
-        What runs, chats, labels and pins quote of them stays; no table, full-text index or log of writes has them any
-        more. Raises UnknownCollection, UnknownDocument and StoreError.
+        Quotations in runs, chats, labels and pins stay; no table, full-text index or write-ahead log contains the
+        documents any more. Raises UnknownCollection, UnknownDocument and StoreError.
         """
         try:
             own = self._collections.named.own(names, collection)
@@ -310,16 +320,17 @@ class Forgetting:
         full_text.overwrite(self._database)
 
     def forget(self, names: Sequence[str], collection: str | None = None) -> Forgotten:
-        """Remove documents, with their attachments and all that quotes them, and search the data folder for the rest.
+        """Remove documents, their attachments and all that quotes them, then search the data folder for residue.
 
-        Any of their names will do. They may be deleted already: then what quoted them is removed. Raises
-        UnknownDocument where nothing of that name was there or is quoted, UnknownCollection and StoreError.
+        Any of their names will do. If the documents are already deleted, their quotations are removed. Raises
+        UnknownDocument if a name belongs to no document and is not quoted, UnknownCollection and StoreError.
         """
         collection = self._settings.collection(collection)
         home = self._collections.homes.of(collection)
         names = self._collections.named.own(names, collection)
         there = home.names.there(names)
         gone = [name for name in names if name not in there]
+        # Collect the signatures first: after the deletion nothing is left to recognise residue by.
         looked = look_at(self._database, home, names, self._quoted(collection, gone) if gone else ())
         marks = marks_of(looked)
         for name in looked.asked:
@@ -339,14 +350,14 @@ class Forgetting:
         )
 
     def is_quoted(self, names: Sequence[str], collection: str | None = None) -> bool:
-        """Return whether a run found something in one of these documents, which may be gone. Raises StoreError."""
+        """Return whether a run found a passage in one of these documents, deleted or not. Raises StoreError."""
         return are_quoted(self._database, self._settings.collection(collection), names)
 
     def overwrite(self, collection: str | None = None) -> None:
-        """Have nothing of what was deleted be in the files of the database and of a collection's vector index.
+        """Remove all deleted data from the database files and from the vector index of a collection.
 
-        The files are written anew, which takes a while and as much room again. Of a collection in a PostgreSQL server,
-        its tables are. Raises UnknownCollection and StoreError.
+        The files are rewritten, which takes a while and the same amount of free disk space. For a collection in
+        PostgreSQL, its tables are rewritten. Raises UnknownCollection and StoreError.
         """
         name = self._settings.collection(collection)
         self._collections.index(name).make_anew()
@@ -356,15 +367,16 @@ class Forgetting:
             home.vacuum()
 
     def overwrite_all(self) -> None:
-        """Do so for all collections. Raises StoreError."""
+        """Remove all deleted data from the database files and from all vector indexes. Raises StoreError."""
         to_embed = self._collections.embedders.to_embed()
         for name in self._collections.names():
+            # A collection that waits for re-indexing gets a new index file anyway, and its model may be missing.
             if name not in to_embed:
                 self._collections.index(name).make_anew()
         full_text.overwrite(self._database, whole=True)
 
     def verify(self, wanted: str, collection: str | None = None) -> Searched:
-        """Search the data folder for what a document says that no other does; for these words, where it is no document.
+        """Search the data folder for residue of a document, or for the given words if it is not a document.
 
         Changes nothing. Raises UnknownCollection and StoreError.
         """
@@ -375,7 +387,7 @@ class Forgetting:
         return self._searched([Mark(f"“{wanted}”", forms(wanted))])
 
     def _quoted(self, collection: str, names: Sequence[str]) -> list[str]:
-        """Return what is quoted of documents that are gone. Raises UnknownDocument."""
+        """Return all quotations of deleted documents. Raises UnknownDocument if there are none."""
         texts = passages_of(self._database, collection, names)
         if not texts:
             raise UnknownDocument(
@@ -394,7 +406,7 @@ class Forgetting:
         return Quoting(collection, gone, looked.texts, looked.phrases, frozenset(others))
 
     def _remove_folders(self, quoting: Quoting, marks: Sequence[Mark]) -> Iterator[str]:
-        """Remove the folders that have something of the documents, and yield their names."""
+        """Remove the evaluation folders that contain parts of the documents, and yield their names."""
         for parent in (self._settings.now.data_dir / name for name in QUOTING_FOLDERS):
             if not parent.is_dir():
                 continue
@@ -405,16 +417,17 @@ class Forgetting:
                     yield folder.relative_to(self._settings.now.data_dir).as_posix()
 
     def _searched(self, marks: Sequence[Mark]) -> Searched:
-        """Search all files of the data folder but models, and all tables."""
+        """Search all tables, and all files of the data folder except models."""
         found = search(self._settings.now.data_dir, marks, [self._models_dir])
         tables: list[Place] = table_traces.tables_with(self._database, marks)
         return replace(found, places=(*tables, *found.places))
 
 
 def _quotes(runs: Path, quoting: Quoting) -> bool:
-    """Return whether an evaluation has a run that quotes the documents; a torn last line counts as well."""
+    """Return whether an evaluation has a run that quotes the documents."""
     if not runs.is_file():
         return False
+    # Each line is a run as JSON. The last line may be torn if a process was killed, so it is searched as text.
     for line in runs.read_bytes().split(b"\n"):
         try:
             run = json.loads(line)["run"]

@@ -1,8 +1,8 @@
-"""Patterns that say which files of a folder are followed, as the shell's: *, ? and [abc].
+"""Updating a collection from its watched folder: patterns, scanning, comparing, and applying changes.
 
-A pattern with a “/” is compared with the path within the folder, one without with every name on the way: “*.pdf” is
-every PDF file, “drafts” all that lies in a folder of that name, “2024/*” all that lies in the folder 2024. A “*” stands
-for a “/” as well, and capitals count as small letters.
+Patterns choose the files, as in the shell: `*`, `?` and `[abc]`. A pattern with a “/” is compared with the path within
+the folder, one without it with each part of the path: “*.pdf” means every PDF file, “drafts” everything in folders of
+that name, “2024/*” everything in the folder 2024. A “*” also matches a “/”, and case is ignored.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from localcrag.text.translation import gettext as _
 
 
 class Patterns:
-    """What is followed: all that one of `include` fits, or everything without any, but for what `exclude` fits."""
+    """The files to watch: those that match one of `include`, or all if it is empty, minus those of `exclude`."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
         self._include, self._exclude = [*map(_Pattern, include)], [*map(_Pattern, exclude)]
 
     def wants(self, path: str) -> bool:
-        """Return whether a file is followed, by its path within the folder."""
+        """Return whether a file is watched, given its path within the folder."""
         return (not self._include or any(one.fits(path) for one in self._include)) and not self.leaves_out(path)
 
     def leaves_out(self, path: str) -> bool:
-        """Return whether a file or folder, with all that lies in it, is not followed."""
+        """Return whether a file, or a folder with everything in it, is excluded."""
         return any(one.fits(path) for one in self._exclude)
 
 
@@ -66,19 +66,20 @@ class _Pattern:
     def fits(self, path: str) -> bool:
         parts = path.split("/")
         if not self._whole:
+            # A pattern that matches a folder also matches everything in it.
             return any(self._fits(part) for part in parts)
         return any(self._fits("/".join(parts[:number])) for number in range(1, len(parts) + 1))
 
 
 LOOKED_AT = 2_000
-"""Files between two signs that it goes on."""
+"""Number of files found between two progress reports."""
 
 
 @dataclass(slots=True)
 class Look:
-    """What a folder holds, by paths within it: files, folders with their devices, folders that cannot be opened.
+    """The content of a folder, by path: files, the devices of its folders, and folders that cannot be opened.
 
-    `away` says why the folder is not there; then nothing is known of its files.
+    `away` says why the folder itself cannot be opened; then nothing is known about its files.
     """
 
     files: dict[str, SeenFile] = field(default_factory=dict)
@@ -87,15 +88,17 @@ class Look:
     away: str | None = None
 
     def same_devices(self, known: Mapping[str, KnownFile]) -> dict[int, int]:
-        """Return the numbers of today of devices that files were on: a start of the computer may give them others."""
+        """Map the stored device numbers of files to today's; they may change when the computer restarts."""
         return {one.device: self.files[path].device for path, one in known.items() if path in self.files}
 
     def is_gone(self, known: KnownFile, devices: Mapping[int, int]) -> bool:
-        """Return whether a file that was not seen is no more; not where the folder or disk it lay in is not there.
+        """Return whether an unseen file was deleted, rather than on a folder or disk that is absent now.
 
-        `devices` is what `same_devices` returns.
+        `devices` is the result of `same_devices`.
         """
         folder = known.path
+        # Go up to the nearest folder that was seen. If it is on another device than the file was, a disk is not
+        # mounted.
         while folder:
             folder = folder.rpartition("/")[0]
             if folder in self.closed:
@@ -106,7 +109,7 @@ class Look:
 
 
 def look_at(folder: BoundFolder) -> Iterator[Look]:
-    """Look at all files of a folder that its patterns want, hidden ones left out; yields what there is so far."""
+    """Scan a folder for files that match its patterns, except hidden ones; yield the growing result."""
     look, patterns = Look(), Patterns(folder.include, folder.exclude)
     within = folder.path.resolve()
     to_do = [""]
@@ -138,7 +141,7 @@ def look_at(folder: BoundFolder) -> Iterator[Look]:
 
 
 def is_as_before(folder: BoundFolder, path: str, before: SeenFile) -> bool:
-    """Return whether a file is as it was a moment ago."""
+    """Return whether a file is unchanged since a moment ago."""
     try:
         return Stamp.of((folder.path / path).stat()) == before.stamp
     except OSError:
@@ -146,9 +149,9 @@ def is_as_before(folder: BoundFolder, path: str, before: SeenFile) -> bool:
 
 
 def not_there(folder: BoundFolder, look: Look, known: Mapping[str, KnownFile]) -> str | None:
-    """Return why a folder is taken to be not there, where it held files that were `known`; None where it is there.
+    """Return why a folder that contained `known` files counts as absent, or None if it is present.
 
-    A disk that is not mounted leaves an empty folder, and so does a network drive or a cloud that has lost its server.
+    An unmounted disk leaves an empty folder, and so does a network drive or cloud folder without its server.
     """
     if look.away is not None:
         return look.away
@@ -163,9 +166,9 @@ def not_there(folder: BoundFolder, look: Look, known: Mapping[str, KnownFile]) -
 
 
 def _seen(entry: os.DirEntry[str], path: str, device: int, within: Path) -> SeenFile | None:
-    """Return what is seen of a file; None where it went away meanwhile."""
+    """Return the state of a file, or None if it vanished during the scan."""
     try:
-        # On Windows a listing knows no numbers of files.
+        # On Windows, os.scandir does not report file ids.
         stamp = Stamp.of(entry.stat() if os.name != "nt" else Path(entry.path).stat())
         refused = outside(Path(entry.path), path, within) if entry.is_symlink() else None
     except OSError:
@@ -175,14 +178,14 @@ def _seen(entry: os.DirEntry[str], path: str, device: int, within: Path) -> Seen
 
 @contextmanager
 def together(database: Database, collections: Collections, folder: BoundFolder) -> Iterator[Home]:
-    """Write documents and what is remembered of files together, where both are in one database."""
+    """Change documents and file records in one transaction, if both are in the same database."""
     home = collections.homes.of(folder.collection)
     with home.together(), database.transaction():
         yield home
 
 
 def whole(home: Home, document: str, known: Mapping[str, KnownFile]) -> list[str]:
-    """Return a document and those that came within it; not those of a folder that has its name by now."""
+    """Return a document and those inside it, except documents that belong to a folder of the same name."""
     others = {one.document for one in known.values()} - {document}
     return [name for name in home.names.within(document) if name not in others]
 
@@ -194,15 +197,16 @@ def decide(
     what: WhenGone,
     names: Sequence[str] | None = None,
 ) -> list[FolderChange]:
-    """Remove or keep the documents whose files are gone, those of these names or all. Raises StoreError.
+    """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError.
 
-    A file that is there again is left to the next look at the folder.
+    A file that has come back is left to the next update.
     """
     store = FolderStore(database)
     known = store.files(folder.id)
     asked = [one for one in store.gone(folder.id) if names is None or folder.name_of(one.path) in names]
     asked = [one for one in asked if not (folder.path / one.path).exists()]
     remove = {one.document for one in asked if one.document} if what is WhenGone.REMOVE else set()
+    # A document that files of other folders also have is not removed.
     remove = {document for document in remove if not store.others(folder, document)}
     with together(database, collections, folder) as home:
         home.remove([name for document in sorted(remove) for name in whole(home, document, known)])
@@ -215,7 +219,7 @@ def decide(
 
 
 def unbind(database: Database, collections: Collections, folder: BoundFolder, *, documents: bool) -> int:
-    """Follow a folder no more; with `documents`, remove those that its files have alone, and return how many.
+    """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
 
     Raises StoreError.
     """
@@ -224,6 +228,7 @@ def unbind(database: Database, collections: Collections, folder: BoundFolder, *,
         store.unbind(folder.id)
         return 0
     known = store.files(folder.id)
+    # Documents that were renamed, or were there before, are not the folder's own.
     names = {folder.name_of(path) for path in known}
     own = sorted({one.document for one in known.values() if one.document in names})
     own = [document for document in own if not store.others(folder, document)]
@@ -235,18 +240,20 @@ def unbind(database: Database, collections: Collections, folder: BoundFolder, *,
 
 
 SETTLED = 2.0
-"""Seconds since a file was changed last, after which it is taken to be written: programs that write a large file do so
-more often, and file systems tell times to two seconds (FAT)."""
+"""Seconds without a change after which a file counts as completely written.
+
+Programs write to large files more often than that, and FAT stores times with a resolution of two seconds.
+"""
 AT_ONCE = 200
-"""Files that are remembered in one transaction, where no progress is told in between."""
+"""Maximum number of file records in one transaction if no progress is reported in between."""
 Add = Callable[[Sequence[Upload], str], Generator[IngestEvent, None, None]]
 
 
 @dataclass(slots=True)
 class _Comparison:
-    """What a look at a folder came to: checksums of files that look different, and those that could not be made.
+    """A scan compared with the stored records: checksums of files that look different, and read errors.
 
-    `moved` says what documents are called by now, "" for those that were removed.
+    `waiting` are files that are still being written. `moved` maps documents to their new names, "" if removed.
     """
 
     look: Look
@@ -258,14 +265,14 @@ class _Comparison:
 
     @property
     def missing(self) -> frozenset[str]:
-        """The known files that are no more."""
+        """The known files that were deleted."""
         devices = self.look.same_devices(self.known)
         unseen = (one for path, one in self.known.items() if path not in self.look.files)
         return frozenset(one.path for one in unseen if self.look.is_gone(one, devices))
 
 
 class FolderSync:
-    """Brings collections in step with their folders."""
+    """Updates collections from their watched folders."""
 
     def __init__(
         self,
@@ -276,17 +283,17 @@ class FolderSync:
         settled: float = SETTLED,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`add` reads files; one that was changed less than `settled` seconds ago is waited for."""
+        """`add` reads files; those changed less than `settled` seconds ago have to wait."""
         self._database, self._collections = database, collections
         self._store = FolderStore(database)
         self._add = add or collections.add
         self._settled, self._clock = settled, clock
 
     def sync(self, folder: BoundFolder, *, emptied: bool = False) -> Generator[FolderEvent, None, None]:
-        """Bring a collection in step with a folder, once; `emptied`: it may have lost all its files.
+        """Update a collection from a folder once; `emptied` confirms that the folder may have lost all files.
 
-        Yields progress, and what became different. Files that are still being written come last, as `waiting`. Raises
-        StoreError, ModelError and EmbedderMismatch.
+        Yields progress and changes. Files that are still being written come last, as `waiting`. Raises StoreError,
+        ModelError and EmbedderMismatch.
         """
         known = self._store.files(folder.id)
         look = yield from _looked(folder)
@@ -312,7 +319,7 @@ class FolderSync:
             self._store.in_step(folder.id)
 
     def _compare(self, folder: BoundFolder, compared: _Comparison) -> Iterator[FolderEvent]:
-        """Take the checksums of files that look different."""
+        """Compute the checksums of files that look different."""
         different = [
             path
             for path, seen in sorted(compared.look.files.items())
@@ -329,6 +336,7 @@ class FolderSync:
             except DocumentError as error:
                 compared.failed[path] = str(error)
                 continue
+            # The checksum is worthless if the file changed while it was read.
             if is_as_before(folder, path, seen):
                 compared.hashed[path] = sha256
             else:
@@ -346,9 +354,9 @@ class FolderSync:
         )
 
     def _contents(self, folder: BoundFolder, compared: _Comparison) -> dict[str, str]:
-        """Return the document that has the content of a file, by checksum, for files that look different."""
+        """Map the checksums of files that look different to the documents that have this content."""
         home = self._collections.homes.of(folder.collection)
-        # Of archives there is no document, but those within them.
+        # An archive has no document of its own, but those inside it.
         own = {one.stored: one.document for one in compared.known.values() if one.stored and one.document}
         there: dict[str, str] = {}
         for path, sha256 in compared.hashed.items():
@@ -363,7 +371,7 @@ class FolderSync:
         return there
 
     def _do_at_once(self, folder: BoundFolder, plan: Plan, compared: _Comparison) -> None:
-        """Remove and rename documents, and remember the files, in one transaction where they are in one database."""
+        """Remove and rename documents and store the file records, in one transaction if they share a database."""
         compared.moved = plan.renames | dict.fromkeys(plan.remove, "")
         failed = [self._failed(folder, path, error, compared) for path, error in compared.failed.items()]
         if not (plan.remove or plan.renames):
@@ -383,7 +391,7 @@ class FolderSync:
             self._store.put(folder.id, [*plan.put, *failed], plan.forget)
 
     def _read(self, folder: BoundFolder, plan: Plan, compared: _Comparison) -> Iterator[FolderEvent]:
-        """Read the files whose content is new, remember each, and tell what became of it."""
+        """Read the files with new content, store a record for each, and report the results."""
         if not plan.read:
             return
         by_name = {one.name: one for one in plan.read}
@@ -417,7 +425,7 @@ class FolderSync:
         self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
 
     def _leave_out(self, folder: BoundFolder, changed: Sequence[ToRead], within: dict[str, set[str]]) -> None:
-        """Remove what changed files, as archives and letters, do not hold any more."""
+        """Remove documents that changed containers, such as archives and e-mails, no longer contain."""
         home, known = self._collections.homes.of(folder.collection), self._store.files(folder.id)
         for one in changed:
             there = [name for name in whole(home, one.name, known) if name != one.name]
@@ -426,7 +434,7 @@ class FolderSync:
     def _remembered(
         self, folder: BoundFolder, one: ToRead, result: IngestResult, twins: Sequence[str], compared: _Comparison
     ) -> list[KnownFile]:
-        """Return a file as it is to be remembered now that it was read, and those with the same content."""
+        """Return the new records of a file that was read, and of files with the same content."""
         paths = (one.path, *twins)
         if result.status is IngestStatus.FAILED:
             error = result.error or ""
@@ -438,7 +446,7 @@ class FolderSync:
 
     @staticmethod
     def _failed(folder: BoundFolder, path: str, error: str, compared: _Comparison) -> KnownFile:
-        """Return a file that failed; a document that it had, and has still, stays as it is."""
+        """Return the record of a file that failed; if it has a document from before, that is kept."""
         seen, before = compared.look.files[path], compared.known.get(path)
         document, stored = (before.document, before.stored) if before else (None, None)
         if document in compared.moved and compared.moved[document] != folder.name_of(path):
@@ -469,7 +477,7 @@ def _looked(folder: BoundFolder) -> Generator[FolderEvent, None, Look]:
 
 
 def _came_within(name: str, files: Mapping[str, ToRead]) -> str:
-    """Return the file that a document came within."""
+    """Return the name of the file that a document came inside of."""
     while name and name not in files:
         name = name.rpartition("/")[0]
     return name

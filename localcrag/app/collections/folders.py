@@ -1,4 +1,4 @@
-"""Folders that collections follow: bound, listed, paused, brought in step, let go."""
+"""Watched folders: bind a folder to a collection, list, pause and update it, stop watching."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from localcrag.storage.database import Database
 from localcrag.text.translation import gettext as _
 
 SHOWN = 20
-"""Of the files of a folder that failed or are gone, those that are named."""
+"""Number of failed or missing files of a folder that are named."""
 LOCK, RUNNING = "folders.lock", "running"
 BETWEEN = 0.2
-"""Seconds between two looks whether another process is done with the folders, or a file with being written."""
+"""Seconds between two checks for another process that uses the folders, or for files being written."""
 PATIENCE = 30.0
 """Seconds that a command waits for files that are being written."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderState:
-    """A folder with its counts, and the first of its files that failed, each with the reason, or are gone."""
+    """A folder, its counts, and the first files that failed, with the reasons, or are missing."""
 
     folder: BoundFolder
     counts: FolderCounts
@@ -49,12 +49,12 @@ class FolderState:
 
 
 class Folders:
-    """The bound folders of a data folder."""
+    """The watched folders of a data folder."""
 
     def __init__(
         self, settings: SettingsInUse, database: Database, collections: Collections, sync: FolderSync | None = None
     ) -> None:
-        """`sync` is what brings a folder in step; without it, one that reads files as the app does."""
+        """`sync` updates a collection from its folder; by default it reads files as the app does."""
         self._settings, self._database, self._collections = settings, database, collections
         self._store = FolderStore(database)
         self._sync = sync or FolderSync(database, collections)
@@ -64,11 +64,11 @@ class Folders:
         return self._store.folders(collection)
 
     def find(self, number: int) -> BoundFolder | None:
-        """Return a folder by its number; None when it is bound no more. Raises StoreError."""
+        """Return a folder by its id, or None if it is no longer watched. Raises StoreError."""
         return self._store.find(number)
 
     def named(self, path: str | Path) -> BoundFolder:
-        """Return the folder of a path. Raises FolderError when none is bound there."""
+        """Return the folder with this path. Raises FolderError if it is not watched."""
         wanted = _absolute(path)
         for one in self._store.folders():
             if one.path == wanted:
@@ -86,11 +86,11 @@ class Folders:
         exclude: Sequence[str] = (),
         gone: WhenGone = WhenGone.ASK,
     ) -> BoundFolder:
-        """Have a collection follow a folder; one that it follows already gets these patterns and rule instead.
+        """Have a collection watch a folder; if it already does, replace the patterns and the rule.
 
-        The collection is made if there is none of that name. Its first folder gives documents the names that its files
-        have in it; others put the folder's name in front. Raises FolderError, NameRefused, EmbedderMismatch, ModelError
-        and StoreError.
+        The collection is created if needed. Documents of its first folder are named as the files in it; those of
+        further folders are prefixed with the name of the folder. Raises FolderError, NameRefused, EmbedderMismatch,
+        ModelError and StoreError.
         """
         wanted, name = _absolute(path), self._settings.collection(collection)
         self._check(wanted, name)
@@ -109,7 +109,7 @@ class Folders:
         )
 
     def unbind(self, folder: BoundFolder, *, documents: bool) -> int:
-        """Follow a folder no more; with `documents`, remove those that its files have alone, and return how many.
+        """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
 
         Raises StoreError.
         """
@@ -119,18 +119,18 @@ class Folders:
         return removed
 
     def pause(self, folder: BoundFolder, *, paused: bool) -> None:
-        """Follow a folder no more for a while, or again. Raises StoreError."""
+        """Pause watching a folder, or resume it. Raises StoreError."""
         self._store.pause(folder.id, paused=paused)
 
     def decide(self, folder: BoundFolder, what: WhenGone, names: Sequence[str] | None = None) -> list[FolderChange]:
-        """Remove or keep the documents whose files are gone, those of these names or all. Raises StoreError."""
+        """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError."""
         changes = folder_sync.decide(self._database, self._collections, folder, what, names)
         if any(one.status is FolderStatus.REMOVED for one in changes):
             full_text.overwrite(self._database)
         return changes
 
     def state(self, folder: BoundFolder) -> FolderState:
-        """Return how a folder stands, without looking at it. Raises StoreError."""
+        """Return the stored state of a folder, without reading the folder. Raises StoreError."""
         failed, gone = self._store.failed(folder.id, SHOWN), self._store.gone(folder.id, SHOWN)
         return FolderState(
             folder, self._store.counts(folder.id),
@@ -139,16 +139,16 @@ class Folders:
         )  # fmt: skip
 
     def states(self, collection: str | None = None) -> list[FolderState]:
-        """Return how the folders of a collection stand, or of all. Raises StoreError."""
+        """Return the states of the folders of a collection, or of all. Raises StoreError."""
         return [*map(self.state, self.all(collection))]
 
     def sync(
         self, folder: BoundFolder, *, emptied: bool = False, go_on: Callable[[], None] = lambda: None
     ) -> Generator[FolderEvent, None, None]:
-        """Bring a collection in step with a folder, once; see FolderSync.
+        """Update a collection from its folder once; see FolderSync.
 
-        Another process that does so is waited for, and `go_on` called meanwhile: what it raises ends the waiting.
-        Raises StoreError, ModelError and EmbedderMismatch.
+        If another process does that at the moment, wait for it, calling `go_on`, whose exceptions end the wait. Raises
+        StoreError, ModelError and EmbedderMismatch.
         """
         with self._alone(go_on), closing(self._sync.sync(folder, emptied=emptied)) as events:
             moved_here = False
@@ -159,7 +159,7 @@ class Folders:
                 yield from self._moved_from_others(folder)
 
     def sync_patiently(self, folder: BoundFolder, *, emptied: bool = False) -> Iterator[FolderEvent]:
-        """Bring a collection in step with a folder, and wait for files that are being written, for half a minute."""
+        """Update a collection from its folder, waiting up to half a minute for files that are being written."""
         until = time.monotonic() + PATIENCE
         while True:
             waiting: list[FolderChange] = []
@@ -176,7 +176,7 @@ class Folders:
             time.sleep(BETWEEN)
 
     def _moved_from_others(self, folder: BoundFolder) -> Iterator[FolderEvent]:
-        """Give documents whose files came here from another folder of the collection the names that they have here."""
+        """Rename documents whose files were moved here from another folder of the collection."""
         for other in self._store.folders(folder.collection):
             if other.id != folder.id and not other.paused and self._store.counts(other.id).gone:
                 yield from self._sync.sync(other)
@@ -185,6 +185,7 @@ class Folders:
     def _alone(self, go_on: Callable[[], None]) -> Iterator[None]:
         place = self._settings.now.data_dir.absolute() / RUNNING
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # A generator holds this lock, and its steps may run in different threads.
         lock = FileLock(place / LOCK, thread_local=False)
         while True:
             try:
@@ -208,6 +209,7 @@ class Folders:
                     path=path,
                 )
             )
+        # Names of documents are stored as UTF-8, so a folder name that is not valid UTF-8 cannot be their prefix.
         if path.as_posix().encode("utf-8", "surrogateescape") != path.as_posix().encode("utf-8", "replace"):
             raise FolderError(_("The name of the folder is no text in UTF-8. Rename the folder, and bind it then."))
         for other in self._store.folders():

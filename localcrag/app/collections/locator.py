@@ -1,4 +1,9 @@
-"""Where collections live: in the data folder or in PostgreSQL, and moving them between the two."""
+"""Where collections live, in the data folder or in PostgreSQL, and moving them between the two.
+
+`Homes` finds the place of a collection. `Moving` moves a whole collection to another place, `move_documents` moves
+documents between two collections in different places. Each copy is compared with its source before the source is
+removed.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +43,14 @@ if TYPE_CHECKING:
 
 
 SILENT_SECONDS = 60.0
-"""For which a server that did not answer is not asked what is left to do for its collections."""
+"""Seconds to wait after a failed connection before polling that server for pending work again."""
 Home = LocalHome | PostgresHome
 Store = DocumentStore | PostgresStore
 Index = Union["ChunkIndex", PgVectorIndex]
 
 
 class Homes:
-    """The homes of all collections. A server is connected to when one of its collections is needed."""
+    """Finds the place of each collection; connects to a server when one of its collections is needed."""
 
     def __init__(self, settings: SettingsInUse, database: Database) -> None:
         self._settings, self._database = settings, database
@@ -54,18 +59,18 @@ class Homes:
         self._lock = threading.Lock()
 
     def of(self, collection: str) -> Home:
-        """Return where a collection lives. Raises StoreError."""
+        """Return the place of a collection. Raises StoreError."""
         elsewhere = admin.of(self._database, collection)
         if elsewhere is None or elsewhere.state is not HomeState.THERE:
             return self.local(collection)
         return PostgresHome(self._connected(elsewhere.address), elsewhere.number, collection)
 
     def local(self, collection: str) -> LocalHome:
-        """Return a collection's place in the data folder, wherever it lives."""
+        """Return the place of a collection in the data folder, even if it lives elsewhere."""
         return LocalHome(self._database, collection, self._indexes)
 
     def elsewhere(self) -> list[PostgresHome]:
-        """Return the collections that live elsewhere."""
+        """Return the collections that live in a PostgreSQL server."""
         homes = map(self.of, admin.there(self._database))
         return [home for home in homes if isinstance(home, PostgresHome)]
 
@@ -78,30 +83,32 @@ class Homes:
         return ChunkIndex(store, self._indexes, engines=EngineChoice(self._settings.now.index_engine))
 
     def to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
-        """Return the names of the collections with pages whose text is to be recognised.
+        """Return the names of the collections with pages that wait for text recognition.
 
-        Of those alone whose embedder, by its name, `embeds`: it is there.
+        Collections are left out if `embeds` is false for the name of their embedding model: it is missing here.
         """
         here = document_store.collections(self._database)
         there = self._elsewhere(lambda home: home.to_recognise() and embeds(home.embedder()[0]))
         return [*(name for name, embedder in here.items() if embeds(embedder)), *there]
 
     def of_other_embedders(self) -> list[str]:
-        """Return the names of the collections that another embedder than the one in use has indexed."""
+        """Return the names of the collections that were indexed with another embedding model than the current one."""
         own, there = self._settings.now.embedder, admin.there(self._database)
         here = [one for one in queries.of_other_embedders(self._database, own) if one not in there]
         return [*here, *self._elsewhere(lambda home: home.embedder()[0] != own)]
 
     def _elsewhere(self, fits: Callable[[PostgresHome], bool]) -> list[str]:
-        """Return the names of the collections elsewhere that fit.
+        """Return the names of the collections in servers for which `fits` is true.
 
-        Servers that do not answer are left out, for a while without being asked: whoever asks their collections is told
-        why.
+        Servers that do not answer are left out, and not asked again for a while. Opening one of their collections
+        reports the reason.
         """
         names = []
         for home in self.elsewhere():
             if time.monotonic() < self._silent.get(str(home.server), 0):
                 continue
+            # Set before the request, so that other threads skip the server while it may hang. Success removes the
+            # entry.
             self._silent[str(home.server)] = time.monotonic() + SILENT_SECONDS
             with suppress(StoreError):
                 if fits(home):
@@ -110,21 +117,21 @@ class Homes:
         return names
 
     def key(self, collection: str) -> str:
-        """Return a text that is another one when the collection lives elsewhere than before."""
+        """Return a cache key for a collection, which changes when the collection moves."""
         elsewhere = admin.of(self._database, collection)
         there = elsewhere is not None and elsewhere.state is HomeState.THERE
         return f"{collection} at {elsewhere.address} {elsewhere.number}" if elsewhere and there else collection
 
     def server(self, address: str) -> PostgresDatabase:
-        """Return a database with the tables for collections, made if need be. Raises StoreError."""
+        """Return a server's database, with the tables for collections created if needed. Raises StoreError."""
         database = self._connected(str(parse_postgres(address)))
         schema.prepare(database)
         return database
 
     def connect(self, collection: str, address: str, there: str | None = None) -> PostgresHome:
-        """Use a collection that lives in a server, and is called `there`, under a name of one's own.
+        """Use a collection in a server, which is called `there` in it, under a local name.
 
-        Raises NameRefused when there is one of that name, UnknownCollection and StoreError.
+        Raises NameRefused if the name is taken, UnknownCollection and StoreError.
         """
         name = admin.checked(collection, "collection")
         if name in queries.collection_names(self._database):
@@ -139,13 +146,16 @@ class Homes:
         return PostgresHome(server, row["id"], name)
 
     def disconnect(self, collection: str) -> None:
-        """Use a collection of a server no more; it stays there. Raises UnknownCollection, also when it lives here."""
+        """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it lives here."""
         if not isinstance(self.of(collection), PostgresHome):
             raise UnknownCollection(f"The collection “{collection}” lives on this computer: there is nothing to leave.")
         admin.delete_collection(self._database, collection)
 
     def vacuum(self, collection: str) -> None:
-        """Have what was deleted from a collection be in its server no more. Raises UnknownCollection and StoreError."""
+        """Remove deleted data from a collection's tables in its server.
+
+        Raises UnknownCollection, also if it lives on this computer, and StoreError.
+        """
         home = self.of(collection)
         if not isinstance(home, PostgresHome):
             raise UnknownCollection(
@@ -154,7 +164,7 @@ class Homes:
         home.vacuum()
 
     def check_allowed(self, collection: str, settings: Settings) -> None:
-        """Return where a collection may be asked under these settings. Raises StoreError."""
+        """Check that these settings allow asking a collection. Raises StoreError."""
         home = self.of(collection)
         if settings.preset is Preset.DOCUMENTS_ONLY and home.server and not home.server.here:
             raise StoreError(
@@ -190,30 +200,30 @@ class Homes:
 
 
 LOCAL = "local"
-"""What the data folder is called where an address may stand."""
+"""Name that stands for the data folder where an address is expected."""
 ROUNDS = 5
-"""Times that documents which changed meanwhile are copied again, before the move gives up."""
+"""Number of times to copy documents that changed during the copy, before the move gives up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How far a collection is: so many of its documents are copied and compared."""
+    """Progress of a move: how many of the documents are copied and compared."""
 
     done: int
     total: int
 
 
 class Moving:
-    """Moves collections; `forget` has the app forget what it made of one."""
+    """Moves collections to another place; `forget` closes a collection that is open."""
 
     def __init__(self, homes: Homes, database: Database, forget: Callable[[str], None]) -> None:
         self._homes, self._database, self._forget = homes, database, forget
 
     def move(self, collection: str, to: str) -> Generator[Moved, None, None]:
-        """Move a collection to an address of a PostgreSQL database, or to LOCAL; yields how far it is.
+        """Move a collection to a PostgreSQL database, given its address, or to LOCAL; yields the progress.
 
-        Whatever interrupts it, the collection is whole in its old home until it is whole in the new one; the same again
-        goes on where it stopped. Raises UnknownCollection, NameRefused and StoreError.
+        At every moment either the old or the new place has the whole collection. After an interruption, the same call
+        resumes the move. Raises UnknownCollection, NameRefused and StoreError.
         """
         queries.require_collection(self._database, collection)
         self._forget(collection)
@@ -226,7 +236,7 @@ class Moving:
         elif elsewhere and elsewhere.state is HomeState.THERE:
             yield from _back(collection, elsewhere, homes, self._database)
         elif elsewhere:
-            # It never left: what has arrived is removed.
+            # The move never completed, so only its partial copy is removed from the server.
             _leave(collection, elsewhere, homes, self._database)
         self._forget(collection)
 
@@ -242,6 +252,7 @@ def _there(collection: str, to: str, elsewhere: Elsewhere | None, homes: Homes, 
     if elsewhere and elsewhere.state is HomeState.THERE:
         return
     local, known = homes.local(collection), admin.known(database, collection)
+    # The token lets a repeated call find the partial copy of an interrupted move.
     number = schema.make(
         server, collection, embedder=known["embedder"], dimension=known["dimension"], created_at=known["created_at"],
         arriving=_token(homes.data_dir, known["id"], known["created_at"]),
@@ -252,12 +263,13 @@ def _there(collection: str, to: str, elsewhere: Elsewhere | None, homes: Homes, 
     for _round in range(ROUNDS):
         yield from _copy(local, there)
         schema.index(server, number)
-        # Nobody writes here meanwhile.
+        # The transaction keeps others from changing this collection during the final comparison.
         with database.transaction() as connection:
             if _signature(local) == _signature(there):
                 schema.open_to_all(server, number)
                 admin.put_in(connection, collection, replace(arriving, state=HomeState.THERE))
                 break
+    # The `else` of a loop runs if no round ended with equal contents.
     else:
         raise _restless(collection)
     local.remove_index()
@@ -268,7 +280,7 @@ def _back(collection: str, elsewhere: Elsewhere, homes: Homes, database: Databas
     left = replace(elsewhere, state=HomeState.LEAVING)
     for _round in range(ROUNDS):
         yield from _copy(there, local)
-        # Nobody writes there meanwhile.
+        # The transaction on the server keeps others from changing the collection during the final comparison.
         with homes.server(elsewhere.address).transaction(elsewhere.number):
             if _signature(local) == _signature(there):
                 admin.put(database, collection, left, *there.embedder())
@@ -279,13 +291,14 @@ def _back(collection: str, elsewhere: Elsewhere, homes: Homes, database: Databas
 
 
 def _leave(collection: str, elsewhere: Elsewhere, homes: Homes, database: Database) -> None:
-    """Remove what is in the server of a collection that is here."""
+    """Remove the copy in the server of a collection that now lives here."""
+    # If this is interrupted, the stored state remains, and the next move repeats it.
     PostgresHome(homes.server(elsewhere.address), elsewhere.number, collection).delete()
     admin.put(database, collection, None)
 
 
 def _copy(source: Home, target: Home) -> Iterator[Moved]:
-    """Bring `target` to what `source` holds, document by document, each compared when it is there."""
+    """Make `target` equal to `source`, one document at a time, each compared after copying."""
     wanted = {one.name: _comparable(one) for one in source.documents()}
     there = {one.name: _comparable(one) for one in target.documents()}
     target.remove([name for name in there if name not in wanted])
@@ -301,12 +314,12 @@ def _copy_one(name: str, source: Home, target: Home) -> None:
     try:
         document = source.stored(name)
     except UnknownDocument:
-        return  # Deleted meanwhile: the last look sees to it.
+        return  # The document was deleted while copying; the final comparison notices it.
     _put(document, target)
 
 
 def _put(document: StoredDocument, target: Home) -> None:
-    """Put a document into a collection, and compare what arrived. Raises StoreError."""
+    """Write a document into a collection and compare the result. Raises StoreError."""
     name = document.name
     target.put_stored(document)
     if target.stored(name) != target.as_kept(document):
@@ -318,16 +331,16 @@ def _put(document: StoredDocument, target: Home) -> None:
 
 
 def _signature(home: Home) -> tuple[list[Document], dict[str, list[str]]]:
-    """Return what tells whether a home holds the same as another one."""
+    """Return a value that is equal for two places with the same documents and folder tags."""
     return [_comparable(one) for one in home.documents()], home.folder_tags()
 
 
 def move_documents(names: Sequence[str], source: Home, target: Home) -> None:
-    """Move documents into another collection, wherever it lives. Raises as shelving.move_documents does.
+    """Move documents into another collection, wherever it lives. Raises as admin.move_documents does.
 
-    Two databases share no transaction, so all documents are copied and compared before the first is removed. If that is
-    interrupted, the same call finishes it: a document with the same content in both collections counts as copied, one
-    that only the target has as moved.
+    Two databases share no transaction, so all documents are copied and compared before the first is removed. After an
+    interruption, the same call finishes the move: a document with the same content in both collections counts as
+    copied, one that only the target has as moved.
     """
     if source.embedder() != target.embedder():
         raise other_embedders(source.name, source.embedder()[0], target.name, target.embedder()[0])
@@ -347,7 +360,7 @@ def move_documents(names: Sequence[str], source: Home, target: Home) -> None:
 
 
 def _complete(name: str, source: Home, target: Home) -> None:
-    """Give a document that both collections have the tags of both, and the file if one of the two kept it."""
+    """Give the target's copy of a document the tags of both, and the original file if either kept it."""
     own, other = source.stored(name), target.stored(name)
     tags = tuple(sorted({*own.tags, *other.tags}))
     wanted = replace(own, tags=tags, original=other.original if own.original is None else own.original)
@@ -356,13 +369,13 @@ def _complete(name: str, source: Home, target: Home) -> None:
 
 
 def _comparable(document: Document) -> Document:
-    """Return what is known of a document without what may differ between homes: ids, how they count and round."""
+    """Return a document without the fields that may differ between places: ids, counts and rounding."""
     confidence = None if document.confidence is None else round(document.confidence, 6)
     return replace(document, id=0, characters=0, confidence=confidence)
 
 
 def _token(data_dir: Path, number: int, created_at: str) -> str:
-    """Return a text that no other collection on its way has; it tells nothing of this computer."""
+    """Return an identifier, unique to this collection on its way, that reveals nothing about this computer."""
     return hashlib.sha256(f"{data_dir.absolute()} {number} {created_at}".encode()).hexdigest()[:32]
 
 

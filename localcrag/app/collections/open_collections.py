@@ -1,4 +1,4 @@
-"""Which embedder a collection is searched with and which it is to have; embedding it anew."""
+"""Open collections, the embedding model that each is searched with, and re-indexing with another."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from localcrag.storage.schema import said_by
 
 
 class OwnEmbedders:
-    """The embedders of all collections."""
+    """The embedding models of all collections."""
 
     def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, homes: Homes) -> None:
         self._settings, self._database, self._models, self._homes = settings, database, models, homes
 
     def wanted(self, collection: str) -> str:
-        """Return the name of the embedder that a collection is to have: its own, or the one in use."""
+        """Return the name of the embedding model that a collection should have: its own, or the current one."""
         return queries.embedder_of(self._database, collection) or self._settings.now.embedder
 
     def name_of(self, collection: str) -> str:
-        """Return the name of the embedder whose vectors a collection has; of one that is not there yet, the wanted one.
+        """Return the name of the embedding model that made a collection's vectors; for a new one, the target.
 
         Raises StoreError.
         """
@@ -41,9 +41,9 @@ class OwnEmbedders:
         return self._homes.of(collection).embedder()[0]
 
     def of(self, collection: str) -> Embedder:
-        """Return the embedder that a collection is searched with: that of its vectors, where it is there.
+        """Return the embedding model to search a collection with: the one that made its vectors.
 
-        Else the one that it is to have: opening the collection then says what to do. Raises ModelError.
+        If that one is missing, return the target model; opening the collection then says what to do. Raises ModelError.
         """
         name, wanted = self.name_of(collection), self.wanted(collection)
         if name != wanted:
@@ -54,13 +54,14 @@ class OwnEmbedders:
         return self._models.embedder_named(wanted)
 
     def is_there(self, embedder: str) -> bool:
-        """Return whether a collection with vectors of this embedder can get more of them. Loads no model."""
+        """Return whether this model can embed more chunks of a collection. Loads no model."""
         return embedder == self._settings.now.embedder or self._models.has_embedder(embedder)
 
     def to_embed(self) -> list[str]:
-        """Return the names of the collections that have vectors of another embedder than they are to have.
+        """Return the names of the collections whose vectors are not from their target model.
 
-        Collections of servers that do not answer are left out. They can be asked as long as theirs is there.
+        Collections in servers that do not answer are left out. As long as the old model is present, searches keep using
+        it.
         """
         own = queries.embedders(self._database)
         in_use = self._settings.now.embedder
@@ -70,17 +71,20 @@ class OwnEmbedders:
         return [name for name in there if (self.name_of(name) != own[name] if name in kept else name in of_others)]
 
     def left_to_do(self) -> list[str]:
-        """Return those of `to_embed` to go on with unasked: one was chosen for them, or their embedding was stopped."""
+        """Return the collections of `to_embed` that should be re-indexed without asking.
+
+        Their model was chosen by the user, or re-indexing was interrupted.
+        """
         asked_for = {*queries.embedders(self._database), *new_vectors.begun(self._database)}
         return [name for name in self.to_embed() if name in asked_for]
 
     def re_embed(self, collection: str) -> Iterator[tuple[int, int]]:
-        """Embed a collection's chunks with the embedder that it is to have; yields (done, total).
+        """Re-index a collection with its target model; yields (done, total).
 
-        Meanwhile it is searched by its old vectors. What is done is kept, and the same again goes on there; documents
-        that come are embedded as well, before the new vectors take the place of the old ones. In a PostgreSQL server
-        it begins anew each time, and nothing may change meanwhile. Where another embedder is chosen meanwhile, that one
-        goes on, unless it is the one that made the old vectors. Raises ModelError and StoreError.
+        Searches use the old vectors until it is complete. Finished work is kept and the same call resumes it; chunks
+        that are added in between are embedded too, before the new vectors replace the old ones. In PostgreSQL it starts
+        over each time, and the collection must not change in between. If the user chooses another model in between,
+        re-indexing continues with that model, unless it made the old vectors. Raises ModelError and StoreError.
         """
         home, embedder = self._homes.of(collection), self._models.embedder_named(self.wanted(collection))
         if isinstance(home, PostgresHome):
@@ -95,15 +99,17 @@ class OwnEmbedders:
                 vectors = embedder.embed([text for _, text in some])
                 made = {chunk: vector for (chunk, _), vector in zip(some, vectors, strict=True)}
                 new_vectors.put(self._database, embedder.name, made)
+                # The user may have chosen another model while these chunks were embedded.
                 if self.wanted(collection) != embedder.name:
                     yield from self._otherwise(collection, total)
                     return
                 yield total - len(left) + at + len(some), total
+            # False if chunks were added in between; then the next round embeds them.
             if new_vectors.take_over(self._database, collection, embedder=embedder.name, dimension=embedder.dimension):
                 return
 
     def _otherwise(self, collection: str, total: int) -> Iterator[tuple[int, int]]:
-        """Embed a collection with what was chosen meanwhile; nothing is to be done where it has that one's vectors."""
+        """Continue re-indexing with the newly chosen model, or stop if the vectors are from that one."""
         wanted = self.wanted(collection)
         new_vectors.begin(self._database, collection, wanted)
         if self.name_of(collection) == wanted:
@@ -124,38 +130,38 @@ def _in_server(home: PostgresHome, embedder: Embedder) -> Iterator[tuple[int, in
 
 
 ReEmbed = Callable[[str], Iterator[tuple[int, int]]]
-"""Embeds a collection; tells how many of how many chunks are done."""
+"""Re-indexes a collection; yields the number of chunks done and in total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReEmbedding(Task):
-    """A collection and how far it is; of one that failed nothing has changed."""
+    """The re-indexing of a collection and its progress; after a failure nothing has changed."""
 
     done: int = 0
     total: int | None = None
 
 
 class ReEmbeddings:
-    """What was asked for since the start."""
+    """All re-indexing requested since the start of the app."""
 
     def __init__(self, re_embed: ReEmbed) -> None:
         self._re_embed = re_embed
         self._collections = BackgroundList(self._embed, "“{name}” was not embedded", at_once=1)
 
     def start(self, collection: str) -> None:
-        """Embed a collection anew, unless that is being done."""
+        """Re-index a collection, unless that is already under way."""
         self._collections.start(ReEmbedding(name=collection))
 
     def close(self) -> None:
-        """Stop what is under way; what is done of it is kept."""
+        """Stop re-indexing; finished work is kept."""
         self._collections.close()
 
     def items(self) -> tuple[ReEmbedding, ...]:
-        """Return every collection that was asked for."""
+        """Return every collection requested since the start."""
         return self._collections.items()
 
     def follow(self) -> Iterator[tuple[ReEmbedding, ...]]:
-        """Yield them now and whenever something has changed, as long as any is on its way."""
+        """Yield all of them now and after each change, until none is waiting or in progress."""
         return self._collections.follow()
 
     def _embed(self, one: ReEmbedding, tell: Tell[ReEmbedding]) -> ReEmbedding:
@@ -166,18 +172,18 @@ class ReEmbeddings:
 
 
 class FollowingIndex:
-    """A collection's index for who changes documents: a file that cannot be written is said, and undoes no change."""
+    """A collection's index for code that changes documents: a failed write is recorded, not raised."""
 
     def __init__(self, index: Index, collection: str, unwritten: dict[str, str]) -> None:
-        """`unwritten` says of collections why their file could not be written last."""
+        """`unwritten` maps collections to the reason why their index file was not written."""
         self._index, self._collection, self._unwritten = index, collection, unwritten
 
     def refresh(self) -> bool:
-        """Bring the index to what the database holds; return whether anything was different. Raises StoreError."""
+        """Update the index from the database; return whether anything changed. Raises StoreError."""
         return self._index.refresh()
 
     def save(self) -> None:
-        """Write the index file if much has changed since. Raises StoreError, but for a file that cannot be written."""
+        """Save the index file if enough has changed. Raises StoreError, except for a file that cannot be written."""
         try:
             self._index.save()
         except IndexFileError as error:
@@ -188,7 +194,7 @@ class FollowingIndex:
 
 @dataclass(frozen=True, slots=True)
 class OpenCollection:
-    """What a question needs of a collection."""
+    """Everything that a question needs of a collection."""
 
     embedder: Embedder
     store: Store
@@ -196,46 +202,47 @@ class OpenCollection:
 
 
 class OpenCollections:
-    """The collections that were opened. `unwritten` says of which the index could not follow a change last, and why."""
+    """Open collections. `unwritten` maps a collection to the reason its last index update failed."""
 
     def __init__(self, homes: Homes, embedders: OwnEmbedders, made: LazyCache) -> None:
         self._homes, self._embedders, self._made = homes, embedders, made
         self.unwritten: dict[str, str] = {}
 
     def of(self, name: str) -> OpenCollection:
-        """Return a collection, made if there is none. Raises EmbedderMismatch, ModelError and StoreError."""
+        """Return an open collection, created if needed. Raises EmbedderMismatch, ModelError and StoreError."""
         embedder = self._embedders.of(name)
         store = self._store(name, embedder)
         index: Index = self._made.get(f"index {self._homes.key(name)}", lambda: self._homes.index(store))
         return OpenCollection(embedder, store, index)
 
     def store(self, name: str) -> Store:
-        """Return where a collection's chunks are kept, without its index, which takes a while to open; see `of`."""
+        """Return the store of a collection's chunks, without its index, which takes a while to open; see `of`."""
         return self._store(name, self._embedders.of(name))
 
     def _store(self, name: str, embedder: Embedder) -> Store:
         key = f"store {self._homes.key(name)}"
         there = self._made.peek(key)
         if there and there.embedder != embedder.name:
-            self.forget(name)  # It was embedded anew meanwhile, maybe by another process.
+            self.forget(name)  # The collection was re-indexed since, perhaps by another process.
         made: Store = self._made.get(key, lambda: self._homes.of(name).open(embedder.name, embedder.dimension))
         return made
 
     def forget(self, name: str) -> None:
-        """Have a collection be opened anew."""
+        """Close a collection, so that the next access opens it again."""
+        # Both the plain name and the key are dropped: the key changes when a collection moves to or from a server.
         key = self._homes.key(name)
         self._made.drop(f"store {name}", f"index {name}", f"store {key}", f"index {key}")
         self.unwritten.pop(name, None)
 
     def following(self, name: str) -> FollowingIndex:
-        """Return a collection's index for who changes its documents. Raises as `of` does."""
+        """Return the index of a collection for code that changes its documents. Raises as `of` does."""
         return FollowingIndex(self.of(name).index, name, self.unwritten)
 
     def follow(self, name: str) -> None:
-        """Bring a collection's vector index to what the database holds, now that something was changed in it.
+        """Update the vector index of a collection from the database, after a change.
 
-        What fails here does not undo the change: `unwritten` says so then, and the next question or change tries again.
-        An index file that cannot be written is not needed to find what is there. A server keeps its index itself.
+        A failure here does not undo the change: `unwritten` records it, and the next question or change tries again.
+        Searches work even if the index file cannot be written. A server maintains its own index.
         """
         try:
             if isinstance(self.store(name), DocumentStore):

@@ -1,4 +1,4 @@
-"""Settings of one collection: its preset, its embedder, and whether the web may be asked about it."""
+"""Settings of a collection: preset, embedding model, web mode, and the calibration of its scores."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ from localcrag.storage.database import Database
 
 
 class CollectionSettings:
-    """Presets and web modes by collection. Where none is named, that of the settings is meant."""
+    """Presets, web modes and models of collections; without a name, the collection in the settings is meant."""
 
     def __init__(self, settings: SettingsInUse, database: Database, library: ModelLibrary) -> None:
         self._settings, self._database, self._library = settings, database, library
 
     def preset(self, collection: str | None = None) -> Preset:
-        """Return the preset that a collection's questions are answered under."""
+        """Return the preset for a collection's questions."""
         own = queries.preset_of(self._database, self._settings.collection(collection))
         return own or self._settings.now.preset
 
     def set_preset(self, preset: Preset | None, collection: str | None = None) -> None:
-        """Give a collection a preset of its own; None takes it away. Raises UnknownCollection and StoreError."""
+        """Set the preset of a collection, or remove it with None. Raises UnknownCollection and StoreError."""
         queries.set_preset(self._database, self._there(collection), preset)
 
     def web_mode(self, collection: str | None = None) -> WebMode:
-        """Return the web mode of a collection's questions: its own, unless one holds for all collections."""
+        """Return the web mode for a collection's questions: its own, unless one is set for all collections."""
         own = queries.web_mode_of(self._database, self._settings.collection(collection))
         return self._settings.now.of_collection(own).web
 
     def set_web_mode(self, mode: WebMode | None, collection: str | None = None) -> None:
-        """Give a collection a web mode of its own; None takes it away. Raises UnknownCollection and StoreError."""
+        """Set the web mode of a collection, or remove it with None. Raises UnknownCollection and StoreError."""
         queries.set_web_mode(self._database, self._there(collection), mode)
 
     def embedders(self) -> dict[str, str]:
-        """Return the embedders of those collections that have one of their own, by collection. Raises StoreError."""
+        """Return the embedding models of collections that have their own, by collection. Raises StoreError."""
         return queries.embedders(self._database)
 
     def set_embedder(self, embedder: str | None, collection: str | None = None) -> None:
-        """Have a collection be embedded with an embedder of its own; None: with the one in use.
+        """Set the embedding model of a collection; None means the current one.
 
-        It is searched by the vectors that it has until it is embedded anew. Raises UnknownCollection, ModelError when
-        there is no such embedder, and StoreError.
+        Searches use the existing vectors until the collection is re-indexed. Raises UnknownCollection, ModelError if
+        the model is missing, and StoreError.
         """
         name = self._there(collection)
         if embedder is not None:
@@ -62,7 +62,7 @@ class CollectionSettings:
         queries.set_embedder(self._database, name, embedder)
 
     def applied_to(self, settings: Settings, preset: Preset | None = None) -> Settings:
-        """Return settings with the web mode of the collection that they name, under `preset` or else its own.
+        """Return `settings` with the web mode of its collection, under `preset` or else the collection's own.
 
         Raises UnknownCollection and StoreError.
         """
@@ -75,7 +75,7 @@ class CollectionSettings:
 
 
 class Calibrations:
-    """What relevances are calibrated by. Where no collection is named, that of the settings is meant."""
+    """Calibrations of the reranker; without a name, the collection in the settings is meant."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Calibrations:
         *,
         embedder_of: Callable[[str], str],
     ) -> None:
-        """`embedder_of` says which embedder a collection is searched with."""
+        """`embedder_of` returns the name of the embedding model that a collection is searched with."""
         self._embedder_of = embedder_of
         self._settings, self._library, self._models = settings, library, models
         self._made, self._database = made, database
@@ -95,7 +95,7 @@ class Calibrations:
 
     @property
     def own(self) -> FittedCalibration:
-        """The calibration that lies beside the relevance model. Raises ModelError."""
+        """The calibration that comes with the reranker. Raises ModelError."""
         settings = self._settings.now
         if behind_server(settings.relevance):
             return UNCALIBRATED
@@ -103,22 +103,22 @@ class Calibrations:
 
     @property
     def scorer_identity(self) -> ScorerIdentity:
-        """What a calibration belongs to that is fitted now. Raises ModelError."""
+        """Identity of the current scorer, stored with each new calibration. Raises ModelError."""
         settings = self._settings.now
         if behind_server(settings.relevance):
-            # What it computes with is not ours to see; its name and scale are what it is known by.
+            # The weights on a server cannot be read, so its name and score scale identify the model.
             return ScorerIdentity(settings.relevance, f"server: {self._models.served_scale}", settings.embedder)
         folder = self._library.path(settings.relevance, ModelRole.RELEVANCE)
         weights = self._made.get(f"weights {folder}", lambda: weights_digest(folder))
         return ScorerIdentity(settings.relevance, weights, settings.embedder)
 
     def in_force(self, collection: str | None = None) -> FittedCalibration:
-        """Return the calibration in force for a collection. Loads no model. Raises ModelError and StoreError."""
+        """Return the active calibration of a collection. Loads no model. Raises ModelError and StoreError."""
         applied = self.applied(collection)
         return applied.calibration if applied else self.beside_its_embedder(collection) or self.own
 
     def beside_its_embedder(self, collection: str | None = None) -> FittedCalibration | None:
-        """Return the scorer's calibration beside the embedder of a collection, None where that is the one in use.
+        """Return the reranker's calibration for a collection's embedding model; None if that is the current one.
 
         Raises ModelError and StoreError.
         """
@@ -129,27 +129,27 @@ class Calibrations:
         return read_calibration(self._library.path(settings.relevance, ModelRole.RELEVANCE), embedder)
 
     def applied(self, collection: str | None = None) -> StoredCalibration | None:
-        """Return what was fitted for a collection and the scorer in use, None where the scorer's own calibration holds.
+        """Return the calibration fitted for a collection and the current scorer, or None if there is none.
 
         Raises ModelError and StoreError.
         """
         name = self._settings.collection(collection)
-        # The weights are read only where it matters.
+        # Hashing the weights takes a while, so skip it if there is nothing to look up.
         if not self._store.any_for(self._settings.now.relevance, name):
             return None
         return self._store.in_force(replace(self.scorer_identity, embedder=self._embedder_of(name)), name)
 
     def history(self, collection: str | None = None) -> list[StoredCalibration]:
-        """Return all that were ever applied to a collection, newest first. Raises ModelError and StoreError."""
+        """Return all calibrations ever applied to a collection, newest first. Raises ModelError and StoreError."""
         return self._store.history(self.scorer_identity, self._settings.collection(collection))
 
     def apply(self, calibration: FittedCalibration, how: HowFitted, collection: str | None = None) -> StoredCalibration:
-        """Put a calibration in force for a collection. Raises UnknownCollection, ModelError and StoreError."""
+        """Make a calibration the active one of a collection. Raises UnknownCollection, ModelError and StoreError."""
         name = existing(collection, self._settings, self._database)
         return self._store.apply(self.scorer_identity, name, calibration, how)
 
     def undo(self, collection: str | None = None) -> StoredCalibration | None:
-        """Return to the calibration before the one in force, which is returned; None where there is none to undo."""
+        """Undo the active calibration and return it, or None if there is none to undo."""
         return self._store.undo(self.scorer_identity, self._settings.collection(collection))
 
     def scorer(self, collection: str | None = None) -> Scorer:

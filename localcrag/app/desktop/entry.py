@@ -1,4 +1,4 @@
-"""An entry of the desktop, whichever system it is for: name, icon, commands, and what it opens."""
+"""What a desktop entry consists of on every system: name, icon, commands, and file types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "localcrag"
 ICONS = Path(__file__).parent / "icons"
 SVG = ICONS / "localcrag.svg"
 SIZES = (16, 24, 32, 48, 64, 128, 256, 512)
-"""Pixels of the PNG files beside it."""
+"""Sizes of the PNG icons in pixels."""
 OPENS: dict[str, tuple[str, ...]] = {
     "application/pdf": ("pdf",),
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ("docx",),
@@ -46,11 +46,11 @@ OPENS: dict[str, tuple[str, ...]] = {
     "image/webp": ("webp",),
     "application/zip": ("zip",),
 }
-"""What it is offered for, by media type, with the ends of names. It is nowhere made the one that opens by itself."""
+"""File types that localcrag offers to open: media types and file name extensions. It is never the default."""
 
 
 def drawings(sizes: Iterable[int]) -> list[Image.Image]:
-    """Return the icon in these sizes, the files closed."""
+    """Return the icon in these sizes, fully loaded, with the files closed."""
     drawn: list[Image.Image] = [Image.open(ICONS / f"{size}.png") for size in sizes]
     for one in drawn:
         one.load()
@@ -59,17 +59,17 @@ def drawings(sizes: Iterable[int]) -> list[Image.Image]:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """How localcrag is started: `opens` takes files behind it, `ends` ends the one that runs."""
+    """Commands that run localcrag: `opens` accepts files as further arguments, `ends` quits the running instance."""
 
     opens: tuple[str, ...]
     ends: tuple[str, ...]
 
 
 class Entry(Protocol):
-    """The entry of one system's desktop, for this user."""
+    """The desktop entry of one system, for this user."""
 
     def install(self, commands: Commands) -> Sequence[Path]:
-        """Make it, in the place of an earlier one; return what was made. Raises OSError."""
+        """Create the entry, replacing an earlier one; return the files created. Raises OSError."""
 
     def remove(self) -> Sequence[Path]:
-        """Remove all that was made; return what was there. Raises OSError."""
+        """Remove everything that was created; return the files that existed. Raises OSError."""

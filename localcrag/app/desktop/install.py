@@ -1,4 +1,4 @@
-"""The entry of the desktop: made for the system that this is, and removed again."""
+"""Install and remove the desktop entry for the current system."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FAVICON = ICONS / "128.png"
 
 
 class NotInstalled(LocalcragError):
-    """The entry could not be made or removed."""
+    """The desktop entry could not be created or removed."""
 
 
 def install(data_dir: Path) -> Sequence[Path]:
-    """Put localcrag into this user's menu and “Open with”; return the files. Raises NotInstalled."""
+    """Add localcrag to this user's menu and “Open with”; return the files. Raises NotInstalled."""
     try:
         return _entry().install(commands(data_dir))
     except (OSError, subprocess.SubprocessError) as error:
@@ -32,14 +32,14 @@ def install(data_dir: Path) -> Sequence[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What of the entry was there; `runs`: what the window's browser keeps stayed, since localcrag is running."""
+    """The removed files; `runs` says that the browser profile stayed because localcrag is running."""
 
     paths: Sequence[Path]
     runs: bool
 
 
 def remove(data_dir: Path) -> Removed:
-    """Remove the entry, and what the window's browser kept; return what was there. Raises NotInstalled."""
+    """Remove the entry and the window's browser profile; return what was removed. Raises NotInstalled."""
     try:
         gone = _entry().remove()
     except OSError as error:
@@ -48,11 +48,11 @@ def remove(data_dir: Path) -> Removed:
 
 
 def commands(data_dir: Path) -> Commands:
-    """Return how this very localcrag is started from anywhere, over this data folder."""
+    """Return the commands that start this installation from anywhere, with this data folder."""
     python = Path(sys.executable)
     if sys.platform == "win32" and (silent := python.with_name("pythonw.exe")).is_file():
-        python = silent  # Without a console.
-    # -P: a folder that it is started in has no say in what is imported.
+        python = silent  # Without a console window.
+    # -P keeps the current folder out of the import path.
     start = (str(python), "-P", "-m", "localcrag", "desktop")
     where = () if data_dir.absolute() == default_data_dir().absolute() else ("--data-dir", str(data_dir.absolute()))
     return Commands(opens=(*start, "open", *where), ends=(*start, "quit", *where))

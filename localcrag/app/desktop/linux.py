@@ -1,7 +1,8 @@
-"""What opens a kind of file by itself stays so: where nobody chose, today’s program is written down.
+"""The desktop entry on Linux, and keeping the default programs for files as they are.
 
-Without a choice a desktop takes the first entry that can open a kind, and a user's entries come before the system's:
-one more would take over every kind that was never chosen (Association between MIME types and applications, 1.0.1).
+A desktop without an explicit choice opens a file with the first entry for its type, and the user's entries come before
+the system's (Association between MIME types and applications, 1.0.1). So a new entry would take over every type without
+a choice. Therefore the current default programs are written into `mimeapps.list`.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ CHOSEN, FIRST = "Default Applications", "MIME Cache"
 
 
 def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Write today's programs into the list that everybody's choices go before; return it, where there is need of it.
+    """Write the current default programs into the user's list; return its path, or None if nothing is needed.
 
-    A list in that place that is not ours stays as it is.
+    A list at that path that localcrag did not write is left alone.
     """
     path = data / "applications" / DEFAULTS_FILE
     if path.is_file() and not is_ours(path):
@@ -36,6 +37,7 @@ def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, 
     path.unlink(missing_ok=True)
     folders = (data, *_data_dirs(environment))
     chosen = _first_of(_section(one, CHOSEN) for one in _lists(data, environment))
+    # A default program is one that was chosen, or else the first in the caches.
     opens = _first_of(_section(one / "applications" / "mimeinfo.cache", FIRST) for one in folders) | chosen
     wider = _pairs(folders, "subclasses")
     names: dict[str, list[str]] = {}
@@ -44,7 +46,7 @@ def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, 
     lines = []
     for kind in types:
         own = names.get(kind, [kind])
-        # A program for a wider kind opens the narrower one as well: an editor of text opens Markdown.
+        # A program for a more general type also opens the specific one: a text editor opens Markdown.
         more = [name for one, parent in wider if one in own for name in names.get(parent, [parent])]
         today = next((opens[name] for name in (*own, *more) if opens.get(name)), "")
         if today and not any(name in chosen for name in own):
@@ -57,12 +59,12 @@ def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, 
 
 
 def is_ours(path: Path) -> bool:
-    """Return whether a list was written here: what a person chooses is written into their configuration, not here."""
+    """Return whether localcrag wrote this list. The user's own choices are stored in the configuration folder."""
     return path.is_file() and path.read_text("utf-8", "replace").startswith(MARK)
 
 
 def _lists(data: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the lists of choices, those of the desktop that is running as well."""
+    """Yield the lists of chosen programs, including those for the current desktop."""
     config = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     configs = (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
     folders = [config, *map(Path, configs), *(one / "applications" for one in (data, *_data_dirs(environment)))]
@@ -77,7 +79,7 @@ def _data_dirs(environment: Mapping[str, str]) -> list[Path]:
 
 
 def _first_of(sections: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the values of sections of which the earlier win."""
+    """Return the merged sections; earlier ones take precedence."""
     found: dict[str, str] = {}
     for one in sections:
         found = {**one, **found}
@@ -85,14 +87,14 @@ def _first_of(sections: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _pairs(folders: Iterable[Path], name: str) -> list[tuple[str, str]]:
-    """Return the pairs of kinds that the database of kinds has in a file."""
+    """Return the pairs of types in a file of the MIME database."""
     texts = [path.read_text("utf-8", "replace") for one in folders if (path := one / "mime" / name).is_file()]
     pairs = (line.split() for text in texts for line in text.splitlines())
     return [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
 
 
 def _section(path: Path, name: str) -> dict[str, str]:
-    """Return a part of a file, empty where there is none or where it cannot be read."""
+    """Return a section of a file; empty if it is missing or cannot be read."""
     parser = ConfigParser(interpolation=None, delimiters=("=",), strict=False, allow_no_value=True)
     try:
         parser.read_string(path.read_text("utf-8", "replace"))
@@ -103,19 +105,19 @@ def _section(path: Path, name: str) -> dict[str, str]:
 
 FILE = "localcrag.desktop"
 REFRESH_LIMIT = 30
-"""Seconds that the desktop's own programs get to take notice."""
+"""Seconds to wait for each of the desktop's refresh programs."""
 TEXTS = {
     "GenericName": later("Answers from documents"),
     "Comment": later("Answers from your own documents, on this computer"),
 }
 QUIT = later("Quit localcrag")
-# What a quoted argument of Exec may hold only behind a backslash, which a string of the file writes twice.
+# Characters that need a backslash inside a quoted argument of Exec; in a string of the file each backslash is doubled.
 ESCAPED = str.maketrans({one: f"\\\\{one}" for one in '"`$'} | {"\\": "\\\\\\\\", "%": "%%"})
 
 
 @dataclass(frozen=True, slots=True)
 class XdgEntry:
-    """In `data`, the folder of this user's entries and icons (XDG_DATA_HOME)."""
+    """The entry in `data`, the folder of the user's entries and icons (XDG_DATA_HOME)."""
 
     data: Path
 
@@ -134,7 +136,7 @@ class XdgEntry:
         return [self._file, *icons, *([kept] if kept else [])]
 
     def remove(self) -> Sequence[Path]:
-        """Remove them, and the folders that are empty then."""
+        """Remove the entry and its icons, and folders that are empty afterwards."""
         there = [path for path in self._paths() if path.is_file()]
         for path in there:
             path.unlink()
@@ -160,26 +162,26 @@ class XdgEntry:
         return self.data / "icons" / "hicolor" / size / "apps" / f"{NAME}.{kind}"
 
     def _told(self) -> None:
-        """Have the desktop look anew, where it has programs for it; else it does so by itself, some day."""
+        """Have the desktop refresh its caches, if it has programs for that; otherwise it will do so later."""
         applications, icons = self._file.parent, self.data / "icons" / "hicolor"
         _run(applications, "update-desktop-database", "-q", str(applications))
         cache = icons / "icon-theme.cache"
         if cache.is_file():
             _run(icons, "gtk-update-icon-cache", "-q", "-t", "-f", str(icons))
-        # Written for our types alone, it is nobody's when it is empty.
+        # This cache was created for our types only; if it is empty, nothing else needs it.
         left = applications / "mimeinfo.cache"
         if left.is_file() and left.read_text("utf-8", "replace").strip() == "[MIME Cache]":
             left.unlink()
 
 
 def xdg_data_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of this user's data; a path that is not absolute counts as none (XDG Base Directory)."""
+    """Return the folder of the user's data; a relative path is ignored (XDG Base Directory specification)."""
     given = environment.get("XDG_DATA_HOME", "")
     return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "share"
 
 
 def written(commands: Commands) -> str:
-    """Return the .desktop file."""
+    """Return the content of the .desktop file."""
     lines = [
         "[Desktop Entry]",
         "Type=Application",
@@ -190,11 +192,11 @@ def written(commands: Commands) -> str:
         f"Icon={NAME}",
         "Terminal=false",
         "StartupNotify=true",
-        # As the window's browser is told to call itself (app_window.py): so the window has this icon.
+        # The window's browser uses the same class (window.py), so the window gets this icon.
         f"StartupWMClass={NAME}",
         "Categories=Office;",
         f"MimeType={';'.join(OPENS)};",
-        # Of two that can open a file and of which none was chosen, KDE takes the one with more.
+        # KDE prefers the entry with the higher number if two can open a file and none was chosen.
         "InitialPreference=1",
         "Actions=quit;",
         "",
@@ -211,7 +213,7 @@ def _in_all_languages(key: str, text: str) -> list[str]:
 
 
 def _quoted(command: Sequence[str]) -> str:
-    """Return a command as Exec has it: every argument in quotation marks."""
+    """Return a command in the syntax of Exec, with every argument in quotation marks."""
     return " ".join(f'"{one.translate(ESCAPED)}"' for one in command)
 
 

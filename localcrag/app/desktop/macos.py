@@ -1,4 +1,4 @@
-"""The entry on macOS: an application folder, made by osacompile, to be handed files as Apple events."""
+"""The desktop entry on macOS: an app bundle compiled by osacompile, which receives files as Apple events."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ IN_ICNS = (16, 32, 64, 128, 256, 512)
 
 @dataclass(frozen=True, slots=True)
 class MacEntry:
-    """In `applications`, the folder of this user's applications."""
+    """The app bundle in `applications`, the user's folder for applications."""
 
     applications: Path
 
     def install(self, commands: Commands) -> Sequence[Path]:
-        """Compile the application, and say what it opens."""
+        """Compile the bundle and register the files that it opens."""
         self.remove()
         self.applications.mkdir(parents=True, exist_ok=True)
         with passage(Purpose.NONE, programs=True):
             _run("osacompile", "-o", str(self._bundle), "-e", script(commands))
             finish(self._bundle)
-            # What is in it has changed since osacompile signed it.
+            # The content has changed since osacompile signed it, so sign it again.
             _run("codesign", "--force", "--sign", "-", str(self._bundle))
         return [self._bundle]
 
     def remove(self) -> Sequence[Path]:
-        """Remove it."""
+        """Remove the bundle."""
         there = [self._bundle] if self._bundle.exists() else []
         shutil.rmtree(self._bundle, ignore_errors=True)
         return there
@@ -48,7 +48,7 @@ class MacEntry:
 
 
 def script(commands: Commands) -> str:
-    """Return the application's AppleScript: started, and with files, it starts localcrag and ends itself."""
+    """Return the AppleScript of the bundle: it starts localcrag, with the files if any, and quits."""
     start = shlex.join(commands.opens).replace("\\", "\\\\").replace('"', '\\"')
     return f"""\
 on begin(given)
@@ -68,7 +68,7 @@ end open
 
 
 def finish(bundle: Path) -> None:
-    """Give a compiled application its icon, its name, and the kinds of files that it opens."""
+    """Set the icon, the name and the file types of a compiled bundle."""
     contents = bundle / "Contents"
     about = contents / "Info.plist"
     said: dict[str, Any] = plistlib.loads(about.read_bytes())
@@ -76,7 +76,7 @@ def finish(bundle: Path) -> None:
         "CFBundleIdentifier": IDENTIFIER,
         "CFBundleName": NAME,
         "CFBundleIconFile": NAME,
-        # It has no window: the browser's is the one to be seen.
+        # The script has no window; only the browser's window should appear in the Dock.
         "LSUIElement": True,
         "CFBundleDocumentTypes": [
             {
@@ -84,13 +84,13 @@ def finish(bundle: Path) -> None:
                 "CFBundleTypeRole": "Viewer",
                 "CFBundleTypeExtensions": list(ends),
                 "CFBundleTypeMIMETypes": [media_type],
-                # Offered, and never what opens by itself.
+                # Listed under “Open with”, but never the default.
                 "LSHandlerRank": "Alternate",
             }
             for media_type, ends in OPENS.items()
         ],
     }
-    # An icon that osacompile made would be taken before ours.
+    # An icon name set by osacompile would take precedence over ours.
     said.pop("CFBundleIconName", None)
     about.write_bytes(plistlib.dumps(said))
     drawn = drawings(IN_ICNS)

@@ -1,4 +1,4 @@
-"""One instance: the start that comes first over a data folder, and what later ones hand over to it."""
+"""A single running instance per data folder: later starts hand their files over to it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from localcrag.records.errors import LocalcragError
 
 HOST = "127.0.0.1"
 FOLDER = "running"
-"""In the data folder, for this user alone."""
+"""Subfolder of the data folder, accessible to this user only."""
 OPEN = "/localcrag/open"
-"""Where the page's server takes what is handed over."""
+"""URL path of the page's server that accepts what is handed over."""
 START_LIMIT, BETWEEN = 120.0, 0.1
-"""Seconds that a start may take until its page answers, and between two looks whether it does."""
+"""Seconds to wait for another instance until its page answers, and seconds between two attempts."""
 
 
 class NotHandedOver(LocalcragError):
-    """The instance that runs did not take what was handed to it."""
+    """The running instance did not accept what was handed over."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """What a later start hands over: files or folders to add, or that the first is to end."""
+    """Request of a later start: files or folders to add, or to quit."""
 
     files: tuple[str, ...] = ()
     quit: bool = False
@@ -41,14 +41,14 @@ NOTHING = HandedIn()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the first answers, and the token that it takes."""
+    """Port of the running instance, and the token that it requires."""
 
     port: int
     token: str
 
 
 class OneInstance:
-    """The only instance over a data folder, as long as it holds the folder's lock, which ends with its process."""
+    """The single-instance lock of a data folder. The lock ends with the process that holds it."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir.absolute() / FOLDER
@@ -57,31 +57,32 @@ class OneInstance:
 
     @property
     def window_folder(self) -> Path:
-        """Where the window's browser keeps what it keeps."""
+        """Folder of the browser profile for the app window."""
         return self._folder / "window"
 
     def claim(self) -> bool:
-        """Be the first from now on; return False when another is."""
+        """Become the running instance; return False if there is one already."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             self._lock.acquire(blocking=False)
         except Timeout:
+            # The address of an instance that was killed is still there; later starts must not use it.
             return False
         self._place.unlink(missing_ok=True)
         return True
 
     def tell(self, place: Place) -> None:
-        """Write down where the first answers, for this user alone."""
+        """Write the address of this instance to a file that only this user can read."""
         write_private(self._place, json.dumps(asdict(place)))
 
     def release(self) -> None:
-        """Let another be the first. Does nothing for who is not."""
+        """Release the single-instance lock. No-op if this process does not hold it."""
         if self._lock.is_locked:
             self._place.unlink(missing_ok=True)
             self._lock.release()
 
     def await_end(self) -> None:
-        """Wait until the first has ended. Raises NotHandedOver."""
+        """Wait until the running instance has ended. Raises NotHandedOver."""
         try:
             self._lock.acquire(timeout=START_LIMIT)
         except Timeout as error:
@@ -92,9 +93,9 @@ class OneInstance:
         self.release()
 
     def remove_window(self) -> bool:
-        """Remove what the window's browser kept; return False when an instance is running, and it stays."""
+        """Remove the browser profile of the window; return False if an instance is running, which needs it."""
         if not self.window_folder.exists():
-            return True  # Nothing is made here, either: no lock.
+            return True  # Return before `claim`, which would create a folder and a lock.
         if not self.claim():
             return False
         shutil.rmtree(self.window_folder, ignore_errors=True)
@@ -102,9 +103,9 @@ class OneInstance:
         return True
 
     def hand_over(self, handed: HandedIn) -> bool:
-        """Hand over to the first, or become the first; return whether it was handed over.
+        """Hand over to the running instance and return True, or become it and return False.
 
-        One that is starting is waited for. Raises NotHandedOver.
+        Waits for an instance that is starting. Raises NotHandedOver.
         """
         deadline = time.monotonic() + START_LIMIT
         while not self.claim():
@@ -123,16 +124,19 @@ class OneInstance:
         try:
             return Place(**json.loads(self._place.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
-            return None  # Not yet, or no more.
+            return None  # Not written yet, or removed already.
 
 
 def absolute(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Return paths as the first can open them, which runs in another folder."""
+    """Return absolute paths, because the running instance has another working directory."""
     return tuple(str(path.absolute()) for path in paths)
 
 
 def _sent(place: Place, handed: HandedIn) -> bool:
-    """Return whether the first took it; False while nobody answers. Raises NotHandedOver with what it said."""
+    """Send the request and return True; return False if nothing answers.
+
+    Raises NotHandedOver with the reason, if the instance refuses.
+    """
     connection = http.client.HTTPConnection(HOST, place.port, timeout=START_LIMIT)
     headers = {"Authorization": f"Bearer {place.token}", "Content-Type": "application/json"}
     try:

@@ -1,4 +1,4 @@
-"""A window of Chromium for the page: opened, brought to the front, and known to be closed."""
+"""The app window: a Chromium window for the page, which can be raised and is noticed when closed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAMS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "brave-browser", "microsoft-edge",
     "microsoft-edge-stable",
 )  # fmt: skip
-"""What Chromium and its kin are called on Linux, by who says least about their users."""
+"""Chromium-based browsers on Linux, ordered by how little they report about their users."""
 APPLICATIONS = ("Chromium", "Google Chrome", "Brave Browser", "Microsoft Edge")
 ON_WINDOWS = (
     r"Google\Chrome\Application\chrome.exe",
@@ -29,37 +29,40 @@ ON_WINDOWS = (
     r"Microsoft\Edge\Application\msedge.exe",
 )
 NOWHERE = "http://127.0.0.1:9"
-"""A proxy that there is not: the window's browser reaches this computer, which needs none, and nothing else."""
+"""A dead proxy address. The browser bypasses it for loopback, so it can reach nothing else."""
 ARGUMENTS = (
     "--class=localcrag", "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-domain-reliability", "--disable-breakpad", "--no-pings",
     "--disable-quic", "--disable-extensions", "--password-store=basic", f"--proxy-server={NOWHERE}",
 )  # fmt: skip
 FIRST_SIZE = "--window-size=1360,900"
-"""Of the first window, which shows all three columns; later ones are as large as the last."""
+"""Size of the first window, which shows all three columns; later windows remember their size."""
 HEARS, SPEAKS = 3, 4
-"""Chromium's ends of the two pipes (--remote-debugging-pipe)."""
+"""Chromium's file descriptors for the two pipes (--remote-debugging-pipe)."""
 PATIENCE = 30.0
-"""Seconds in which it answers, also on a machine that has just been started; a refusal ends at once."""
+"""Seconds to wait for the browser to answer; generous, for a computer that has just booted.
+
+A refusal to start ends the wait at once.
+"""
 
 
 class AppWindow(Protocol):
-    """The page's window."""
+    """The window of the page."""
 
     @property
     def closed(self) -> bool: ...
 
     def to_front(self) -> bool:
-        """Bring it to the front, and have the page look for files handed in; return whether it is there still."""
+        """Raise the window and have the page check for handed-over files; return whether it still exists."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the window."""
 
 
 def opened(address: str, folder: Path) -> AppWindow | None:
-    """Return a new window with a page of this computer; None where no Chromium can open one.
+    """Open a window with a page of this computer and return it, or None if no Chromium can open one.
 
-    What the browser keeps lies in `folder`: it knows nothing of the person's own browser, nor that of it.
+    The browser keeps its profile in `folder`, fully separate from the user's own browser.
     """
     program = next(found(), None)
     if program is None:
@@ -67,7 +70,7 @@ def opened(address: str, folder: Path) -> AppWindow | None:
     size = () if folder.exists() else (FIRST_SIZE,)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     command = [program, f"--app={address}", f"--user-data-dir={folder}", *ARGUMENTS, *size]
-    # Chromium notes in the person's own profile how crashes are told, though they are told to nobody.
+    # Chromium would write its crash reporter settings into the user's own profile, although nothing is reported.
     environment = {**os.environ, "BREAKPAD_DUMP_LOCATION": str(folder / "crashes")}
     with passage(Purpose.NONE, programs=True):
         if sys.platform == "win32":
@@ -79,9 +82,9 @@ def opened(address: str, folder: Path) -> AppWindow | None:
 def found(
     platform: str = sys.platform, environment: Mapping[str, str] = os.environ, root: Path = Path("/")
 ) -> Iterator[str]:
-    """Yield the browsers of this kind that are installed.
+    """Yield the installed browsers of this kind.
 
-    Those in a snap are left out: they may not write into a hidden folder, where the data folder is.
+    Snap packages are left out: they may not write to hidden folders, and the data folder is in one.
     """
     if platform == "win32":
         folders = [
@@ -100,19 +103,20 @@ def _is_snap(path: Path) -> bool:
     if "snap" in path.resolve().parts or path.resolve().name == "snap":
         return True
     with path.open("rb") as file:
-        return b"/snap/" in file.read(4_000)  # Ubuntu's script that starts the snap.
+        return b"/snap/" in file.read(4_000)  # Ubuntu's chromium-browser is a script that starts the snap.
 
 
 class _PipedWindow:
-    """A browser that is spoken to over two pipes, which nobody else has: there is no port for it."""
+    """A window controlled over two pipes, which no other process can use: there is no debugging port."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
         hears, self._to = map(_high, os.pipe())
         self._from, speaks = map(_high, os.pipe())
         ends = [(os.POSIX_SPAWN_DUP2, hears, HEARS), (os.POSIX_SPAWN_DUP2, speaks, SPEAKS)]
-        # What a browser says on a terminal is of no use to a person; that it does not run, is seen.
+        # The browser's output is of no use to the user; whether it runs is noticed otherwise.
         quiet = [(os.POSIX_SPAWN_OPEN, one, os.devnull, os.O_RDWR, 0) for one in (0, 1, 2)]
-        # A group of its own: Ctrl-C in a terminal is for localcrag, which then closes the window.
+        # The browser gets its own process group, so that Ctrl-C in a terminal only reaches localcrag, which then closes
+        # it.
         self._process = os.posix_spawn(command[0], command, environment, file_actions=[*quiet, *ends], setpgroup=0)
         os.close(hears)
         os.close(speaks)
@@ -126,7 +130,7 @@ class _PipedWindow:
         return self._ended.is_set()
 
     def answers(self) -> bool:
-        """Return whether a page is open: a browser may refuse to start, for root above all."""
+        """Return whether a page is open: a browser may refuse to start, above all when run by root."""
         return self._asked("Target.setDiscoverTargets", discover=True) is not None and bool(self._shown())
 
     def to_front(self) -> bool:
@@ -144,7 +148,7 @@ class _PipedWindow:
         return True
 
     def _restore(self, page: str) -> None:
-        """Have a minimised window shown: to activate it is a mere request, which a window manager may refuse."""
+        """Restore a minimised window: activating it is only a request, which a window manager may ignore."""
         there = self._asked("Browser.getWindowForTarget", targetId=page)
         if there and there["bounds"].get("windowState") == "minimized":
             shown = {"windowState": "normal"}
@@ -156,14 +160,14 @@ class _PipedWindow:
             self._ended.wait(PATIENCE)
 
     def _shown(self) -> str:
-        """Return the page's target; nothing when there is none."""
+        """Return the target id of the page; "" if there is none."""
         if not self._page:
             there = (self._asked("Target.getTargets") or {}).get("targetInfos", [])
             self._page = next((one["targetId"] for one in there if one["type"] == "page"), "")
         return self._page
 
     def _asked(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any] | None:
-        """Return what is answered; None when the browser is gone, or does not know how."""
+        """Send a command and return its result, or None if the browser is gone or rejects the command."""
         with self._lock:
             if self.closed:
                 return None
@@ -171,6 +175,7 @@ class _PipedWindow:
             said = {"id": self._number, "method": method, "params": parameters}
             try:
                 os.write(self._to, json.dumps(said | ({"sessionId": session} if session else {})).encode() + b"\0")
+                # Answers to earlier commands that timed out may still arrive; skip them.
                 while (answer := self._answers.get(timeout=PATIENCE)) and answer["id"] != self._number:
                     pass
             except (OSError, Empty):
@@ -181,11 +186,12 @@ class _PipedWindow:
         with open(self._from, "rb", closefd=True) as pipe:  # noqa: PTH123 - a descriptor, no path
             rest = b""
             while piece := pipe.read1(65_536):
+                # Each message ends with a NUL byte; the last piece may be incomplete.
                 *whole, rest = (rest + piece).split(b"\0")
                 for one in map(json.loads, whole):
                     if "id" in one:
                         self._answers.put(one)
-                    # On macOS a browser goes on without a window.
+                    # On macOS a browser keeps running without a window, so it is told to quit.
                     elif one["method"] == "Target.targetDestroyed" and one["params"]["targetId"] == self._page:
                         os.write(self._to, b'{"id":0,"method":"Browser.close"}\0')
         self._ended.set()
@@ -195,7 +201,7 @@ class _PipedWindow:
 
 
 def _high(descriptor: int) -> int:
-    """Return it under a number that is not one of Chromium's ends."""
+    """Return a copy of the descriptor with a number above Chromium's own, and close the original."""
     import fcntl  # noqa: PLC0415 - there is none on Windows
 
     high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, SPEAKS + 1)
@@ -204,7 +210,7 @@ def _high(descriptor: int) -> int:
 
 
 class _WindowsWindow:
-    """A browser on Windows, where processes inherit no pipes by number."""
+    """A window on Windows, where child processes inherit no pipes by number."""
 
     def __init__(self, command: list[str]) -> None:
         self._command, self._browser = command, subprocess.Popen(command)
@@ -216,7 +222,7 @@ class _WindowsWindow:
     def to_front(self) -> bool:
         if self.closed:
             return False
-        # The browser that runs opens one more window, in front of all, and this process ends at once.
+        # The running browser opens another window in front of all others, and this new process ends at once.
         with passage(Purpose.NONE, programs=True):
             subprocess.run(self._command, check=False)
         return True
@@ -226,21 +232,21 @@ class _WindowsWindow:
 
 
 class PageWindow:
-    """The page at an address of this computer."""
+    """The page at an address of this computer, shown in a window or a browser tab."""
 
     def __init__(self, address: str, folder: Path | None) -> None:
-        """`folder` is what the window's browser keeps its things in; None: the page is shown in a tab."""
+        """`folder` is the browser profile for the window; if it is None, the page opens in a tab."""
         self._address, self._folder = address, folder
         self._window: AppWindow | None = None
         self._lock = threading.Lock()
 
     @property
     def closed(self) -> bool:
-        """Whether it had a window of its own, and has none any more. Of a tab nobody knows."""
+        """Whether the window was closed. False for a tab, which cannot be watched."""
         return self._window is not None and self._window.closed
 
     def show(self) -> None:
-        """Open it, or bring its window to the front."""
+        """Open the page, or raise its window."""
         with self._lock:
             if self._window and self._window.to_front():
                 return
@@ -249,7 +255,7 @@ class PageWindow:
                 guard.open_browser(self._address)
 
     def close(self) -> None:
-        """Close its window; a tab stays, and finds nobody."""
+        """Close the window. A tab stays open, but its server is gone."""
         with self._lock:
             if self._window:
                 self._window.close()

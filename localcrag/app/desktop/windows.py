@@ -1,4 +1,4 @@
-"""The entry on Windows: a shortcut in the Start menu, and “Open with” by this user’s registry."""
+"""The desktop entry on Windows: a shortcut in the Start menu, and “Open with” in the user's registry."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from localcrag.privacy.guard import passage
 
 CLASSES = r"Software\Classes"
 PROGID = "localcrag.Document"
-"""What a file is opened as: https://learn.microsoft.com/windows/win32/shell/fa-progids."""
+"""Program id that files are opened with (https://learn.microsoft.com/windows/win32/shell/fa-progids)."""
 LARGEST_IN_ICO = 256
 ASSOCIATIONS_CHANGED = 0x08000000
-"""SHCNE_ASSOCCHANGED."""
-# Windows makes shortcuts by COM, which PowerShell speaks; what it is to say comes by the environment, unquoted.
+"""Value of SHCNE_ASSOCCHANGED."""
+# Shortcuts are created by COM, here through PowerShell. The values are passed in the environment, so none needs
+# quoting.
 SHORTCUT = """
 $link = (New-Object -ComObject WScript.Shell).CreateShortcut($env:LOCALCRAG_LINK)
 $link.TargetPath = $env:LOCALCRAG_TARGET
@@ -33,13 +34,13 @@ $link.Save()
 
 @dataclass(frozen=True, slots=True)
 class WindowsEntry:
-    """In the Start menu's folder `programs`; its icon lies in `own`, a folder for it alone."""
+    """The shortcut in `programs`, a folder of the Start menu, and its icon in `own`, a folder of its own."""
 
     programs: Path
     own: Path
 
     def install(self, commands: Commands) -> Sequence[Path]:
-        """Write icon, shortcut and registry."""
+        """Write the icon, the shortcut and the registry entries."""
         self.own.mkdir(parents=True, exist_ok=True)
         write_ico(self._icon)
         self.programs.mkdir(parents=True, exist_ok=True)
@@ -60,7 +61,7 @@ class WindowsEntry:
         return [self._link, self._icon]
 
     def remove(self) -> Sequence[Path]:
-        """Remove them."""
+        """Remove the icon, the shortcut and the registry entries."""
         there = [path for path in (self._link, self._icon) if path.exists()]
         self._link.unlink(missing_ok=True)
         shutil.rmtree(self.own, ignore_errors=True)
@@ -86,7 +87,7 @@ def registry(commands: Commands, icon: Path) -> list[tuple[str, str, str]]:
         (rf"{progid}\Application", "ApplicationIcon", str(icon)),
         (rf"{progid}\shell\open", "FriendlyAppName", NAME),
         (rf"{progid}\shell\open\command", "", f'{subprocess.list2cmdline(commands.opens)} "%1"'),
-        # One of several that can open it: which one does by itself, a person chooses.
+        # This only adds localcrag to the programs that can open the file; the user chooses the default.
         *((rf"{CLASSES}\.{end}\OpenWithProgids", PROGID, "") for ends in OPENS.values() for end in ends),
     ]
 

@@ -1,4 +1,7 @@
-"""Graphics processors, and builds that use them: told from files, nothing is loaded."""
+"""Hardware: graphics processors and the installed builds that use them, CPU cores, memory, disk use.
+
+Everything is recognised by files and system calls; no driver or model library is loaded.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,16 @@ from localcrag.text.translation import gettext as _
 
 LIBRARIES = ("usr/lib/*-linux-gnu", "usr/lib64", "usr/lib", "usr/lib/wsl/lib", "usr/local/nvidia/lib64", "lib64")
 NVIDIA_DEVICES = ("dev/nvidia[0-9]*", "dev/dxg")
-"""As Linux names them, and as Windows' Linux does."""
+"""Device files of NVIDIA GPUs on Linux, and in the Windows Subsystem for Linux."""
 VULKAN_DRIVERS = ("usr/share/vulkan/icd.d", "usr/local/share/vulkan/icd.d", "etc/vulkan/icd.d")
 IN_SOFTWARE = ("lvp", "swiftshader", "llvmpipe")
-"""Of Vulkan drivers those that draw on the processor."""
+"""Parts of the names of Vulkan drivers that render on the CPU."""
 MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
-"""PCI's numbers of them (pci.ids)."""
+"""PCI vendor ids (pci.ids)."""
 
 
 class Graphics(StrEnum):
-    """What graphics processors are computed with."""
+    """Interfaces for computing on a graphics processor."""
 
     CUDA = "CUDA"
     METAL = "Metal"
@@ -35,7 +38,7 @@ class Graphics(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Graphics processors that can be computed with; `names` is empty where no file says them."""
+    """A kind of usable graphics processors; `names` is empty if no file names them."""
 
     graphics: Graphics
     names: tuple[str, ...] = ()
@@ -43,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The system that is looked at: what is below `root`, and what it calls itself."""
+    """The system to examine: its files below `root`, and how it identifies itself."""
 
     root: Path = Path("/")
     name: str = sys.platform
@@ -52,7 +55,7 @@ class System:
 
 
 def found(system: System | None = None) -> tuple[Found, ...]:
-    """Return what there is, the fastest first: what computes faster than the processor, by its driver's files."""
+    """Return the usable graphics processors, fastest first, recognised by the files of their drivers."""
     system = system or System()
     if system.name == "darwin":
         return (Found(Graphics.METAL, ("Apple silicon",)),) if system.processor == "arm64" else ()
@@ -64,7 +67,7 @@ def found(system: System | None = None) -> tuple[Found, ...]:
 
 
 def uses_graphics(package: str, folder: Path | None = None) -> frozenset[Graphics]:
-    """Return what an installed package (llama_cpp, torch) was built for, by its libraries; nothing: the processor."""
+    """Return the GPU interfaces that a package (llama_cpp, torch) was built for; none means CPU only."""
     if folder is None:
         spec = find_spec(package)
         if not spec or not spec.origin:
@@ -91,7 +94,7 @@ def _vulkan(system: System) -> Found | None:
 
 
 def _vulkan_drivers(system: System) -> Iterator[str]:
-    """Yield the libraries of the Vulkan drivers that draw on a graphics processor."""
+    """Yield the libraries of the Vulkan drivers that use a graphics processor."""
     for folder in VULKAN_DRIVERS:
         for path in sorted((system.root / folder).glob("*.json")):
             try:
@@ -109,14 +112,14 @@ def _library(system: System, name: str) -> bool:
 
 
 FLAGS = {Graphics.CUDA: "-DGGML_CUDA=on", Graphics.METAL: "-DGGML_METAL=on", Graphics.VULKAN: "-DGGML_VULKAN=on"}
-"""How llama.cpp is built, as https://github.com/abetlen/llama-cpp-python says under “Supported Backends”."""
+"""Build options of llama.cpp (https://github.com/abetlen/llama-cpp-python, “Supported Backends”)."""
 NEEDS = {Graphics.CUDA: "CUDA Toolkit (nvcc)", Graphics.METAL: "Xcode", Graphics.VULKAN: "Vulkan SDK (glslc)"}
 TORCH_SAYS = "https://pytorch.org/get-started/locally/"
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What would use a graphics processor that is not used: in words, and the command."""
+    """How to use a graphics processor that is not used yet: an explanation and the command."""
 
     words: str
     command: str
@@ -124,23 +127,23 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class GraphicsReport:
-    """What was found, in a sentence, and what can be done about it."""
+    """The graphics processors found, in one sentence, and advice on how to use them."""
 
     said: str
     advice: tuple[Advice, ...] = ()
 
     def lines(self) -> list[str]:
-        """Return it as lines of text."""
+        """Return the report as lines of text."""
         return [self.said, *(line for one in self.advice for line in (one.words, f"    {one.command}"))]
 
 
 def report() -> GraphicsReport:
-    """Look at this machine and at what is installed."""
+    """Examine this computer and the installed packages."""
     return told(found(), uses_graphics("llama_cpp"), uses_graphics("torch"))
 
 
 def told(there: tuple[Found, ...], llama: frozenset[Graphics], torch: frozenset[Graphics]) -> GraphicsReport:
-    """Say what was found, and of what is not used, how it can be."""
+    """Return the report, with advice for each package that does not use the graphics processors."""
     if not there:
         return GraphicsReport(
             _(
@@ -181,6 +184,7 @@ def _torch() -> Advice:
 
 def _pip() -> str:
     python = f'"{sys.executable}"' if " " in sys.executable else sys.executable
+    # PowerShell runs a quoted program only after an “&”.
     return f"{'& ' if sys.platform == 'win32' and python[0] == chr(34) else ''}{python} -m pip"
 
 
@@ -193,19 +197,19 @@ def _version(package: str) -> str:
 
 MOST_WORKERS = 8
 MOST_RECOGNISERS, A_RECOGNISER = 4, 2**30
-"""Processes of text recognition at once, and bytes that are left for each; one takes about three quarters of that."""
+"""Maximum number of recogniser processes, and bytes of free memory for each (a process uses about 0.75 GiB)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """In bytes."""
+    """Memory in bytes."""
 
     total: int
     free: int
 
 
 def memory() -> Memory | None:
-    """Return the machine's memory; None where the system does not tell. What files are cached in counts as free."""
+    """Return the memory of the computer, or None if unknown. The file cache counts as free."""
     try:
         page = os.sysconf("SC_PAGE_SIZE")
         total, free = page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
@@ -215,31 +219,31 @@ def memory() -> Memory | None:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
-        pass  # Not Linux: the pages that nobody uses.
+        pass  # This is not Linux: `free` is the number of unused pages.
     return Memory(total, free)
 
 
 def cores() -> int:
-    """Return how many cores of the processor this process may use."""
+    """Return the number of CPU cores that this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def workers(chosen: int) -> int:
-    """Return how many files are read at once: as `chosen`, where that is not 0, else by the cores.
+    """Return the number of files to read in parallel: `chosen`, or if that is 0, a number by CPU cores.
 
-    Half of them, for the embedder has threads on all: two readers on two cores were no faster than one. At most eight:
-    reading PDFs took a sixth of the time of embedding them on two cores (docs/measurements.md), so that eight readers
-    keep up with an embedder that is forty times as fast.
+    It is half the cores, because the embedding model has threads on all of them: two readers on two cores were no
+    faster than one. It is at most eight: reading PDFs took a sixth of the time of embedding them on two cores
+    (docs/measurements.md), so eight readers keep up with an embedding model that is forty times as fast.
     """
     return chosen or max(1, min(MOST_WORKERS, cores() // 2))
 
 
 def page_workers(chosen: int) -> int:
-    """Return how many pages of scans are read at once: as `chosen`, where that is not 0, else by cores and memory.
+    """Return the number of scanned pages to read in parallel: `chosen`, or if 0, by CPU cores and memory.
 
-    A process with two threads is about as fast as two with one, and takes half the memory.
+    One process with two threads is about as fast as two with one each, and takes half the memory.
     """
     there = memory()
     room = there.free // A_RECOGNISER if there else 1
@@ -247,7 +251,7 @@ def page_workers(chosen: int) -> int:
 
 
 def folder_size(folder: Path) -> int:
-    """Return the bytes of all files in a folder; links are not followed, and what goes meanwhile counts nothing."""
+    """Return the bytes of all files in a folder, without following links; files that vanish count as 0."""
     size = 0
     for parent, _folders, names in os.walk(folder):
         for name in names:

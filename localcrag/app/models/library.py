@@ -1,4 +1,8 @@
-"""Model servers of the user's own: found, agreed to, and their models made."""
+"""The models to choose from: those of the built-in list, the user's own, and those on model servers.
+
+`ModelServers` finds models on servers and asks for approval, `WantedModels` downloads what is missing and then uses it,
+and `ModelLibrary` is the interface to all of them.
+"""
 
 from __future__ import annotations
 
@@ -36,34 +40,37 @@ from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 
 PORTS = (8080, 11434, 1234, 8000, 9931, 1337, 7997)
-"""Of llama-server (two), Ollama, LM Studio, vLLM and llama-cpp-python, Jan and Infinity, unless told otherwise."""
+"""Default ports of model servers.
+
+llama-server uses 8080 or 9931, Ollama 11434, LM Studio 1234, vLLM and llama-cpp-python 8000, Jan 1337, Infinity 7997.
+"""
 LOOK_SECONDS = 2.0
 ONE_MODEL = (server_exchange.Program.LLAMA_SERVER, server_exchange.Program.VLLM)
-"""Programs that run one model, and name it among those that write even where it only reranks."""
+"""Programs that serve one model and list it as a language model even if it can only rerank."""
 RERANK_PATHS = ("/v1/rerank", "/rerank")
 PURPOSES = {ModelRole.LLM: Purpose.LANGUAGE_MODEL, ModelRole.RELEVANCE: Purpose.RELEVANCE_MODEL}
 
 
 class ModelServers:
-    """The servers that were found or chosen. Only a person's wish makes it look for any."""
+    """The model servers that were found or chosen. It contacts servers only when the user asks for it."""
 
     def __init__(self, settings: SettingsInUse) -> None:
         self._settings = settings
         self._found: dict[str, Model] = {}
 
     def models(self) -> list[Model]:
-        """Return the models of servers that were found or are in use, without asking anybody."""
+        """Return the models on servers that were found or are in use. Contacts no server."""
         now, models = self._settings.now, dict(self._found)
         for name in (now.llm, now.relevance):
             if behind_server(name) and name not in models:
-                with suppress(ServerError):  # No address: a question says so.
+                with suppress(ServerError):  # The address is not valid; the next question reports that.
                     models[name] = _model(name, role_of(name))
         return list(models.values())
 
     def look(self, address: str = "") -> list[Model]:
-        """Return the models of the server at an address, or of all that answer on this computer; they are offered then.
+        """Return the models at an address, or those of all servers on this computer, and list them from now on.
 
-        Raises ServerError where an address is given and no model is found there.
+        Raises ServerError if an address is given and no model is found there.
         """
         if address.strip():
             found = self._at(parse_server(address), patient=True)
@@ -71,12 +78,13 @@ class ModelServers:
             here = [parse_server(f"http://127.0.0.1:{port}") for port in PORTS]
             with ThreadPoolExecutor(len(PORTS)) as threads:
                 found = [model for models in threads.map(self._at, here) for model in models]
+            # Servers on this computer that no longer answer are dropped; those found elsewhere stay listed.
             self._found = {name: model for name, model in self._found.items() if not _is_here(name)}
         self._found |= {model.name: model for model in found}
         return found
 
     def check_allowed(self, name: str, settings: Settings) -> None:
-        """Return where a model's server may be asked under these settings. Raises ServerNotAgreed and ServerError."""
+        """Check that these settings allow asking the server of a model. Raises ServerNotAgreed and ServerError."""
         address = parse_server(name)
         if address.here:
             return
@@ -92,36 +100,36 @@ class ModelServers:
             raise ServerNotAgreed(agreement(name) + " " + _("Agree to that first, or choose another model."))
 
     def agree(self, name: str) -> None:
-        """Let questions and documents go to the computer of a server, from now on. Raises SettingsError."""
+        """Allow questions and excerpts to be sent to the server of a model. Raises SettingsError."""
         address = parse_server(name)
         agreed = self._settings.now.agreed_servers
         if not address.here and address.at not in agreed:
             self._settings.change(agreed_servers=(*agreed, address.at))
 
     def disagree(self, name: str) -> None:
-        """Let nothing go to the computer of a server any more. Raises SettingsError."""
+        """Withdraw the approval for the server of a model. Raises SettingsError."""
         at = parse_server(name).at
         self._settings.change(agreed_servers=tuple(one for one in self._settings.now.agreed_servers if one != at))
 
     def to_agree(self, name: str) -> str:
-        """Return what has to be agreed to before a model is used, in a sentence; "" where nothing has to be."""
+        """Return the sentence that the user has to agree to before the model is used; "" if none is needed."""
         address = parse_server(name)
         return "" if address.here or address.at in self._settings.now.agreed_servers else agreement(name)
 
     def keep_key(self, address: str, key: str) -> None:
-        """Keep a server's key, or with "" no longer. Raises ServerError and SettingsError."""
+        """Store the API key of a server, or remove it if `key` is "". Raises ServerError and SettingsError."""
         server_address.keep(parse_server(address), key, self._settings.now.data_dir)
 
     def language_model(self, name: str) -> ServerLanguageModel:
-        """Return a language model behind a server, which is asked whether it has it. Raises ServerError."""
+        """Return the language model, after asking its server whether it has it. Raises ServerError."""
         return ServerLanguageModel(self._exchange(name, ModelRole.LLM), self._settings.now.context_tokens)
 
     def scorer(self, name: str) -> ServerScorer:
-        """Return a relevance model behind a server, which is asked for its form and scale. Raises ServerError."""
+        """Return the reranker, after asking its server for request format and score scale. Raises ServerError."""
         return ServerScorer(self._exchange(name, ModelRole.RELEVANCE))
 
     def checked(self, name: str, role: ModelRole) -> str:
-        """Return a model's whole name when its server has it and may be asked. Raises ServerError."""
+        """Return the full name of a model, after checking with its server that it can be used. Raises ServerError."""
         return self.scorer(name).name if role is ModelRole.RELEVANCE else self.language_model(name).name
 
     def _exchange(self, name: str, role: ModelRole) -> Exchange:
@@ -132,14 +140,16 @@ class ModelServers:
         return Exchange(address, PURPOSES[role], server_address.key_of(address, self._settings.now.data_dir))
 
     def _at(self, address: ServerAddress, *, patient: bool = False) -> list[Model]:
-        """Return the models that a server has. Raises ServerError where it has none and is waited for."""
+        """Return the models of a server. If `patient`, raises ServerError when it has none."""
         served: tuple[server_exchange.ServedModel, ...] = ()
         refused: ServerError | None = None
         try:
+            # The address of a reranker ends in its path, and no other models are listed there.
             if role_of(address.name) is ModelRole.LLM:
                 served = server_exchange.listed(self._to(address, ModelRole.LLM), seconds=LOOK_SECONDS)
         except ServerError as error:
             refused = error
+        # If nothing listens at the address, do not probe it for rerankers.
         rerankers = [] if isinstance(refused, ServerNotRunning) else self._rerankers_at(address)
         found = [
             _model(address.of(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}")
@@ -162,7 +172,7 @@ class ModelServers:
 
 
 def agreement(name: str) -> str:
-    """Return what a person agrees to with a server on another computer."""
+    """Return the sentence that the user agrees to when using a server on another computer."""
     return _(
         "%(place)s is another computer: your questions, and the parts of your documents that answer them, leave this "
         "computer and go there, each time that you ask.",
@@ -171,7 +181,7 @@ def agreement(name: str) -> str:
 
 
 def role_of(name: str) -> ModelRole:
-    """Return what a model behind a server is for, as its address tells."""
+    """Return the role of a model on a server, recognised by its address."""
     path = name.partition("#")[0].rstrip("/")
     return ModelRole.RELEVANCE if RERANK.search(path) else ModelRole.LLM
 
@@ -189,39 +199,39 @@ def _is_here(name: str) -> bool:
 
 
 Get = Callable[[str, Report], bool]
-"""Downloads a model, telling how far it is."""
+"""Downloads a model and reports the progress."""
 AT_ONCE = 8
-"""Downloads at a time: more than anybody begins, on purpose."""
+"""Parallel downloads; more than anybody starts on purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downloading(Task):
-    """A model and how far it is."""
+    """A model download and its progress."""
 
     progress: DownloadProgress | None = None
 
 
 class Downloads:
-    """The downloads of all tabs. What has come of one that was cancelled is kept: it goes on there."""
+    """The downloads of all tabs. A cancelled download keeps its partial file and resumes from it."""
 
     def __init__(self, get: Get) -> None:
         self._get = get
         self._models = BackgroundList(self._download, "{name} was not downloaded", at_once=AT_ONCE)
 
     def start(self, name: str) -> None:
-        """Download a model, unless that is being done."""
+        """Download a model, unless it is already being downloaded."""
         self._models.start(Downloading(name=name))
 
     def cancel(self, name: str) -> None:
-        """Download a model no further."""
+        """Cancel the download of a model."""
         self._models.cancel([name])
 
     def items(self) -> tuple[Downloading, ...]:
-        """Return every model that was asked for since the start."""
+        """Return every download since the start of the app."""
         return self._models.items()
 
     def follow(self) -> Iterator[tuple[Downloading, ...]]:
-        """Yield them now and whenever something has changed, as long as any is on its way."""
+        """Yield all downloads now and after each change, until none is open."""
         return self._models.follow()
 
     def _download(self, one: Downloading, tell: Tell[Downloading]) -> Downloading:
@@ -230,26 +240,26 @@ class Downloads:
 
 
 class Models(Protocol):
-    """The models of the list, as far as getting them needs it."""
+    """The part of ModelLibrary that downloads need."""
 
     def named(self, name: str) -> Sequence[str]:
-        """Return the models of the set of that name; where there is no such set, the name by itself."""
+        """Return the models of the set with this name; if there is no such set, the name itself."""
         ...
 
     def missing(self, name: str) -> Sequence[str]:
-        """Return which of these have to be downloaded."""
+        """Return the models with this name that have to be downloaded."""
         ...
 
     def get(self, name: str, report: Report) -> bool:
-        """Download a model, telling how far it is."""
+        """Download a model and report the progress."""
         ...
 
 
 class WantedModels:
-    """Downloads, and what becomes of the models when they are there."""
+    """Downloads of models that are to be used as soon as they are complete."""
 
     def __init__(self, models: Models, use: Callable[[str], object]) -> None:
-        """`use` is told the name of a model or of a set once all of it is there."""
+        """`use` is called with the name of a model or a set once all its files are present."""
         self._models = models
         self._use = use
         self._lock = threading.Lock()
@@ -257,11 +267,12 @@ class WantedModels:
         self._downloads = Downloads(self._get)
 
     def use(self, name: str) -> None:
-        """Use a model or a set: now, or when what is missing of it has been downloaded."""
+        """Use a model or a set: now, or once its missing parts are downloaded."""
         missing = self._models.missing(name)
         if not missing:
             self._use(name)
             return
+        # Register the name first: a download may finish at once.
         with self._lock:
             self._wanted.add(name)
         for model in missing:
@@ -272,16 +283,16 @@ class WantedModels:
         self._downloads.start(name)
 
     def cancel(self, name: str) -> None:
-        """Download a model no further; it is used no more when it comes, nor is any set that it is one of."""
+        """Cancel a download; the model, and every set that contains it, is no longer used on completion."""
         self._take(name, lambda _: True)
         self._downloads.cancel(name)
 
     def items(self) -> tuple[Downloading, ...]:
-        """Return every model that was asked for since the start."""
+        """Return every download since the start of the app."""
         return self._downloads.items()
 
     def follow(self) -> Iterator[tuple[Downloading, ...]]:
-        """Yield them now and whenever something has changed, as long as any is on its way."""
+        """Yield all downloads now and after each change, until none is open."""
         return self._downloads.follow()
 
     def _get(self, name: str, report: Report) -> bool:
@@ -291,7 +302,7 @@ class WantedModels:
         return got
 
     def _take(self, name: str, which: Callable[[str], bool]) -> set[str]:
-        """Take what a model is wanted for, by itself or in sets, out of the wanted, and return it."""
+        """Remove and return the wanted names that this model belongs to and that `which` accepts."""
         with self._lock:
             taken = {one for one in self._wanted if name in self._models.named(one) and which(one)}
             self._wanted -= taken
@@ -299,7 +310,7 @@ class WantedModels:
 
 
 class Choice(NamedTuple):
-    """A model that is used from now on: what the settings name it by, and its path; a server's has none."""
+    """A model chosen for use: its name in the settings and its path, which is None for a server's model."""
 
     role: ModelRole
     name: str
@@ -307,10 +318,10 @@ class Choice(NamedTuple):
 
 
 class ModelLibrary:
-    """The models of the list that comes with localcrag, and a user's own, in one folder."""
+    """All models: those of the built-in list and the user's own, in one folder, and those on servers."""
 
     def __init__(self, settings: SettingsInUse) -> None:
-        """Read the list. Raises ModelError when it is not valid."""
+        """Read the built-in list. Raises ModelError if it is not valid."""
         self._settings = settings
         self._files = Library(settings.now.models_dir)
         self.servers = ModelServers(settings)
@@ -318,55 +329,55 @@ class ModelLibrary:
 
     @property
     def folder(self) -> Path:
-        """Where models are downloaded to."""
+        """The folder that models are downloaded to."""
         return self._files.models_dir
 
     def models(self) -> list[Model]:
-        """Return every model of the list, then the user's own: files, and what servers were found to have."""
+        """Return all models: first those of the list, then the user's own files, then those on servers."""
         return [*self._files.models(), *self.servers.models()]
 
     def language_models(self, state: ModelState) -> list[Model]:
-        """Return the language models that are there, missing or damaged."""
+        """Return the language models that are present, missing or damaged, as `state` says."""
         return [model for model in self.models() if model.role is ModelRole.LLM and model.state is state]
 
     def embedded(self) -> list[str]:
-        """Return the names of the models that localcrag begins with."""
+        """Return the names of the models that come with localcrag."""
         return [entry.name for entry in self._files.manifest.entries if entry.embedded]
 
     def sets(self) -> tuple[ModelSet, ...]:
-        """Return the models of the list that are chosen together."""
+        """Return the sets: models of the list that are chosen together."""
         return self._files.manifest.sets
 
     def named(self, name: str) -> tuple[str, ...]:
-        """Return the models of the set of that name; where there is no such set, the name by itself."""
+        """Return the models of the set with this name; if there is no such set, the name itself."""
         return next((one.models for one in self.sets() if one.name == name), (name,))
 
     def missing(self, name: str) -> list[str]:
-        """Return which models of a set, or whether the one of that name, have to be downloaded."""
+        """Return the models with this name that have to be downloaded: those of a set, or the one."""
         there = {model.name for model in self.models() if model.state is ModelState.PRESENT}
         return [model for model in self.named(name) if model not in there]
 
     def role(self, name: str) -> ModelRole | None:
-        """Return what a model is for, by its name or path; None when its files do not tell. Raises ModelMissing."""
+        """Return the role of a model, by name or path; None if its files do not tell. Raises ModelMissing."""
         return role_of(name) if behind_server(name) else self._files.role(name)
 
     def path(self, name: str, role: ModelRole) -> Path:
-        """Return the file or folder to load, checked. Raises ModelMissing, ModelDamaged and ModelError."""
+        """Return the verified file or folder to load. Raises ModelMissing, ModelDamaged and ModelError."""
         return self._files.path(name, role)
 
     def adapter(self, name: str) -> Path | None:
-        """Return the adapter that is loaded with a language model, None when it is one without."""
+        """Return the adapter file that is loaded with a language model, or None if it needs none."""
         return self._files.adapter(name)
 
     def words(self, name: str) -> Path | None:
-        """Return the folder of the embedder whose words a relevance model reads, None when it has its own.
+        """Return the folder of the embedding model that shares its token embeddings with a reranker, or None.
 
         Raises ModelMissing and ModelDamaged.
         """
         return self._files.words(name)
 
     def skills(self, name: str) -> frozenset[Skill]:
-        """Return what a language model can be asked for: as measured, else as checked here, else all of it."""
+        """Return the skills of a language model: as published, else as checked on this computer, else all."""
         measured = self._files.skills(name)
         if measured is not None:
             return measured
@@ -374,26 +385,29 @@ class ModelLibrary:
         return frozenset(checked.skills) if checked else frozenset(Skill)
 
     def keep_check(self, name: str, parts: Sequence[Part], skills: Collection[Skill], day: str) -> bool:
-        """Keep what a check found; return whether it says what the model is used for. Raises SettingsError."""
+        """Store the result of a model check. Return whether it decides what the model is used for.
+
+        It does not if the skills of the model are published. Raises SettingsError.
+        """
         passed, failed = ([part.name for part in parts if part.passed is right] for right in (True, False))
         self.checks.keep(name, KeptCheck(tuple(sorted(skills)), tuple(passed), tuple(failed), day))
         return self._files.skills(name) is None
 
     def get(self, name: str, report: Report) -> bool:
-        """Download a model, or what is missing of it; return False when all was there. Raises ModelError."""
+        """Download the missing files of a model; return False if none was missing. Raises ModelError."""
         from localcrag.models import download as model_download  # noqa: PLC0415 - the hub's client takes seconds
 
         return model_download.get(self._files, name, report)
 
     def choose(self, name: str, role: ModelRole) -> Choice:
-        """Use a model from now on. Raises what `choose_all` raises."""
+        """Use a model from now on. Raises the same as `choose_all`."""
         (choice,) = self._choose([self._choice(name, role)])
         return choice
 
     def choose_all(self, names: Collection[str]) -> list[Choice]:
         """Use models of the list from now on, one for each role.
 
-        Raises ModelMissing, ModelDamaged, ModelError and SettingsError, and has then changed nothing.
+        Raises ModelMissing, ModelDamaged, ModelError and SettingsError; nothing has changed then.
         """
         roles = {model.name: model.role for model in self._files.models()}
         return self._choose([self._choice(name, roles[name]) for name in names])
@@ -406,13 +420,14 @@ class ModelLibrary:
         if behind_server(name):
             return Choice(role, self.servers.checked(name, role), None)
         path = self.path(name, role)
+        # Only checks: raises if the embedding model that the reranker shares its token embeddings with is missing.
         self.words(name)
         known = name in {model.name for model in self.models()}
-        # The next command may be run in another folder.
+        # A path is stored as absolute, because the next command may run in another folder.
         return Choice(role, name if known else str(path.absolute()), path)
 
     def check_allowed(self, name: str, settings: Settings) -> None:
-        """Return where a model may be asked under these settings: any, but for servers on other computers.
+        """Check that these settings allow asking a model; only servers on other computers can be refused.
 
         Raises ServerNotAgreed and ServerError.
         """
@@ -420,11 +435,11 @@ class ModelLibrary:
             self.servers.check_allowed(name, settings)
 
     def verify(self, name: str | None = None) -> Iterator[FileCheck]:
-        """Read every file of a model, or of all that are there, and compare checksums. Raises ModelMissing."""
+        """Read every file of a model, or of all present models, and compare checksums. Raises ModelMissing."""
         there = [model.name for model in self._files.models() if model.state is not ModelState.MISSING]
         for one in [name] if name else there:
             yield from self._files.verify(one)
 
     def remedies(self, names: Collection[str]) -> dict[str, str]:
-        """Return how models of the list are mended, or got, each in a sentence, in the order of the list."""
+        """Return, in the order of the list, a sentence for each model that says how to get or repair it."""
         return {entry.name: self._files.remedy(entry) for entry in self._files.manifest.entries if entry.name in names}

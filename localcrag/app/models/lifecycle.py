@@ -1,4 +1,9 @@
-"""Memory that this process has let go of, given back to the system."""
+"""Model life cycle: load on first use, unload when idle, stand in for missing ones, free memory.
+
+A loaded model is wrapped so that it can be unloaded at any time between two calls; its next call loads it again. A
+model that cannot be loaded is replaced by an object that raises the loading error whenever it is called. After
+unloading, the functions at the top return the freed memory to the operating system.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +34,28 @@ from localcrag.text.translation import gettext as _
 
 
 def settle() -> None:
-    """Have later collections of circles leave out all objects that are there now: libraries, and models that stay.
+    """Exclude all objects that exist now from later garbage collections: libraries, and models that stay loaded.
 
-    To find circles that nobody holds, Python looks at all objects: at 650,000 for 0.2 to 0.3 s, in which nothing else
-    goes on, and so once in five minutes. Until then each question leaves a sixth of a MiB; and what is free between
-    pieces that stay is never given back. Of what came since, a collection takes 2 ms. (Linux, one core, by hand.)
+    To find unreachable cycles, Python inspects every object: 650,000 of them take 0.2 to 0.3 s, during which no other
+    thread runs, and it does so every five minutes. Until then each question leaves a sixth of a MiB behind, and free
+    memory between live objects is never returned. Collecting only what was created since takes 2 ms. (Measured on
+    Linux, one core.)
     """
     gc.collect()
     gc.freeze()
 
 
 def tidy() -> None:
-    """Return to the system what is free, and before, where the process has settled, what only circles hold."""
+    """Return free memory to the system; if the process has settled, collect unreachable cycles first."""
     if _settled():
         gc.collect()
     trim()
 
 
 def give_back() -> None:
-    """Collect what only circles of objects hold, models that were let go among them, and return what is free then."""
+    """Run a full garbage collection (including frozen objects) and return freed memory to the system."""
     settled = _settled()
+    # Models that were loaded before `settle` are frozen; unloaded ones must be collected as well.
     gc.unfreeze()
     gc.collect()
     if settled:
@@ -61,13 +68,13 @@ def _settled() -> bool:
 
 
 def trim() -> None:
-    """Have the C library return the pages that are free in it, where it can; some milliseconds, nobody need wait.
+    """Ask the C library to return its free pages to the system, where it can. It takes some milliseconds.
 
-    Only glibc (malloc_trim) keeps that many: freed pieces between others that are in use. Arrays of ever other sizes
-    make more of them with each question.
+    Only glibc (malloc_trim) retains so much: freed blocks between blocks that are still in use. Arrays of ever-changing
+    sizes leave more of them with each question.
     """
     if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # Another C library, without this call.
+        with suppress(OSError, AttributeError):  # Other C libraries, such as musl, do not have this call.
             ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -75,10 +82,10 @@ Model = TypeVar("Model")
 
 
 class Resting(Generic[Model]):
-    """A model that is loaded as it is made, and again by the first call after it was put away."""
+    """A model that can be unloaded. It is loaded on construction, and again by the first call after unloading."""
 
     def __init__(self, load: Callable[[], Model]) -> None:
-        """Load it. Raises what `load` raises; later, whichever call loads it again does."""
+        """Load the model. Raises what `load` raises; so does any later call that has to load it again."""
         self._load = load
         self._loading = threading.Lock()
         self._users = 0
@@ -87,21 +94,21 @@ class Resting(Generic[Model]):
 
     @property
     def uses(self) -> int:
-        """How often it was called so far."""
+        """Number of calls so far."""
         return self._uses
 
     @property
     def put_away(self) -> bool:
-        """Whether its next call loads it."""
+        """Whether the model is unloaded, so that its next call loads it."""
         return self._model is None
 
     def wake(self) -> None:
-        """Load it, unless it is loaded. Raises ModelError."""
+        """Load the model if it is not loaded. Raises ModelError."""
         with self.at_work():
             pass
 
     def rest(self) -> bool:
-        """Let go of the model, unless a call is at work with it; return whether it is away now."""
+        """Unload the model unless a call is using it. Return whether it is unloaded now."""
         with self._loading:
             if not self._users:
                 self._model = None
@@ -109,7 +116,7 @@ class Resting(Generic[Model]):
 
     @contextmanager
     def at_work(self) -> Iterator[Model]:
-        """Yield the model, loaded for as long as this lasts. Raises ModelError."""
+        """Yield the loaded model, and keep it loaded until the block ends. Raises ModelError."""
         model = self._begin()
         try:
             yield model
@@ -118,12 +125,12 @@ class Resting(Generic[Model]):
 
     @property
     def in_use(self) -> bool:
-        """Whether a call is at work with it."""
+        """Whether a call is using the model."""
         return self._users > 0
 
     @property
     def model(self) -> Model:
-        """The model itself, loaded; for tools of developers that hold it as long as they run."""
+        """The loaded model itself, for developer tools that keep a reference to it while they run."""
         with self.at_work() as model:
             return model
 
@@ -141,7 +148,7 @@ class Resting(Generic[Model]):
 
 
 class RestingEmbedder(Resting[Embedder]):
-    """An embedder; what it is, is known while it is away."""
+    """An embedding model whose name and sizes are known even while it is unloaded."""
 
     def __init__(self, load: Callable[[], Embedder]) -> None:
         super().__init__(load)
@@ -149,23 +156,23 @@ class RestingEmbedder(Resting[Embedder]):
             self.name, self.dimension, self.max_tokens = model.name, model.dimension, model.max_tokens
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts to be found, shape (len(texts), dimension)."""
+        """Return the vectors of document texts, shape (len(texts), dimension)."""
         with self.at_work() as model:
             return model.embed(texts)
 
     def embed_questions(self, questions: Sequence[str]) -> Vectors:
-        """Return the vectors of what is looked for, shape (len(questions), dimension)."""
+        """Return the vectors of search queries, shape (len(questions), dimension)."""
         with self.at_work() as model:
             return model.embed_questions(questions)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return each text's length in the embedder's tokens, special tokens not counted."""
+        """Return the length of each text in the model's tokens, without special tokens."""
         with self.at_work() as model:
             return model.count_tokens(texts)
 
 
 class RestingScorer(Resting[Scorer]):
-    """A relevance model; its name and calibration are known while it is away."""
+    """A reranker whose name and calibration are known even while it is unloaded."""
 
     def __init__(self, load: Callable[[], Scorer]) -> None:
         super().__init__(load)
@@ -179,13 +186,13 @@ class RestingScorer(Resting[Scorer]):
             return model.logits(question, texts)
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
-        """Return for each text one raw logit per strip of it. Raises ModelError."""
+        """Return, for each text, one raw logit per strip. Raises ModelError."""
         with self.at_work() as model:
             return model.strip_logits(question, texts, strips)
 
 
 class RestingLanguageModel(Resting[LanguageModel]):
-    """A language model; what it computes on is known while it is away."""
+    """A language model whose name, context window, threads and GPU layers are known even while it is unloaded."""
 
     def __init__(self, load: Callable[[], LanguageModel]) -> None:
         super().__init__(load)
@@ -195,14 +202,18 @@ class RestingLanguageModel(Resting[LanguageModel]):
             self.gpu_layers: int = getattr(model, "gpu_layers", 0)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the length of the prompt that the messages make, in tokens."""
+        """Return the length of the prompt built from the messages, in tokens."""
         with self.at_work() as model:
             return model.count_tokens(messages)
 
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> TokenStream:
-        """Start an answer; the model is at work until it is written, closed, or let go of. Raises GenerationError."""
+        """Start an answer. The model counts as in use until the stream is exhausted, closed or collected.
+
+        Raises GenerationError.
+        """
         model = self._begin()
         try:
+            # The stream outlives this method, so it takes over the duty to call `_end`.
             return _Stream(model.stream(messages, decoding), self._end)
         except BaseException:
             self._end()
@@ -210,12 +221,12 @@ class RestingLanguageModel(Resting[LanguageModel]):
 
 
 class _Stream:
-    """An answer being written, that says when it needs the model no more."""
+    """An answer in progress that releases the model when it ends."""
 
     def __init__(self, written: TokenStream, end: Callable[[], None]) -> None:
         self.written = written
         self._count()
-        # Called once: at the end, or when nobody holds this any more.
+        # Runs exactly once: when the stream ends, or when it is garbage-collected unfinished.
         self._end = weakref.finalize(self, end)
 
     def __iter__(self) -> Iterator[str]:
@@ -236,7 +247,7 @@ class _Stream:
 
 
 class MissingLanguageModel:
-    """Raises GenerationError, with what loading said, whenever it is asked."""
+    """Stand-in for a language model that could not be loaded: each call raises GenerationError with the reason."""
 
     context_tokens = 0
 
@@ -252,9 +263,9 @@ class MissingLanguageModel:
 
 
 class MissingScorer:
-    """Raises ModelError, as loading did, whenever it is asked."""
+    """Stand-in for a reranker that could not be loaded: each call raises the ModelError of the failed load."""
 
-    # Nothing is scored, so no score lacks a calibration: that the model is missing is what the run says.
+    # Marked as fitted, so that the run reports only the missing model and no missing calibration: nothing is scored.
     calibration: Calibration = dataclasses.replace(UNCALIBRATED, fitted=True)
 
     def __init__(self, name: str, error: ModelError) -> None:
@@ -272,26 +283,29 @@ AnyModel = TypeVar("AnyModel", Embedder, Scorer, LanguageModel)
 
 
 class LoadedModels:
-    """The embedder, the relevance model and the language model of the settings in use."""
+    """The embedding model, the reranker and the language model that the current settings name."""
 
     def __init__(self, settings: SettingsInUse, library: ModelLibrary, made: LazyCache) -> None:
         self._settings, self._library, self._made = settings, library, made
-        # Also those that were replaced, as long as a question holds them.
+        # Includes replaced models for as long as a question still refers to them.
         self._resting: weakref.WeakSet[Resting[Any]] = weakref.WeakSet()
 
     @property
     def embedder(self) -> Embedder:
-        """The bi-encoder. Raises ModelError."""
+        """The embedding model (bi-encoder) of the settings. Raises ModelError."""
         return self.embedder_named(self._settings.now.embedder)
 
     def embedder_named(self, name: str) -> Embedder:
-        """Return an embedder, the one in use or that of a collection of before. Raises ModelError."""
+        """Return an embedding model: that of the settings, or the one that a collection was indexed with.
+
+        Raises ModelError.
+        """
         if name == self._settings.now.embedder:
             return self._made.get("embedder", lambda: self._load_embedder(name))
         return self._made.get(f"embedder {name}", lambda: self._load_embedder(name))
 
     def has_embedder(self, name: str) -> bool:
-        """Return whether an embedder is loaded or its files are there. Loads nothing."""
+        """Return whether an embedding model is loaded or its files are present. Loads nothing."""
         if self._made.peek(f"embedder {name}") is not None:
             return True
         try:
@@ -302,12 +316,13 @@ class LoadedModels:
 
     @property
     def scorer(self) -> Scorer:
-        """The cross-encoder: the relevance model, or reranker. Raises ModelError."""
+        """The reranker (cross-encoder) of the settings. Raises ModelError."""
         return self._made.get("scorer", self._load_scorer)
 
     @property
     def served_scale(self) -> str:
-        """What the numbers of the relevance model behind a server are, in a word. Raises ServerError."""
+        """The scale of the scores from the reranker on a server, in one word. Raises ServerError."""
+        # Loading the reranker stores its scale in the cache.
         _ = self.scorer
         return str(self._made.peek("scale"))
 
@@ -317,67 +332,68 @@ class LoadedModels:
         return self.language_model(self._settings.now.llm)
 
     def language_model(self, name: str) -> LanguageModel:
-        """Return a language model, in the place of another one: there is seldom room for two. Raises ModelError."""
+        """Return a language model, replacing the loaded one: memory seldom fits two. Raises ModelError."""
         if behind_server(name):
-            # Beside one that is loaded: it takes no room.
+            # A model on a server takes no memory here, so the loaded one can stay.
             served: LanguageModel = self._made.get(f"served {name}", lambda: self._library.servers.language_model(name))
             return served
         return self._made.get(f"llm {name}", lambda: self._load_llm(name), alone=True)
 
     def use(self, name: str) -> None:
-        """Use one of the models that are listed from now on.
+        """Use a listed model from now on.
 
-        What is wrong with it is said before anything is changed. Raises ModelError and SettingsError.
+        Checks the model before anything changes. Raises ModelError and SettingsError.
         """
         role = self._library.role(name)
         if role is None:
             role = next(model.role for model in self._library.models() if model.name == name)
+        # A language model is loaded right away, so that a broken file is reported before the settings change.
         if role is ModelRole.LLM and not behind_server(name):
             self.language_model(name)
         self._library.choose(name, role)
 
     def use_set(self, name: str) -> None:
-        """Use the models of a set of the list from now on. Raises ModelError and SettingsError."""
+        """Use the models of a listed set from now on. Raises ModelError and SettingsError."""
         self._library.choose_all(self._library.named(name))
 
     def share(self, *, embedder: Embedder, scorer: Scorer) -> None:
-        """Work with these instead of loading any."""
+        """Use these models instead of loading any."""
         self._made.put("embedder", embedder)
         self._made.put("scorer", scorer)
 
     def uses(self) -> int:
-        """Return a number that grows with each call of a model that this process has loaded."""
+        """Return a counter that grows with each call of a model loaded in this process."""
         return sum(one.uses for one in [*self._resting])
 
     def in_use(self) -> bool:
-        """Return whether a call is at work with one of them."""
+        """Return whether a call is using one of the models."""
         return any(one.in_use for one in [*self._resting])
 
     def are_away(self) -> bool:
-        """Return whether any is put away, so that the next question has to wait for it."""
+        """Return whether any model is unloaded, so that the next question has to wait for it."""
         return any(one.put_away for one in [*self._resting])
 
     def put_away(self) -> bool:
-        """Let go of those that are loaded and not at work; return whether there were any."""
+        """Unload all models that are loaded and not in use. Return whether there were any."""
         went = [one.rest() for one in [*self._resting] if not one.put_away]
         return any(went)
 
     @staticmethod
     def awake(model: AnyModel) -> AnyModel:
-        """Return a model of these, loaded again if it was put away. Raises ModelError."""
+        """Return the given model, reloaded if it was unloaded. Raises ModelError."""
         resting = model.scorer if isinstance(model, ScoreCache) else model
         if isinstance(resting, Resting):
             resting.wake()
         return model
 
     def forget_scores(self) -> None:
-        """Forget what the relevance model said of any text."""
+        """Discard all cached reranker scores."""
         scorer = self._made.peek("scorer")
         if isinstance(scorer, ScoreCache):
             self._made.put("scorer", scorer.emptied())
 
     def computes_on(self) -> str:
-        """Return what the language model computes on, in words, as far as it is loaded. Loads nothing."""
+        """Return a text that says what the language model runs on, as far as it is known. Loads nothing."""
         settings = self._settings.now
         if behind_server(settings.llm):
             return _("the language model computes where its server is")
@@ -392,7 +408,7 @@ class LoadedModels:
             "%(threads)s threads on %(cores)s cores, %(graphics)s", threads=threads, cores=cores, graphics=graphics
         )
 
-    # The libraries behind these take seconds to import: commands that need no model must not wait for them.
+    # Import these libraries late: they take seconds, and commands that need no model must not wait for them.
 
     def _load_embedder(self, name: str) -> Embedder:
         path = self._library.path(name, ModelRole.EMBEDDER)
@@ -413,6 +429,7 @@ class LoadedModels:
         from localcrag.models.reranker_format import load_fastest, whole_model  # noqa: PLC0415
 
         calibration = read_calibration(path, settings.embedder)
+        # The reranker's file comes without token embeddings; complete it with those of the embedding model.
         if words:
             path = whole_model(path, words, cache)
         wanted, threads = settings.relevance_format, settings.threads
@@ -447,24 +464,24 @@ class LoadedModels:
 
 
 BETWEEN_LOOKS = 20.0
-"""Seconds between two looks, so that models stay at most so much longer than was set."""
+"""Seconds between two checks; models stay loaded at most this much longer than the settings say."""
 
 
 class IdleModels(RegularLooks):
-    """Looks now and then whether the models are used, and puts them away when they have not been for long enough."""
+    """A background thread that unloads the models once they have been idle for long enough."""
 
     def __init__(
         self, models: LoadedModels, settings: SettingsInUse, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`clock` gives seconds; models count as used now."""
+        """Count the models as used just now. `clock` returns seconds."""
         self._models, self._settings, self._clock = models, settings, clock
         super().__init__(self.look, BETWEEN_LOOKS, "idle models")
         self._used, self._since = models.uses(), clock()
 
     def look(self) -> bool:
-        """Put the models away if it is time; return whether any went.
+        """Unload the models if they have been idle for long enough. Return whether any was unloaded.
 
-        As long as they are used, what their calls have left free goes back to the system: else it grows for days.
+        While models are in use, memory that their calls freed is returned to the system; otherwise it grows for days.
         """
         now, uses = self._clock(), self._models.uses()
         if uses != self._used or self._models.in_use():

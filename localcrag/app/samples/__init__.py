@@ -1,8 +1,8 @@
-"""The sample collection and evaluation set: ten documents of an invented town.
+"""The sample collection and evaluation set: ten documents about a made-up town.
 
-FOLDER has `documents/` and `questions.jsonl`, 40 questions: 20 that the documents answer, 10 that only the web results
-recorded with them do, and 10 that nobody does. Everything was written for localcrag. scripts/make_samples.py makes the
-Word and PDF documents from the texts in scripts/samples.
+FOLDER contains `documents/` and `questions.jsonl` with 40 questions: 20 that the documents answer, 10 that only the
+recorded web results answer, and 10 without an answer. Everything was written for localcrag. scripts/make_samples.py
+generates the Word and PDF documents from the texts in scripts/samples.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 FIRST_QUESTIONS = ("kx30-first", "rent", "dog")
-"""Ids of questions to begin with that the documents answer: by a procedure, a table, a condition."""
+"""Ids of the first suggested questions, which the documents answer by a procedure, a table and a condition."""
 FOR_THE_WEB, FOR_NOBODY = "lighthouse", "wifi"
-"""Ids of questions to begin with that only the web answers, and that nobody does."""
+"""Ids of suggested questions that only the web answers, and that nothing answers."""
 COLLECTION = "samples"
-"""The collection that the page puts them into."""
+"""Name of the collection that the page adds the samples to."""
 DOCUMENTS = FOLDER / "documents"
 
 
@@ -26,7 +26,7 @@ def questions() -> list[str]:
 
 
 def first_questions(*, web: bool) -> list[str]:
-    """Return the questions to begin with; the last is one that the documents do not answer, and perhaps the web."""
+    """Return the suggested questions. The last one is not in the documents, but with `web` may be on the web."""
     found = _by_id()
     return [found[name] for name in (*FIRST_QUESTIONS, FOR_THE_WEB if web else FOR_NOBODY)]
 
