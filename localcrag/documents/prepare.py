@@ -141,7 +141,7 @@ def numbers(pages: Iterable[Page], chunks: Iterable[Chunk]) -> list[int]:
 
 
 def warning(pages: Sequence[int]) -> str:
-    """Return the warning about pages without text, of which there is at least one."""
+    """Return the warning about these pages without text; `pages` has at least one."""
     return ngettext(
         "Page %(pages)s holds no text (a scan?): it cannot be found or quoted.",
         "Pages %(pages)s hold no text (scans?): they cannot be found or quoted.",
@@ -151,7 +151,7 @@ def warning(pages: Sequence[int]) -> str:
 
 
 def note(pages: Sequence[int]) -> str:
-    """Return the note about pages, at least one, that wait for text recognition."""
+    """Return the note about these pages, which wait for text recognition; `pages` has at least one."""
     return ngettext(
         "Page %(pages)s is a picture: it can be found as soon as its text is recognised.",
         "Pages %(pages)s are pictures: they can be found as soon as their text is recognised.",

@@ -371,7 +371,7 @@ def _sent(letter: EmailMessage) -> datetime | None:
 
 
 def _seconds(letter: EmailMessage) -> float | None:
-    """Return when a letter was sent, in seconds since 1970."""
+    """Return when an e-mail was sent, in seconds since 1970."""
     try:
         sent = _sent(letter)
         return sent.timestamp() if sent else None

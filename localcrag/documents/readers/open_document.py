@@ -1,4 +1,4 @@
-"""Opens documents of all supported kinds, and reads their dates and titles.
+"""Opens documents of all supported kinds and reads their dates and titles.
 
 `open_document` determines the kind of a file and returns its pages and the files within it. `properties_of` reads its
 date and title, which are optional: if they cannot be read, the document has none and is not refused. A title in a front

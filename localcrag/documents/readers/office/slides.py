@@ -169,7 +169,7 @@ def _kind(element: Element) -> str:
 
 DOCUMENT, CURRENT_USER = "PowerPoint Document", "Current User"
 MOST_SLIDES, MOST_BYTES = 2_000, 2 * 10**9
-"""Maximum slides of a presentation, and bytes of the files of all its slides together, each of which is read."""
+"""Maximum slides of a presentation, and maximum bytes of all its slides' files together, which are read in turn."""
 _HEAD = struct.Struct("<HHI")
 """Head of a record: version and instance, type, length."""
 _EDIT, _DIRECTORY, _DOCUMENT, _LIST, _PERSIST, _NOTES = 0x0FF5, 0x1772, 0x03E8, 0x0FF0, 0x03F3, 0x03F0

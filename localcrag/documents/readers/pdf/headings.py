@@ -457,7 +457,7 @@ class RunningLines:
         return list(page[kept[0] : kept[-1] + 1]) if kept else []
 
     def first_said(self, page: Sequence[Printed]) -> list[int]:
-        """Return which lines at the edges of the first page are running headers or footers."""
+        """Return which lines at a page's edges are running headers or footers, such as those on the first page."""
         texts = _texts(page)
         edges = sorted({*texts[:EDGE], *texts[-EDGE:]})
         return [at for at in edges if all(place_of(row) in self.usual for row in page[at].rows)]
