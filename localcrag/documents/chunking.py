@@ -261,6 +261,7 @@ def chunks_from(pages: Sequence[Page], units: Sequence[Unit], *, target: int, li
     offset, of_page = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
     for number, page in enumerate(pages):
         on_page = of_page.get(number, [])
+        # No question would find a page without tokens.
         if _tokens(on_page):
             chunks += [
                 _chunk(page, group, offset)
@@ -321,6 +322,7 @@ def _parts(sections: Sequence[list[Unit]], least: float, limit: int) -> list[lis
 
 def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the headings with which all paths begin."""
+    # What the first and the last path in order have in common, all paths between them have, too.
     first, last = min(paths), max(paths)
     shared = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return first[:shared]

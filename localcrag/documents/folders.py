@@ -82,6 +82,7 @@ def changes_of(found: Found, now: str) -> Plan:
         if any(found.folder.prefix + path == document for path in holders.get(document, ())):
             continue  # This applies to most: with a hundred thousand documents, each step counts.
         names = {found.folder.name_of(path) for path in holders.get(document, ())}
+        # The file that the document is named after no longer has its content: name it after one that has.
         if names and document in own and document not in names:
             plan.renames[document] = min(names)
             plan.changes.append(FolderChange(min(names), FolderStatus.RENAMED, was=document))
@@ -89,10 +90,12 @@ def changes_of(found: Found, now: str) -> Plan:
             kept_names |= _without_holder(found, plan, document, rows, own=document in own, now=now)
     for path in found.missing:
         held = found.known[path].document
+        # Another file has its document, or it never had one, so there is nothing left to decide.
         if held is None or held in holders:
             plan.forget.append(path)
     for path, document in linked.items():
         name, document_now = found.folder.name_of(path), plan.renames.get(document, document)
+        # If a file with this content is missing, this one was moved, and the document is renamed instead.
         if name != document_now and not any(one.path in found.missing for one in before.get(document, ())):
             plan.changes.append(FolderChange(name, FolderStatus.SAME, was=document_now))
     plan.read = [replace(one, name=kept_names.get(one.path, one.name)) for one in plan.read]
@@ -109,6 +112,7 @@ def _still_there(found: Found, plan: Plan) -> dict[str, str]:
         seen = found.seen.get(path)
         if path in found.hashed and found.hashed[path] != one.sha256:
             continue
+        # The content is the same; the file was only touched or copied back.
         if seen and path in found.hashed:
             plan.put.append(replace(one, stamp=seen.stamp, device=seen.device, gone_at=None))
         elif seen and (seen.device != one.device or one.gone_at):

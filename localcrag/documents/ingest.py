@@ -211,6 +211,7 @@ class _Group:
                 for draft, its_own in zip(self._drafts, vectors, strict=True):
                     put.append(self._put(draft, its_own, a_chunk * len(draft.chunks)))
         items, results = self._items, iter(put)
+        # The drafts are stored, so their temporary files can be closed.
         self.close()
         for item in items:
             if isinstance(item, Finished):

@@ -177,6 +177,7 @@ class Ahead(Generic[Job, Item]):
 
         def may_go() -> bool:
             is_next = self._order[0] is there and not there.items
+            # The item that the consumer waits for is always accepted; otherwise both would wait forever.
             return self._stopped or is_next or self._size + size <= self._bounds.size
 
         with self._changed:

@@ -220,6 +220,7 @@ def _followed(
                 yield pace.progress(document)
                 continue
             document, reading = item.reading.document, item.reading
+            # After an error, the document's remaining pages are skipped.
             if reading.failed:
                 continue
             try:
@@ -248,6 +249,7 @@ def _taken(item: _Come, parts: Parts, pace: _Pace) -> Generator[IngestEvent, Non
         reading.read[item.page] = item.read
         pace.done += 1
     yield pace.progress(reading.document)
+    # Storing takes longer as the text grows, so the interval is a multiple of the time that it took.
     if time.perf_counter() - reading.put > LEAST_BETWEEN * reading.putting:
         begun = time.perf_counter()
         yield from _put_text(reading, parts, pace)

@@ -77,12 +77,14 @@ class Engine:
         """Read a picture; yield before every few lines. Raises OSError if it is no picture."""
         pixels = _pixels(picture)
         turn, (corners, crops) = 0, self._lines_of(pixels)
+        # If most lines are taller than wide, the page lies on its side.
         if sum(_height(line) > TALL * _width(line) for line in corners) > len(corners) / 2:
             turn, pixels = 90, np.ascontiguousarray(np.rot90(pixels, -1))
             corners, crops = self._lines_of(pixels)
         height, width = pixels.shape[:2]
         if self._upside_down(crops):
             turn += 180
+            # Turned by 180 degrees, opposite corners change places.
             corners = [(np.array([width, height], np.float32) - line)[[2, 3, 0, 1]] for line in corners]
             crops = [np.ascontiguousarray(np.rot90(crop, 2)) for crop in crops]
         texts: list[tuple[str, float]] = [("", 0.0)] * len(crops)
@@ -146,6 +148,7 @@ def _levelled(
         middle: list[float] = line.mean(axis=0).tolist()
         x, y = turned(middle[0], middle[1], -slope, size)
         across, up = _width(line) / 2, _height(line) / 2
+        # A line that is too wide for its letters was not read completely, which lowers its confidence.
         share = min(1.0, WIDEST * len(text) * up / across) if across else 0.0
         lines.append(ScannedLine(text, score * share, x - across, y - up, x + across, y + up))
     return slope, lines

@@ -80,6 +80,7 @@ def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str,
         # Within the table, a row of one cell over all columns names a group; above it, it is a caption.
         of_group = in_table and CELL_SEPARATOR not in line
         in_table = in_table or CELL_SEPARATOR in line
+        # The rows of the header were merged to fewer lines, which shifts the indices of the rows below.
         row = elements[max(at - len(header) + heads, 0)]
         lines.append((f"{line}{NO_CELLS}" if line and of_group else line, row.get(OF_SHEET, "")))
     return [line for line in lines if line[0]]
@@ -275,6 +276,7 @@ def _unreadable(name: str, reason: str) -> UnreadableDocument:
 def _show(root: Element) -> Shown:
     text = _Text()
     text.start(root)
+    # A stack of iterators instead of recursion, because pages may be nested deeply.
     path = [(root, iter(root))]
     while path:
         parent, children = path[-1]

@@ -73,10 +73,12 @@ class Folder:
             raise ValueError(f"it has no large stream {name}")
         sectors: list[int] = []
         at = entry.isectStart
+        # The file allocation table links each sector of a stream to the next.
         for _ in range(-(-entry.size // file.sector_size)):
             sectors.append(at)
             at = file.fat[at]
         for offset in offsets:
+            # The header takes the place of the first sector.
             yield offset, (sectors[offset // file.sector_size] + 1) * file.sector_size + offset % file.sector_size
 
     def has(self, name: str) -> bool:

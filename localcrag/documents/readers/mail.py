@@ -119,6 +119,7 @@ def content(part: EmailMessage) -> bytes:
 
 def _beside_the_text(letter: EmailMessage) -> Iterator[EmailMessage]:
     """Yield the parts, nested or not, that are neither the text itself nor another version of it."""
+    # A part, whether it is one version of the text among others, and whether it is a file.
     under = [(letter, False, letter.get_content_maintype() != "text")]
     while under:
         part, other_version, is_file = under.pop()

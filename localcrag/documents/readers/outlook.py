@@ -80,6 +80,7 @@ def _written(body: bytes, size: int) -> bytes:
     """Return the initial content of the window, and behind it up to `size` bytes of RTF and a few more."""
     out, at = bytearray(_BEFORE), 0
     while at < len(body) and len(out) < len(_BEFORE) + size:
+        # One byte describes the next eight items: a clear bit is a literal byte, a set bit a reference.
         kinds = body[at]
         at += 1
         for bit in range(8):
@@ -89,6 +90,7 @@ def _written(body: bytes, size: int) -> bytes:
                 continue
             if at + _REFERENCE > len(body):
                 return bytes(out)
+            # A reference has 12 bits for the place in the window and 4 for the length.
             place, length = int.from_bytes(body[at : at + _REFERENCE]) >> 4, (body[at + 1] & 0xF) + _REFERENCE
             at += _REFERENCE
             back = (len(out) - place) % _WINDOW
@@ -301,6 +303,7 @@ def _attach(made: EmailMessage, attached: Properties, name: str, *, whole: bool,
             within = _letter(inner, name, whole=whole, depth=depth + 1)
             made.add_attachment(within, filename=named or None)
         return
+    # Attachments by reference, for example, have no content in the message.
     if attached.number(METHOD) not in (None, BY_VALUE) or not attached.has(DATA):
         return
     kind = attached.text(MIME_TYPE).strip().lower()

@@ -68,6 +68,7 @@ class ReaderProcesses(ProcessPool):
         process = self.take()
         read = {str(number): page.plain() for number, page in scans.items()}
         first, _ = self._asked(process, {"path": str(path.absolute()), "name": name, "scans": read})
+        # The reader sends pages first; their generator passes the first message about members on to the other.
         next_one: list[Frame] = []
         pages = self._pages(process, name, next_one)
         members = self._members(process, name, next_one)

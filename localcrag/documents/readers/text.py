@@ -408,6 +408,7 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _text(data[len(mark) :].decode(encoding, "replace"), name)
+    # ISO 2022 is ASCII with escape sequences.
     if b"\x1b$" in data and data.isascii():
         return _text(data.decode("iso2022_jp", "replace"), name)
     text = _utf16(data)
@@ -452,6 +453,7 @@ def _nearly(data: bytes, encoding: str) -> str | None:
 def _utf16(data: bytes) -> str | None:
     """Return the text of UTF-16 without a byte order mark, in which every other byte of ASCII characters is NUL."""
     even, odd = data[0:SAMPLE_BYTES:2].count(0), data[1:SAMPLE_BYTES:2].count(0)
+    # A fifth of the bytes must be NUL, nearly all of them in the same half of each pair.
     if even + odd < min(len(data), SAMPLE_BYTES) * 0.2 or min(even, odd) * 20 > max(even, odd):
         return None
     return _strictly(data[: len(data) // 2 * 2], "utf-16-le" if odd > even else "utf-16-be")
@@ -462,6 +464,7 @@ def _mostly_utf8(data: bytes) -> str | None:
     text = data.decode("utf-8", "surrogateescape")
     strays = len(re.findall(r"[\udc80-\udcff]", text))
     beyond_ascii = len(re.findall(r"[^\x00-\x7f\udc80-\udcff]", text))
+    # With more stray bytes than a tenth of the valid characters beyond ASCII, the text is in another encoding.
     if strays * 10 > beyond_ascii:
         return None
     return re.sub("[\udc80-\udcff]", lambda stray: _stray(stray[0]), text)
@@ -472,6 +475,7 @@ def _stray(character: str) -> str:
 
 
 def _guess(data: bytes, name: str) -> str:
+    # Lines in ASCII do not depend on the encoding.
     lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())[:SAMPLE_BYTES]
     runs = re.findall(rb"[\x80-\xff]+", lines)
     western = sum(map(len, runs)) < WESTERN_RUN * len(runs)
@@ -480,5 +484,6 @@ def _guess(data: bytes, name: str) -> str:
     best = matches.best()
     if best is None and not western:
         raise UnreadableDocument(_not_text(name))
+    # If several candidates fit equally well, the first in the list is chosen.
     equals = [m.encoding for m in matches if best and m.chaos <= best.chaos and m.coherence >= best.coherence]
     return data.decode(min(equals, key=candidates.index, default="cp1252"), "replace")

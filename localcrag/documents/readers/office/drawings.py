@@ -89,8 +89,10 @@ def diagram_markup(root: Element) -> str:
         seen.add(key)
         if texts.get(key):
             made.append((max(depth, 1), texts[key]))
+        # The last item of `under` is next, so the first child has to be pushed last.
         below = sorted(within.get(key, ()), key=lambda pair: pair[0], reverse=True)
         under += [(one, min(depth + 1, DEEPEST)) for _, one in below]
+    # Texts that no connection leads to come at the end.
     made += [(1, text) for key, text in texts.items() if text and key not in seen]
     lost = f"<p>The diagram has {len(made):,} texts; the others are not read.</p>" if len(made) > MOST_POINTS else ""
     return "".join(_lists(made[:MOST_POINTS])) + lost

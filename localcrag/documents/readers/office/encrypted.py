@@ -111,7 +111,7 @@ def _put_key(file: Any, password: str) -> None:
     verified = {"verify_password": True} if file.format == "ooxml" else {}
     with _translated():
         file.load_key(password=password, **verified)
-        if file.type == "plain":  # Other files that msoffcrypto ignores silently have no type at all.
+        if file.type == "plain":  # not encrypted; files from before 2007 lack `type` then (AttributeError)
             raise _UnknownWay
 
 

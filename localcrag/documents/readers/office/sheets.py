@@ -52,6 +52,7 @@ def binary_sheets(data: bytes) -> Iterator[tuple[str, str]]:
     """
     for kind, at, _ in binary_records(data):
         if kind == _BINARY_SHEET:
+            # The record begins with the sheet's state and number, of four bytes each.
             related, behind = _text(data, at + 8)
             if int.from_bytes(data[at : at + 4], "little") == _VISIBLE:
                 yield _text(data, behind)[0], related
@@ -65,9 +66,11 @@ def comments(data: bytes) -> bytes:
         if kind == _AUTHOR:
             etree.SubElement(root, "author").text = _text(data, at)[0]
         elif kind == _COMMENT:
+            # The author's number, then a range of cells: first and last row, first and last column.
             author, row, _, column, _ = struct.unpack_from("<IIIII", data, at)
             one = etree.SubElement(root, "comment", ref=cell_name(row, column), authorId=str(author))
         elif kind == _COMMENT_TEXT and one is not None:
+            # A byte of flags comes before the text.
             etree.SubElement(one, "t").text = _text(data, at + 1)[0]
     return bytes(etree.tostring(root))
 
@@ -116,6 +119,7 @@ def old_sheets(path: Path) -> Iterator[tuple[str, bytes, int]]:
         raise ValueError("an older workbook")
     for kind, at, _ in old_records(data, 0):
         if kind == _SHEET:
+            # Offset, state and kind of the sheet, then its name: a length and its characters.
             begins, state = struct.unpack_from("<IB", data, at)
             if state == 0:
                 yield _letters(data, at + 7, data[at + 6]), data, begins
@@ -154,6 +158,7 @@ def beside_cells(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, s
         elif kind == _GOES_ON and left > 0:
             part = data[at : at + length]
             texts[number].append(_letters(part, 0, left))
+            # The first byte of a part says how wide its characters are.
             left -= (length - 1) // (1 + part[0] % 2)
         elif kind == _NOTE:
             row, column, _, of, characters = struct.unpack_from("<HHHHH", data, at)
@@ -492,10 +497,12 @@ def _of_today(path: Path) -> Iterator[tuple[str, _Rows]]:
 def _of_worksheet(xml: bytes) -> _Rows:
     found, number = _Rows(), 0
     rows = list(_ROW.finditer(xml))
+    # A row ends where the next one begins, the last row at the end of the sheet's data.
     ends = [*(row.start() for row in rows[1:]), max(xml.rfind(b"sheetData>"), 0)]
     for row, end in zip(rows, ends, strict=False):
         said = row[1] or b""
         given = _ROW_NUMBER.search(said)
+        # A row without a number follows the row before it.
         number = int(given[1]) if given else number + 1
         if _HIDDEN.search(said):
             found.hidden.add(number)

@@ -193,6 +193,7 @@ def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
                 return None
             places = dict(root.places(DOCUMENT, [at for slide in slides for at in slide]))
             data = path.read_bytes()
+            # With a type of 0, no reader knows a record. Each slide's file gets the types of its own records back.
             silent = bytearray(data)
             for place in places.values():
                 silent[place] = 0
@@ -227,6 +228,7 @@ def _slides(stream: bytes, user: bytes) -> list[list[int]]:
                 slides.append(own)
             elif inner == _PERSIST and slides:
                 own = numbers.get(_slide_of(stream, offsets[struct.unpack_from("<I", stream, at)[0]]), slides[-1])
+            # The type is in bytes 2 and 3 of a record's head, which has eight bytes.
             own += [at - 6, at - 5]
     return slides
 
@@ -319,6 +321,7 @@ def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Ite
         # For pictures and films it is enough that the parts exist.
         parts = {name: archive.read(name) if _has_text(name) else b"" for name in archive.namelist()}
     places = [(slide.getparent(), slide) for slide in slides]
+    # All slides are removed from the list and put back one at a time.
     for place, slide in places:
         place.remove(slide)
     for place, slide in places:

@@ -293,9 +293,11 @@ class _Counted:
         if levels is None:
             return None
         counts = self._counts.setdefault(of, {})
+        # An item restarts the counts of all deeper levels.
         for deeper in [other for other in counts if other > level]:
             del counts[deeper]
         start = levels.starts.get(level, 1)
+        # A restart applies to the first item of its list only.
         counts[level] = self._restarts.pop((number, level), counts.get(level, start - 1) + 1)
         return None if level in levels.bullets else counts[level]
 

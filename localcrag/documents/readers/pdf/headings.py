@@ -371,6 +371,7 @@ def typography_of(pages: Sequence[tuple[Sequence[Printed], Sequence[Entry]]]) ->
     kept = sorted({*told, *(key for key, _ in styles.most_common(DEEPEST))})
     levels: list[int] = []
     for key in kept:
+        # The usual level in the outline; a style without one is a level below the next higher style.
         usual_level = told[key].most_common(1)[0][0] if key in told else 1 + (levels[-1] if levels else 0)
         levels.append(min(usual_level, DEEPEST))
     return replace(found, styles=kept, levels=levels)

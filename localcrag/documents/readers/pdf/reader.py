@@ -260,8 +260,10 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> Pri
             rules = rules_of(page)
             lines = page_lines(textpage, rules)
             letters = sum(len(line.text) for line in lines)
+            # A page with few letters may be a scan with a stamp; without any, its pictures or outlines may show text.
             shows = _is_covered(page) if lines and letters < FEW else not lines and _may_show_text(page)
             if shows and scan and sum(len(line.text) for line in scan.lines) > MORE * letters:
+                # The text is upright in the scan, so a quarter turn exchanges the page's width and height.
                 lines = scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
             return printed_page(in_grids(lines, rules), shows=shows)
     except pdfium.PdfiumError as error:

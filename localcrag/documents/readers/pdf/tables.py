@@ -116,9 +116,11 @@ def _columns(region: Sequence[Line]) -> Columns:
     if width < 2 or counts[width] < least:
         return []
     full = [row.cells for row in region if len(row.cells) == width]
+    # Long texts, other than labels, are columns of prose.
     if any(len(cell.text) > LONGEST_CELL for cells in full for cell in cells[1:]):
         return []
     columns = [(min(cell.left for cell in of), max(cell.right for cell in of)) for of in zip(*full, strict=True)]
+    # If columns overlap, it is unclear which of them a cell belongs to.
     return columns if all(a[1] < b[0] for a, b in pairwise(columns)) else []
 
 
@@ -209,6 +211,7 @@ def _header(parts: Sequence[Line], columns: Columns) -> _Row:
         beside = [cell for line in level for cell in line.cells]
         spans = [_spans(cell, columns, first.size) for cell in beside]
         claimed = Counter(column for wide, _ in spans for column in wide)
+        # If two cells claim the same column, each cell gets only the columns that it overlaps.
         apart = max(claimed.values()) == 1
         for cell, (wide, near) in zip(beside, spans, strict=True):
             for column in wide if apart else near:
@@ -399,6 +402,7 @@ def _merged_rules(rules: Sequence[Rule]) -> list[Rule]:
 
 def _meeting(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
     """Yield groups of rules that meet each other, directly or through other rules."""
+    # Rules that meet are put into one group by union-find.
     group = list(range(len(level) + len(upright)))
 
     def root(n: int) -> int:
