@@ -32,7 +32,7 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 PORTION = 2_000
 """Units of one portion; finding all units of a long text without pages at once would take minutes."""
 LETTERS_AT_ONCE = 200_000
-"""Characters of one portion: half a megabyte without the end of a sentence takes as long as thousands of short
+"""Maximum characters of one portion; half a megabyte without the end of a sentence takes as long as thousands of short
 units."""
 LONGEST_PIECE = 100_000
 """Maximum characters of a block that is measured whole; a longer one has more tokens than any chunk and is cut

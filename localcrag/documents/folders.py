@@ -80,7 +80,7 @@ def changes_of(found: Found, now: str) -> Plan:
     kept_names: dict[str, str] = {}
     for document, rows in before.items():
         if any(found.folder.prefix + path == document for path in holders.get(document, ())):
-            continue  # This applies to most: with a hundred thousand documents, each step counts.
+            continue  # True for most documents; with a hundred thousand of them, each step counts.
         names = {found.folder.name_of(path) for path in holders.get(document, ())}
         # The file that the document is named after no longer has its content: name it after one that has.
         if names and document in own and document not in names:
@@ -197,8 +197,8 @@ def _ending(name: str) -> str:
 
 
 TOGETHER_MS, LOOKS_MS = 1_600, 200
-"""Milliseconds for which changes are collected at most, and after which more changes are looked for. For the second,
-watchfiles' default of 50 would wake a CPU twenty times a second, day and night."""
+"""Milliseconds: the longest time to collect changes, and the interval for finding more of them. watchfiles' default of
+50 for the interval would wake a CPU twenty times a second, day and night."""
 
 
 def changed_paths(folders: Sequence[Path], stop: threading.Event, tick: float) -> Iterator[frozenset[Path]]:

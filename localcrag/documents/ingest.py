@@ -84,7 +84,7 @@ class DocumentShelf(Protocol):
 
 
 class SavableIndex(Protocol):
-    """A vector index that is updated from the shelf."""
+    """A vector index that is kept up to date with the stored documents."""
 
     def refresh(self) -> bool: ...
 
@@ -110,8 +110,8 @@ def ingest(
 
     `unlock` opens files that come with a password; they are stored without it. With `read_scans`, pages that are
     pictures wait for text recognition (scans.py). `workers` files are read at once. `abandon` ends calls of `open_file`
-    and `unlock` that are waiting. `together` makes one transaction of everything that is put on the shelf inside.
-    Raises StoreError if the database fails, and what `as_file` raises.
+    and `unlock` that are waiting. Everything that is stored inside `together` is one transaction. Raises StoreError if
+    the database fails, and what `as_file` raises.
     """
     tools = Tools(
         open_file=open_file,
@@ -153,7 +153,7 @@ def _refused(upload: Upload) -> Generator[Prepared, None, None]:
 
 
 def _embed_and_store(items: Iterator[Prepared | None], group: _Group) -> Generator[IngestEvent, None, None]:
-    """Collect documents until there are enough or no more is ready; then store them, and yield the results."""
+    """Collect documents until there are enough or none is ready; then store them, and yield the results."""
     last: IngestEvent | None = None
     for item in items:
         if item is None and last and not group:
@@ -184,7 +184,7 @@ class _Group:
 
     @property
     def is_enough(self) -> bool:
-        """Return whether there are as many chunks as are embedded together, or no documents that wait for more."""
+        """Return whether enough chunks are waiting to be embedded together, or no documents are waiting at all."""
         return self._chunks >= TOGETHER or not self._drafts
 
     def add(self, item: IngestResult | Draft | Unpacked | Finished) -> None:
@@ -289,7 +289,7 @@ class Shelf(Protocol):
 
 
 def recut(documents: Sequence[Document], *, shelf: Shelf, embedder: Embedder, chunk_tokens: int) -> int:
-    """Cut documents without chunks from their text, and return how many have some now.
+    """Cut documents that have no chunks from their stored text; return how many have chunks now.
 
     Each document is one transaction. Raises StoreError and ModelError.
     """

@@ -66,7 +66,7 @@ def checksum(upload: Upload) -> str:
     if upload.refused:
         raise UnreadableDocument(upload.refused)
     try:
-        if not stat.S_ISREG(upload.path.stat().st_mode):  # Reading a pipe would block, reading a device never end.
+        if not stat.S_ISREG(upload.path.stat().st_mode):  # reading a pipe may block, and a device never ends
             raise UnreadableDocument(f"{upload.name} cannot be read: it is not an ordinary file. Choose a file.")
         with upload.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

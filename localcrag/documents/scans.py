@@ -76,8 +76,7 @@ class Recogniser(ProcessPool):
 
 
 LEAST_BETWEEN = 20
-"""Multiple of the seconds that storing a document's text took: its pages are read for that long before it is stored
-again."""
+"""Minimum time between two updates of a document's text, as a multiple of the time that the last update took."""
 
 
 LEAST_CONFIDENT, LEAST_CERTAIN = 0.9, 0.5
@@ -91,7 +90,7 @@ READ = frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "FULLWIDTH", "HALFWIDT
 
 
 class ScannedShelf(Protocol):
-    """Storage of the documents that have pages which are pictures."""
+    """Storage of documents with pages that are pictures."""
 
     def documents(self) -> list[Document]: ...
 

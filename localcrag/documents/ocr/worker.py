@@ -47,9 +47,9 @@ WIDEST = 1.5
 """Maximum width of a letter, as a multiple of the line's height. If the letters of a line would be wider, some were not
 read."""
 TALL = 1.5
-"""Ratio of height to width from which a line runs down the page."""
+"""Ratio of height to width above which a line runs down the page."""
 LONG = 3.0
-"""Ratio of width to height from which the slope of a line can be measured."""
+"""Ratio of width to height above which the slope of a line can be measured."""
 STEEPEST = math.radians(10)
 """Maximum slope, in radians, of text on a page that was scanned a little askew."""
 
@@ -57,7 +57,7 @@ Corners = NDArray[np.float32]
 """Corners of a line, shape (4, 2): upper left, upper right, lower right, lower left in reading direction; x and y in
 pixels."""
 Pixels = NDArray[np.uint8]
-"""A picture: height, width, and blue, green, red."""
+"""Pixels of a picture, shape (height, width, 3); the colours are blue, green, red."""
 
 
 class Engine:
@@ -102,7 +102,7 @@ class Engine:
         return ScannedPage(width, height, turn, slope, kept, sure)
 
     def _upside_down(self, crops: Sequence[Pixels]) -> bool:
-        """Return whether most lines are upside down; the result for a single line is wrong too often to rely on."""
+        """Return whether most lines are upside down; a single line is misjudged too often to rely on."""
         if not crops:
             return False
         _, told = self._engine.cls_and_rotate(list(crops))
@@ -113,7 +113,7 @@ class Engine:
         image, record = self._engine.preprocess_img(pixels)
         try:
             crops, found = self._engine.detect_and_crop(image, record)
-        except RapidOCRError:  # There is no line.
+        except RapidOCRError:  # no line found
             return [], []
         height, width = pixels.shape[:2]
         return list(map_boxes_to_original(found.boxes, record, height, width)), crops

@@ -46,7 +46,8 @@ def seen(element: Element) -> bool:
 # A table that contains one of these is page layout; its rows are not data.
 PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
 LONG_CELL = 600
-"""Characters; a table with a longer cell is page layout, too, unless it has a header and no lists, or is from Word."""
+"""Maximum characters of a cell; a longer one makes its table page layout, too, unless the table has a header and no
+lists, or is from Word."""
 WORD_TABLE_CLASS = "table-of-a-word-document"
 OF_SHEET = "row-of-a-sheet"
 """Attribute of an element that is a row of a spreadsheet: its number, a space, and the sheet's name."""
@@ -413,7 +414,7 @@ def _number(value: str | None) -> str | None:
     return value if value and re.fullmatch("[0-9]{1,6}", value) else None
 
 
-# The HTML standard looks for it in the first 1,024 bytes; real pages have long preambles before it.
+# The HTML standard looks for the encoding in the first 1,024 bytes; real pages have long preambles before it.
 DECLARED_WITHIN = 65_536
 MOST_HEADINGS = 20_000
 DECLARED = (
@@ -456,7 +457,7 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
 
 
 def declared_encoding(data: bytes) -> str | None:
-    """Return the Python name of the encoding that a page declares, or None if it cannot be in that."""
+    """Return the Python name of the encoding that a page declares, or None if the declaration cannot be true."""
     head = re.sub(rb"<!--.*?-->", b"", data[:DECLARED_WITHIN], flags=re.DOTALL)
     found = next((match for pattern in DECLARED if (match := pattern.search(head))), None)
     if found is None:

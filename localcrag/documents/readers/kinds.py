@@ -28,7 +28,7 @@ _ERRORS = (OSError, ValueError, TypeError, AttributeError, LookupError, Overflow
 
 
 class DamagedCompound(Exception):
-    """The file is no compound file, or is damaged; the message says how."""
+    """The file is not a compound file, or it is damaged; the message says how."""
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ from localcrag.text.quantities import MONTHS
 
 LETTER = "message/rfc822"
 LEAST_PIXELS = 150_000
-"""Minimum pixels of a picture within an e-mail: 500 by 300, as of a part of the screen; banners of signatures have
+"""Minimum pixels of a picture within an e-mail: 500 by 300, such as a part of a screenshot; banners of signatures have
 fewer."""
 LEAST_BYTES = 50_000
 """Minimum bytes of a picture whose pixels cannot be counted, such as a phone's (HEIC); added as a file, it gets an
@@ -119,7 +119,7 @@ def content(part: EmailMessage) -> bytes:
 
 def _beside_the_text(letter: EmailMessage) -> Iterator[EmailMessage]:
     """Yield the parts, nested or not, that are neither the text itself nor another version of it."""
-    # A part, whether it is one version of the text among others, and whether it is a file.
+    # Each entry is a part, whether it is one of several versions of the text, and whether it is a file.
     under = [(letter, False, letter.get_content_maintype() != "text")]
     while under:
         part, other_version, is_file = under.pop()
@@ -205,7 +205,7 @@ _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 
 
 def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
-    """Check the file; return a mailbox's number of e-mails, None for an e-mail, and a generator of the pages.
+    """Check the file; return a mailbox's number of e-mails, None for a single one, and a generator of the pages.
 
     Raises UnreadableDocument, both here and while pages are read.
     """
@@ -345,7 +345,7 @@ def _written(letter: EmailMessage) -> str:
 
 
 def _addresses(letter: EmailMessage) -> list[str]:
-    """Return the addresses of people who have a name as well, one per line."""
+    """Return the addresses of people who also have a name, one per line."""
     people = dict.fromkeys(_people(letter, "From", "To", "Cc"))
     return [f"{name}: {address}" for name, address in [*people][:MOST_NAMED] if address and name != address]
 

@@ -35,7 +35,7 @@ from localcrag.text.titles import FRONT_MATTER, stated_title
 lxml_html: Any = lxml.html  # has no type hints
 etree: Any = lxml.etree
 CORE_PROPERTIES = "docProps/core.xml"
-MAX_PROPERTIES_BYTES = 1_000_000  # usual is a few hundred
+MAX_PROPERTIES_BYTES = 1_000_000  # bytes; a few hundred are usual
 DC = "{http://purl.org/dc/elements/1.1/}"
 DCTERMS = "{http://purl.org/dc/terms/}"
 ODF_META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
@@ -231,7 +231,7 @@ class OpenDocument:
     """A document whose pages are still to be read.
 
     `page_count` is None for kinds of file without pages. `members` are files within it, to be read after its pages. An
-    archive has no pages, and neither has an office file that shows pictures and has no text.
+    archive has no pages, and neither has an office file with pictures and no text.
 
     `dated` is the ISO date that the document itself states, `title` the title in its properties; None if there is none
     that is plausible. Exhausting or closing `pages` closes the file. Reading them raises the errors of `open_document`.
@@ -360,7 +360,7 @@ def _nothing() -> Generator[Never, None, None]:
 def _head(path: Path, name: str) -> bytes:
     """Return the file's first bytes. Raises UnreadableDocument if it is no ordinary file, and EmptyDocument."""
     status = path.stat()
-    if not stat.S_ISREG(status.st_mode):  # opening a pipe would block without end
+    if not stat.S_ISREG(status.st_mode):  # opening a pipe would block forever
         what = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
         raise UnreadableDocument(f"{name} cannot be opened: it is {what}. Choose a file.")
     with path.open("rb") as file:

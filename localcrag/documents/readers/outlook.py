@@ -54,7 +54,7 @@ _HEAD = struct.Struct("<II4sI")
 """Bytes that follow the first field, bytes of the RTF, method of packing, checksum."""
 _WINDOW = 4096
 _REFERENCE = 2
-"""Bytes of a reference. The shortest one refers to as many bytes, so lengths count from there."""
+"""Bytes of a reference, and the shortest length that it stands for; stored lengths count from there."""
 # Initial content of the window, by the specification.
 _BEFORE = (
     rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans Serif"

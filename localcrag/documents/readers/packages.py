@@ -15,7 +15,7 @@ from localcrag.text.places import Names, is_hidden
 
 
 def needed(name: str, known: str | None = None) -> PasswordNeeded:
-    """Return the error for a file with a password; `known` is one that programs try without asking."""
+    """Return the error for a file with a password; `known` is a password that programs try without asking."""
     error = PasswordNeeded(f"{name} is protected with a password. Give it on the page, or in a terminal.")
     error.known = known
     return error

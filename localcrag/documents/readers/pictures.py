@@ -48,7 +48,7 @@ def _shown(part: str) -> str:
 
 
 FEW = 100
-"""Letters per picture from which on a text is sufficient without its pictures; the same as for a page of a PDF."""
+"""Letters of text per picture that make the pictures unnecessary; the same as for a page of a PDF."""
 LEAST_SIDE, LEAST_PIXELS = 200, 250_000
 """Minimum side and pixels of a picture that may show text: a quarter of a screenshot, or a tenth of a page at 150
 dpi."""

@@ -371,7 +371,7 @@ WESTERN_RUN = 2.0
 SAMPLE_BYTES = 100_000
 # A text file has next to no control characters; machine code and media have several per cent.
 CONTROL_SHARE = 0.01
-# Share of damaged or pasted characters with which a file's declared encoding still counts as right.
+# Maximum share of damaged or pasted characters with which a declared encoding still counts as right.
 STRAY_SHARE = 0.005
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 

@@ -21,7 +21,7 @@ from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import DocumentError
 
 GENTLY, STEPS_DOWN = "gently", 10
-"""Argument that makes a process give way to others, and the steps by which its priority is lowered then."""
+"""Argument of a process that must give way to others, and the steps by which its priority is lowered."""
 
 
 def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:

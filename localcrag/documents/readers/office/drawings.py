@@ -29,7 +29,7 @@ MOST_POINTS, DEEPEST = 2_000, 6
 DRAWING_ERRORS = (etree.LxmlError, ValueError, OverflowError)
 _DAY_ONE = datetime(1899, 12, 30)  # noqa: DTZ001 - a day without a time zone, as spreadsheets count
 _FROM_1904 = timedelta(days=1462)
-"""Difference between dates in workbooks that count days from 1904 and in all others."""
+"""Offset of dates in workbooks that count days from 1904."""
 _LONGEST_CODE = 255
 """Maximum characters of a number's format that are read; Excel has no longer formats."""
 _TEXTS = ("{*}strDim", "{*}strCache", "{*}strLit", "{*}multiLvlStrCache")
@@ -125,7 +125,7 @@ def _series(root: Element) -> Iterator[_Series]:
     day_one = _DAY_ONE + _FROM_1904 if from_1904 else _DAY_ONE
     for one in root.iter("{*}ser"):
         yield _name(one), _points(one, day_one, "cat", "xVal"), _points(one, day_one, "val", "yVal")
-    data = {one.get("id"): one for one in root.iter("{*}data")}  # Charts since 2016.
+    data = {one.get("id"): one for one in root.iter("{*}data")}  # charts since 2016
     for one in root.iter("{*}series"):
         number = one.find("{*}dataId")
         of = None if number is None else data.get(number.get("val"))
@@ -184,7 +184,7 @@ def _written(value: str, code: str, day_one: datetime) -> str:
         return value
     if "%" in code:
         return f"{number * 100:.10g}%"
-    if code != "general" and _OF_DATE.search(code) and 0 < number < 2_957_004:  # the year 9999, from 1904 as well
+    if code != "general" and _OF_DATE.search(code) and 0 < number < 2_957_004:  # the year 9999, also from 1904
         return f"{day_one + timedelta(days=int(number)):%Y-%m-%d}"
     return f"{number:.12g}" if abs(number) < 1e15 else value
 
@@ -248,7 +248,7 @@ def put_in_place(root: Element, objects: Mapping[str, bytes]) -> None:
         _append(root, comment, [_paragraph(root, _said(comment) if number < MOST else _lost("comments"))])
     etree.strip_elements(root, f"{_OFFICE}annotation", with_tail=False)
     last: dict[Element, Element] = {}
-    # The text of shapes on slides is read without any help.
+    # anydoc reads the text of shapes on slides without help.
     of_slides = next(root.iter(f"{_DRAW}page"), None) is not None
     drawn = root.iter(f"{_DRAW}object", *(() if of_slides else _SHAPES))
     for number, one in enumerate([*islice(drawn, MOST + 1)]):

@@ -52,8 +52,8 @@ def markup_of(
     """Return a document as HTML, with its notes below it.
 
     On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `beside` is
-    more HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML follows
-    below the sheet's name.
+    additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
+    follows below the sheet's name.
     """
     return "".join(_Markup(slides, sheets, dict(beside)).pieces(document))
 
@@ -110,7 +110,7 @@ class _Markup:
         ordered = items.marker == "decimal" and not any(item.marker_label for item in items.items)
         yield f'<ol start="{items.start}">' if ordered else "<ul>"
         for number, item in enumerate(items.items, start=items.start):
-            # Numbers that HTML does not have are written as text, as in the file.
+            # Kinds of numbers that HTML does not support are written as text.
             label = item.marker_label or ("" if items.marker == "bullet" or ordered else marker(items.marker, number))
             yield from ("<li>", f"{escape(label)} " if label else "", *self._blocks(item.blocks), "</li>")
         yield "</ol>" if ordered else "</ul>"
@@ -213,7 +213,7 @@ FORMATS: dict[str, tuple[Format, str]] = {
     kinds.ODS: ("ods", "an OpenDocument spreadsheet"),
     **dict.fromkeys(kinds.SEPARATED, ("csv", "a table of values with commas or tabs between them (CSV)")),
 }
-"""The names that anydoc and people have for a format, by media type."""
+"""Names of a format for anydoc and for people, by media type."""
 LISTINGS = {kinds.PPTX: _slides.POWERPOINT, kinds.ODP: _slides.OPEN_DOCUMENT}
 SLIDES = frozenset((kinds.PPT, kinds.PPTX, kinds.ODP))
 _SLIDES_DAMAGED = (*kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
@@ -286,7 +286,7 @@ def page(
 ) -> Page:
     """Return the page of a file, or of one of its slides.
 
-    `sheets` are those of a spreadsheet, `beside` is more HTML (markup_of). Raises EncryptedDocument and
+    `sheets` are those of a spreadsheet, `beside` is additional HTML (markup_of). Raises EncryptedDocument and
     UnreadableDocument.
     """
     kind, what = FORMATS[media_type]

@@ -31,7 +31,7 @@ _BINARY_SHEET, _AUTHOR, _COMMENT, _COMMENT_TEXT = 156, 632, 635, 637
 _VISIBLE = 0
 _SEVEN_BITS = 0x7F
 _NO_TEXT = 0xFFFFFFFF
-"""Length field of a text that is missing."""
+"""Length that marks a missing text."""
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -125,7 +125,7 @@ def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str
 
 
 def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield comments with their authors; on a sheet, comments of the kind since 2018 replace their copies."""
+    """Yield comments with their authors; on a sheet, threaded comments (since 2018) replace their copies."""
     by_kind = {_kind(root): root for root in roots}
     threaded, on_slide = by_kind.get("ThreadedComments"), by_kind.get("cmLst")
     people = {} if threaded is None and on_slide is None else _people(parts)
@@ -175,7 +175,7 @@ _HEAD = struct.Struct("<HHI")
 _EDIT, _DIRECTORY, _DOCUMENT, _LIST, _PERSIST, _NOTES = 0x0FF5, 0x1772, 0x03E8, 0x0FF0, 0x03F3, 0x03F0
 _MOST_EDITS, _MOST_RECORDS = 1_000, 100_000
 _SLIDE_LIST, _OF_NOTES = 0, 2
-"""Instances of the lists of slides and of notes; masters have another."""
+"""Instances of the lists of slides and of notes; the list of masters has another."""
 Record = tuple[int, int, int, int]
 """Instance, type, start and end of a record's content."""
 

@@ -18,17 +18,18 @@ from localcrag.documents.readers.pdf.paragraphs import BULLET, PARALLEL, PROSE, 
 from localcrag.text.titles import PAGE_NUMBER, is_date
 
 LARGER = 1.1
-"""Multiple of the body size from which a line is larger; the lines of one paragraph may differ a little less."""
+"""Minimum size of a larger line, as a multiple of the body size; the lines of one paragraph may differ a little
+less."""
 LEAST_BOLD = 0.95
 """Minimum multiple of the body size for a heading; anything smaller is a label in a table or a figure."""
 MOST_WORDS, MOST_CHARACTERS, MOST_ROWS = 16, 130, 3
-LEAST_LETTERS = 3  # "OR" has too few; Chinese has headings of two characters
-MOST_LINES = 1000  # lines of a page, each of which is compared with the others; a printed page has some 60
+LEAST_LETTERS = 3  # "OR" has too few letters; Chinese headings may have two characters
+MOST_LINES = 1000  # lines of a page, which are compared with each other; a printed page has some 60
 WIDE = 5  # multiple of the type size: minimum space on both sides of a centred line
 LONGEST_LEAD = 8
 """Maximum words of a heading that ends with a colon; a longer line is a sentence that introduces the next one."""
 WORDS_OF_HEADER = 3
-LEAST_CAPITALS = 8  # letters; a heading of one abbreviation has the same rank as its neighbours
+LEAST_CAPITALS = 8  # letters; an abbreviation alone does not count as a heading in capitals
 WIDEST_CELL = 12  # multiple of the type size
 SAME_HEIGHT = 0.3  # multiple of the type size
 MOST_BOLD_IN_A_ROW = 3
@@ -458,7 +459,7 @@ class RunningLines:
         return list(page[kept[0] : kept[-1] + 1]) if kept else []
 
     def first_said(self, page: Sequence[Printed]) -> list[int]:
-        """Return which lines at a page's edges are running headers or footers, such as those on the first page."""
+        """Return which lines at a page's edges are running headers or footers of the document."""
         texts = _texts(page)
         edges = sorted({*texts[:EDGE], *texts[-EDGE:]})
         return [at for at in edges if all(place_of(row) in self.usual for row in page[at].rows)]
@@ -487,9 +488,9 @@ def _texts(page: Sequence[Printed]) -> list[int]:
 
 
 def _counts_pages(text: str) -> bool:
-    """Return whether a number in a line may be its page's.
+    """Return whether a number in a line may be the page number.
 
-    It is not in "Chapter 4": on the page behind "Chapter 3", this line is new information.
+    In "Chapter 4", on the page after "Chapter 3", it is not: this line is new information.
     """
     words = len(re.findall(r"[^\W\d_]{2,}", text))
     return not words or PAGE_NUMBER.fullmatch(text.strip()) is not None or words >= WORDS_OF_HEADER

@@ -74,10 +74,10 @@ WORD_GAP = 0.12  # a superscript follows its word closer than this
 INDENT = 0.8
 RAGGED = 0.5  # space that hyphenation and rounding leave free on a full line
 PROSE = 20  # a line of this length is part of a sentence; labels and cells are shorter
-SAME_BASELINE = 0.5  # distance of super- and subscripts
+SAME_BASELINE = 0.5  # maximum distance of super- and subscripts
 LEADING = (0.8, 3.2)  # from solid to double spacing
 DEFAULT_LEADING = 1.3  # for a page with too few lines to tell
-LOOSE_LEADING = 1.25  # times the usual distance of lines: a wider gap is one between paragraphs
+LOOSE_LEADING = 1.25  # times the usual distance of lines; a wider gap separates paragraphs
 SAME_SIZE = 0.12  # share by which the lines of one paragraph may differ in size
 PARALLEL = 0.02  # radians, about one degree
 

@@ -84,7 +84,7 @@ SHORTEST = 4.0
 MOST_PATHS, MOST_SEGMENTS = 4_000, 20_000
 """Maximum paths and segments of a page; with more, it is a drawing or a map."""
 WHITE = 250
-"""Value of a colour (of 255) from which a filled box counts as invisible."""
+"""Minimum value (of 255) of a colour that counts as white; a box filled with it is invisible."""
 
 
 def rules_of(page: Any) -> Rules:
@@ -146,11 +146,12 @@ FORM_DEPTH = 3  # levels of nested forms in which a scanner hides its picture
 # none.
 OUTLINES = 200
 FEW = 100
-"""Letters below which a page's picture may contain the rest of its text: a scanner's name, a stamp, a page number."""
+"""Letters of a page below which its text may be in a picture: they may be a scanner's name, a stamp or a page
+number."""
 COVERED = 0.6
 """Minimum share of a page that a scan covers."""
 MORE = 1.5
-"""Recognised text replaces a page's own text if it has this many times its letters."""
+"""Minimum letters of recognised text that replaces a page's own, as a multiple of the page's own letters."""
 MOST_PAGES = 50_000
 """Maximum pages of a PDF. A small file can name one page a million times; a printed book has a thousand."""
 TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark is in the last 1,024 bytes

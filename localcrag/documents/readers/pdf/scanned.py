@@ -34,7 +34,7 @@ from localcrag.text.blocks import Heading
 SIZE = 0.78
 """Type size, as a share of a piece's height: recognition leaves some room around letters."""
 ABOUT_USUAL = 0.28
-"""Maximum share by which a piece's height differs from the usual one, depending on letters that go up or down."""
+"""Maximum share by which a piece's height differs from the usual one because of letters that go up or down."""
 # Multiples of the usual height.
 GUTTER = 0.5
 PROSE_WIDTH = 7.0
@@ -42,7 +42,7 @@ PROSE_WIDTH = 7.0
 LEAST_LINES = 3
 """Minimum lines of a column."""
 A4_WIDTH = 595.0
-"""Points that a page is assumed to be wide if its width is not known."""
+"""Width of a page in points, assumed if it is not known."""
 HYPHEN = re.compile(r"\w[-\u2010]$")
 
 

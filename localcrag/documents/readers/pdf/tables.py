@@ -273,7 +273,7 @@ def _merged_row(rows: Sequence[_Row], row: _Row) -> bool:
 
 
 NEAR = 2.5
-"""Points between two rules that count as one, or as meeting."""
+"""Maximum points between two rules that count as one, or as meeting."""
 MOST_RULES = 600
 """Maximum rules of a page from which tables are built; a page with more gets none."""
 MOST_COLUMNS, MOST_ROWS = 40, 300
@@ -289,8 +289,7 @@ SHORT_CELLS, SHORT_WORDS, SAME_LEVEL = 3, 3, 0.5
 """For rows that no rule separates: minimum cells of a row, maximum words of a cell, and maximum distance of its cells
 in height, as a multiple of the type size."""
 MOST_BESIDE = 0.1
-"""Maximum share of cells that are next to another without a rule between; with more, the rules separate only some
-rows."""
+"""Maximum share of cells that no rule separates from the next one; with more, the rules separate only some rows."""
 ABOVE_BASE = 0.3
 """Height of a line's middle above its baseline, as a share of the type size."""
 LEVEL = 0.02
