@@ -1,4 +1,4 @@
-"""Ingest: adds files as documents; workers read them ahead of the embedding model and keep their order.
+"""Ingest: adds files as documents; workers read them ahead of the embedding model, in order.
 
 Yields progress, and one result per file, including files within other files. The module knows no file format, tokenizer
 or database: they are passed in.

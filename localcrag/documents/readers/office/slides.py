@@ -1,7 +1,7 @@
-"""Slides as files of their own, so that each keeps its number; drawings and comments of sheets and slides.
+"""Slides as files of their own, and the drawings and comments of sheets and slides.
 
-anydoc reads the text of a slide. To leave a single slide in an old presentation, the records of all others in the list
-of slides ([MS-PPT] 2.4.14.3) get a type that no reader knows.
+Each slide becomes a file, so that it keeps its number. anydoc reads the text of a slide. To leave a single slide in an
+old presentation, the records of all others in the list of slides ([MS-PPT] 2.4.14.3) get a type that no reader knows.
 """
 
 from __future__ import annotations
