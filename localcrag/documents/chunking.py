@@ -1,11 +1,11 @@
-"""Chunking: sections of a document, cut into chunks with their headings and vectors.
+"""Chunking: cuts the sections of a document into chunks, with their headings and vectors.
 
-A unit is what is never torn apart if it fits a chunk: a paragraph's sentence, a list item, a table's row. Units of one
-group (a list with the sentence that leads into it, a table with its header) stay in one chunk where they fit.
+A unit is never split if it fits into a chunk: a sentence of a paragraph, a list item, a row of a table. Units of one
+group (a list with the sentence that introduces it, a table with its header) stay in one chunk if they fit.
 
-A chunk never crosses a page, and holds more than one section only where sections are too short to be found. It knows
-the path of headings that it stands under and, where a list or a table had to be cut, what leads into it: a sentence
-means what its heading, its table's header or its list says (docs/evaluation.md).
+A chunk never crosses a page, and contains more than one section only if the sections are too short to be found. It
+stores the path of headings above it. If a list or a table had to be cut, the chunk also stores its introduction,
+because the meaning of a sentence depends on its heading, its table's header or its list (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from localcrag.text.words import one_line
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 PORTION = 2_000
-"""Units found at once: those of a long text without pages take minutes, all together."""
+"""Units of one portion; finding all units of a long text without pages at once would take minutes."""
 LETTERS_AT_ONCE = 200_000
-"""Characters of such units: half a megabyte without an end of a sentence takes as long as thousands of short ones."""
+"""Maximum characters of one portion; half a megabyte without the end of a sentence takes as long as thousands of short
+units."""
 LONGEST_PIECE = 100_000
-"""Characters of a block that is cut whole: a longer one, more tokens than any chunk has, is cut on the way."""
+"""Maximum characters of a block that is measured whole; a longer one has more tokens than any chunk and is cut
+first."""
 LONGEST_LEAD = 200
-"""Characters of what stands in front of a list's or table's rest."""
+"""Maximum characters of the introduction in front of the rest of a list or table."""
 
 _LEADS_IN = re.compile(r":[*_\"'”’)]*\s*\Z")
 _CAPTION = re.compile(r"(?:table|tab\.|figure)\s+[\dIVX]+\b", re.IGNORECASE)
@@ -46,11 +48,11 @@ _SENTENCE_BEFORE = re.compile(r"[.!?]\s+(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A piece of a page: `start` and `end` count in its text, `tokens` are the embedder's.
+    """A piece of a page; `start` and `end` are offsets in the page's text.
 
-    `section` is the path of headings that it stands under, from the outermost; a heading's own path has itself in it.
-    `lead` is what a reader needs who sees only this unit: the header of its table, the sentence that leads into its
-    list.
+    `tokens` are those of the embedding model. `section` is the path of headings above the unit, from the outermost; a
+    heading's own path includes the heading. `lead` is the context that a reader of this unit alone needs: the header of
+    its table, or the sentence that introduces its list.
     """
 
     page: int
@@ -66,10 +68,10 @@ class Unit:
 def units_of(
     pages: Iterable[Page], count_tokens: CountTokens, *, title: str, target: int, limit: int
 ) -> Iterator[list[Unit]]:
-    """Yield the units of a document in order, in portions that each take a second or so; some may be empty.
+    """Yield the units of a document in order, in portions that take about a second each; some may be empty.
 
-    None is longer than `limit` tokens. A paragraph that has more than `target` is cut into sentences. The path of
-    headings goes on from page to page; a heading that says what the `title` says is not in it.
+    No unit has more than `limit` tokens. A paragraph of more than `target` tokens is cut into sentences. The path of
+    headings continues from page to page; it leaves out a heading that repeats the `title`.
     """
     outline = _Outline(title)
     for number, page in enumerate(pages):
@@ -92,11 +94,11 @@ def _portions(units: Iterable[Unit]) -> Iterator[list[Unit]]:
 
 
 def _pieces(text: str, unit: Unit) -> Iterator[Unit]:
-    """Yield a unit; of a giant one its sentences, and where it has none pieces that end with a word."""
+    """Yield a unit; a giant one is cut into its sentences, or, if it has none, into pieces that end with a word."""
     start = unit.start
     while unit.end - start > LONGEST_PIECE:
         end = start + LONGEST_PIECE
-        sentences = split_sentences(text[start:end])[:-1]  # The last one may go on.
+        sentences = split_sentences(text[start:end])[:-1]  # The last one may be cut off.
         if sentences:
             yield from (replace(unit, start=start + one.start, end=start + one.end) for one in sentences)
             start += sentences[-1].end
@@ -114,7 +116,7 @@ def _texts(page: Page) -> Iterator[tuple[Block, str]]:
 
 
 class _Outline:
-    """Where in a document a block stands."""
+    """Tracks the headings, group and introduction of each block in a document."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -153,7 +155,7 @@ class _Outline:
         self._open.append((level, "" if says_the_title else name))
 
     def _goes_on(self, block: Block) -> bool:
-        """Whether a block is of the same group as the one before it."""
+        """Return whether a block is in the same group as the block before it."""
         match block.kind:
             case BlockKind.ROW:
                 return self._before in (BlockKind.HEADER, BlockKind.ROW)
@@ -168,7 +170,7 @@ class _Outline:
 
 
 def _lead_of(text: str) -> str:
-    """Return what leads into the list, table or code behind a paragraph; nothing where it does not."""
+    """Return the text that introduces the list, table or code behind a paragraph; empty if it introduces none."""
     if not _LEADS_IN.search(text) and not _CAPTION.match(text):
         return ""
     return _cut(_SENTENCE_BEFORE.split(text)[-1])
@@ -180,9 +182,9 @@ def _cut(text: str) -> str:
 
 
 def _measured(text: str, units: Sequence[Unit], count_tokens: CountTokens, *, target: int, limit: int) -> list[Unit]:
-    """Return the units with their lengths; long ones in sentences, and those in pieces where need be.
+    """Return the units with their token counts; long ones are cut into sentences, and those into pieces.
 
-    A piece may have no token: characters of private use, say, are nothing to an embedder.
+    A piece may have no tokens: for example, an embedding model ignores private-use characters.
     """
     tokens = count_tokens([text[unit.start : unit.end] for unit in units])
     drafts = [replace(unit, tokens=count) for unit, count in zip(units, tokens, strict=True)]
@@ -195,7 +197,7 @@ def _measured(text: str, units: Sequence[Unit], count_tokens: CountTokens, *, ta
 def _cut_again(
     text: str, units: Sequence[Unit], count_tokens: CountTokens, cut: Callable[[str, Unit], Sequence[Unit]], limit: int
 ) -> list[Unit]:
-    """Return the units with pieces of those that have more than `limit` tokens in their places, measured."""
+    """Return the units; those with more than `limit` tokens are replaced by their pieces, which are measured."""
     drafts = [piece for unit in units for piece in (cut(text, unit) if _is_too_long(unit, limit) else (unit,))]
     known = set(units)
     new = [unit for unit in drafts if unit not in known]
@@ -215,7 +217,7 @@ def _sentences(text: str, unit: Unit) -> list[Unit]:
 
 
 def _halves(text: str, unit: Unit) -> tuple[Unit, Unit]:
-    """Cut at the white space nearest to the middle, or in the middle where there is none (a long string, CJK)."""
+    """Cut at the white space nearest to the middle, or in the middle if there is none (a long string, CJK)."""
     piece = Span(unit.start, unit.end, text[unit.start : unit.end])
     middle = len(piece.text) // 2
     left, right = piece.text.rfind(" ", 1, middle), piece.text.find(" ", middle, -1)
@@ -226,16 +228,16 @@ def _halves(text: str, unit: Unit) -> tuple[Unit, Unit]:
 
 
 PAGE_BREAK = "\f"
-"""Between two pages in a document's text, as in the output of pdftotext."""
+"""Separator of two pages in a document's text, as in the output of pdftotext."""
 
 _LEAST = 1 / 3
-"""Of the target length: what a chunk has at least where the section that follows is on the same page."""
+"""Minimum share of the target length that a chunk has if another section follows on the same page."""
 _DEEPEST = 3
-"""Headings of a path, the innermost; with more of them the passage itself would be lost among them."""
+"""Headings that are kept of a path, the innermost; with more, the passage itself would be lost among them."""
 
 
 def join_pages(pages: Iterable[Page]) -> str:
-    """Return a document's text: what a chunk's offsets count in."""
+    """Return a document's text; the offsets of chunks refer to it."""
     return PAGE_BREAK.join(page.text for page in pages)
 
 
@@ -244,21 +246,22 @@ def split_into_chunks(
 ) -> list[Chunk]:
     """Return the chunks of a document, in order.
 
-    `target` and `limit` are in the embedder's tokens: a chunk has about `target`, and none has more than `limit`
-    (a single sentence that does is cut at white space). Every character of the pages that is not white space is in
-    exactly one chunk, but for pages without any token: no question would find those.
+    `target` and `limit` count the embedding model's tokens: a chunk has about `target`, and none has more than `limit`
+    (a longer sentence is cut at white space). Every character of the pages that is not white space is in exactly one
+    chunk, except on pages without any token, which no question would find.
     """
     found = units_of(pages, count_tokens, title=title, target=min(target, limit), limit=limit)
     return chunks_from(pages, [unit for some in found for unit in some], target=target, limit=limit)
 
 
 def chunks_from(pages: Sequence[Page], units: Sequence[Unit], *, target: int, limit: int) -> list[Chunk]:
-    """Return the chunks that the units of a document make (see units_of), as `split_into_chunks` does."""
+    """Return the chunks made from the units of a document (see units_of), as `split_into_chunks` does."""
     target = min(target, limit)
     chunks: list[Chunk] = []
     offset, of_page = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
     for number, page in enumerate(pages):
         on_page = of_page.get(number, [])
+        # No question would find a page without tokens.
         if _tokens(on_page):
             chunks += [
                 _chunk(page, group, offset)
@@ -287,13 +290,13 @@ def _chunk(page: Page, units: Sequence[Unit], offset: int) -> Chunk:
 
 
 def _confidence(page: Page, start: int, end: int) -> float | None:
-    """Return the confidence of text recognition in a part of a page, None where it read nothing of it."""
+    """Return the confidence of text recognition in a part of a page, None if none of it was recognised."""
     parts = [(min(part.end, end) - max(part.start, start), part.confidence) for part in page.recognised]
     return mean_confidence([(length, confidence) for length, confidence in parts if length > 0])
 
 
 def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
-    """Part units before each heading; headings in a row stay with what follows them."""
+    """Split units before each heading; consecutive headings stay with the text that follows them."""
     sections: list[list[Unit]] = []
     for unit in units:
         if not sections or (unit.heading and not sections[-1][-1].heading):
@@ -303,7 +306,7 @@ def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
 
 
 def _parts(sections: Sequence[list[Unit]], least: float, limit: int) -> list[list[Unit]]:
-    """Join sections that are too short with those that follow, where both fit into a chunk."""
+    """Join sections that are too short with the next ones if both fit into a chunk."""
     parts: list[list[Unit]] = []
     size = 0
     for section in sections:
@@ -318,7 +321,8 @@ def _parts(sections: Sequence[list[Unit]], least: float, limit: int) -> list[lis
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the headings that all paths begin with."""
+    """Return the headings with which all paths begin."""
+    # What the first and the last path in order have in common, all paths between them have, too.
     first, last = min(paths), max(paths)
     shared = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return first[:shared]
@@ -329,15 +333,15 @@ def _tokens(units: Iterable[Unit]) -> int:
 
 
 def _share_out(units: list[Unit], target: int, limit: int) -> Iterable[list[Unit]]:
-    """Share units out evenly over chunks of about `target` tokens, groups whole where they fit."""
+    """Distribute units evenly over chunks of about `target` tokens, keeping groups whole if they fit."""
     total = _tokens(units)
     goal = total / max(1, round(total / target))
     chunk: list[Unit] = []
-    # Counted on: units without a token are never too many for a chunk.
+    # A running total is enough: units without tokens never fill a chunk.
     size, only_headings = 0, True
     for group in _groups(units, limit):
         more = _tokens(group)
-        # Closing before the group that lies mostly beyond the goal keeps the chunks' mean at the goal.
+        # Closing the chunk before a group that is mostly beyond the goal keeps the mean of the chunks at the goal.
         beyond = size + more / 2 > goal and not only_headings
         if chunk and (beyond or size + more > limit):
             yield chunk
@@ -350,7 +354,7 @@ def _share_out(units: list[Unit], target: int, limit: int) -> Iterable[list[Unit
 
 
 def _groups(units: Sequence[Unit], limit: int) -> list[list[Unit]]:
-    """Return what stays together; a group that is longer than a chunk comes in its units."""
+    """Return the units by group; a group that is longer than a chunk is split into its units."""
     groups: list[list[Unit]] = []
     for _, some in groupby(units, key=lambda unit: unit.group):
         group = list(some)
@@ -359,24 +363,24 @@ def _groups(units: Sequence[Unit], limit: int) -> list[list[Unit]]:
 
 
 AT_ONCE = 64
-"""Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
+"""Chunks embedded between two progress reports; they are sorted by length, so that a batch is hardly padded."""
 FOR_SECTION = 24
-"""Tokens kept free in front of a chunk for the headings that it stands under."""
+"""Tokens reserved in front of a chunk for the headings above it."""
 
 
 At = Callable[[str, int, int], IngestEvent]
-"""Says how far a phase of an ingest is."""
+"""Creates a progress event from the phase of an ingest, the amount done and the total."""
 
 
 def chunks_of(
     pages: Sequence[Page], title: str, embedder: Embedder, target: int, at: At
 ) -> Generator[IngestEvent, None, list[Chunk]]:
-    """Return the pages cut into chunks that the embedder can read with what stands in front of them.
+    """Return the pages cut into chunks that the embedding model can read together with their context.
 
-    Yields how far that is, in characters, where there is much to cut.
+    Yields the progress in characters if there is much to cut.
     """
     (of_title,) = embedder.count_tokens([title])
-    # In a small window long headings may push out the end of a passage, but not half of it.
+    # If the context window is small, long headings may push out the end of a passage, but not half of it.
     limit = max(embedder.max_tokens - of_title - FOR_SECTION, embedder.max_tokens // 2)
     ends = [0, *accumulate(len(page.text) for page in pages)]
     units: list[Unit] = []
@@ -391,7 +395,7 @@ def chunks_of(
 
 
 def texts_of(chunks: Sequence[Chunk], title: str) -> list[str]:
-    """Return what is embedded of chunks: each with what stands in front of it."""
+    """Return the texts to embed: each chunk with its title, headings and introduction in front."""
     return [in_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
 
 
@@ -403,9 +407,9 @@ def embedded(
     *,
     known: Mapping[str, Vectors] = MappingProxyType({}),
 ) -> Generator[IngestEvent, None, Vectors]:
-    """Return a row for each chunk, shape (chunks, dimension); yield how far that is, as `at` puts it.
+    """Return a vector for each chunk, shape (chunks, dimension); yield the progress events that `at` creates.
 
-    What is `known`, by the text that it was made of, is not made again.
+    Vectors in `known`, by the text that they were made from, are reused.
     """
     texts = texts_of(chunks, title)
     vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
@@ -424,9 +428,9 @@ def embedded(
 def embedded_together(
     documents: Sequence[tuple[Sequence[str], At]], embedder: Embedder
 ) -> Generator[IngestEvent, None, list[Vectors]]:
-    """Return a row for each text of each document; yield that each is begun, and then how far the longest is.
+    """Return the vectors of each document's texts; yield the start of each, then the progress of the longest one.
 
-    Texts of about one length are embedded together, whatever document they are of, so that they are hardly padded.
+    Texts of similar length are embedded together, whatever document they are from, so that they are hardly padded.
     """
     for texts, at in documents:
         yield at("embedding", 0, len(texts))

@@ -1,7 +1,7 @@
-"""What is to be done so that a collection is in step with a folder.
+"""Plans what must change to bring a collection up to date with a folder, and watches folders.
 
-Files are recognised by what is in them. A document is a folder's own where it is called as one of its files; documents
-that a person named otherwise, or that were there before, are never renamed or removed for a file's sake.
+Files are recognised by their content. A document belongs to a folder if it is named like one of the folder's files.
+Documents that a person named otherwise, or that existed before, are never renamed or removed because of a file.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from localcrag.records.ingest import BoundFolder, FolderChange, FolderStatus, Kn
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A folder as it was `known`, and as it is.
+    """A folder as it was `known`, and as it is now.
 
-    `seen` are the files that are there, `hashed` the checksums of those that are new or look different, `missing` the
-    known ones that are no more. `contents` names the document that has a content, `others` files of other folders that
-    have a document's content.
+    `seen` are the files that exist, `hashed` the checksums of those that are new or look different, `missing` the known
+    files that no longer exist. `contents` maps a checksum to the document with this content. `others` returns the files
+    of other folders with a document's content.
     """
 
     folder: BoundFolder
@@ -36,7 +36,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class ToRead:
-    """A file whose content is new, and the name under which it is stored; `before` is what was known of it."""
+    """A file with new content, and the name under which it is stored; `before` is its last known state."""
 
     path: str
     name: str
@@ -46,9 +46,10 @@ class ToRead:
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be done: first, all at once, documents removed and renamed, files remembered and forgotten.
+    """The changes to make.
 
-    Then files are read. `twins` have the content of another file that is read, by path.
+    First, all at once, documents are removed and renamed, and files recorded and forgotten. Then files are read.
+    `twins` maps the path of a file to that of another file with the same content, which is read instead.
     """
 
     remove: list[str] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Plan:
 
 
 def changes_of(found: Found, now: str) -> Plan:
-    """Return what is to be done; files that are gone are so since `now`."""
+    """Return the changes to make; `now` is stored as the time at which missing files disappeared."""
     plan = Plan()
     there = _still_there(found, plan)
     if not found.hashed and not found.missing:
@@ -79,8 +80,9 @@ def changes_of(found: Found, now: str) -> Plan:
     kept_names: dict[str, str] = {}
     for document, rows in before.items():
         if any(found.folder.prefix + path == document for path in holders.get(document, ())):
-            continue  # As most are: of a hundred thousand, each step counts.
+            continue  # True for most documents; with a hundred thousand of them, each step counts.
         names = {found.folder.name_of(path) for path in holders.get(document, ())}
+        # The file that the document is named after no longer has its content: name it after one that has.
         if names and document in own and document not in names:
             plan.renames[document] = min(names)
             plan.changes.append(FolderChange(min(names), FolderStatus.RENAMED, was=document))
@@ -88,10 +90,12 @@ def changes_of(found: Found, now: str) -> Plan:
             kept_names |= _without_holder(found, plan, document, rows, own=document in own, now=now)
     for path in found.missing:
         held = found.known[path].document
+        # Another file has its document, or it never had one, so there is nothing left to decide.
         if held is None or held in holders:
             plan.forget.append(path)
     for path, document in linked.items():
         name, document_now = found.folder.name_of(path), plan.renames.get(document, document)
+        # If a file with this content is missing, this one was moved, and the document is renamed instead.
         if name != document_now and not any(one.path in found.missing for one in before.get(document, ())):
             plan.changes.append(FolderChange(name, FolderStatus.SAME, was=document_now))
     plan.read = [replace(one, name=kept_names.get(one.path, one.name)) for one in plan.read]
@@ -100,7 +104,7 @@ def changes_of(found: Found, now: str) -> Plan:
 
 
 def _still_there(found: Found, plan: Plan) -> dict[str, str]:
-    """Return the documents of the files that are as they were, as far as is known, by path."""
+    """Return the documents of the files that have not changed, as far as is known, by path."""
     there = {}
     for path, one in found.known.items():
         if path in found.missing:
@@ -108,6 +112,7 @@ def _still_there(found: Found, plan: Plan) -> dict[str, str]:
         seen = found.seen.get(path)
         if path in found.hashed and found.hashed[path] != one.sha256:
             continue
+        # The content is the same; the file was only touched or copied back.
         if seen and path in found.hashed:
             plan.put.append(replace(one, stamp=seen.stamp, device=seen.device, gone_at=None))
         elif seen and (seen.device != one.device or one.gone_at):
@@ -120,7 +125,7 @@ def _still_there(found: Found, plan: Plan) -> dict[str, str]:
 
 
 def _with_new_content(found: Found, plan: Plan) -> dict[str, str]:
-    """Plan what becomes of files that are new or changed; return the documents of those whose content is there."""
+    """Plan the new and changed files; return by path the documents of those whose content is in the collection."""
     there: dict[str, str] = {}
     first: dict[str, str] = {}
     for path, sha256 in sorted(found.hashed.items()):
@@ -141,9 +146,9 @@ def _with_new_content(found: Found, plan: Plan) -> dict[str, str]:
 def _without_holder(
     found: Found, plan: Plan, document: str, rows: list[KnownFile], *, own: bool, now: str
 ) -> dict[str, str]:
-    """Plan what becomes of a document whose content no file of the folder has now.
+    """Plan the changes to a document whose content no file of the folder has any more.
 
-    Return the path of the file that it is read anew from, with its name.
+    Return the path of the file from which it is read again, with its name.
     """
     others = found.others(document)
     present = [one.path for one in rows if one.path not in found.missing and one.path in found.hashed]
@@ -158,7 +163,7 @@ def _without_holder(
         if same_name:
             return {}
         if to_read and not own:
-            # As a person called it; but by its ending the file is known to be of its kind.
+            # The document keeps the name that a person gave it, unless the extension does not fit the file's kind.
             name = found.folder.name_of(to_read[0])
             if _ending(name) == _ending(document):
                 return {to_read[0]: document}
@@ -192,15 +197,15 @@ def _ending(name: str) -> str:
 
 
 TOGETHER_MS, LOOKS_MS = 1_600, 200
-"""Milliseconds for which changes are gathered at most, and after which it is looked for others that came meanwhile.
-watchfiles' own 50 for the second would wake a processor twenty times a second, day and night."""
+"""Milliseconds: the longest time to collect changes, and the interval for finding more of them. watchfiles' default of
+50 for the interval would wake a CPU twenty times a second, day and night."""
 
 
 def changed_paths(folders: Sequence[Path], stop: threading.Event, tick: float) -> Iterator[frozenset[Path]]:
-    """Yield the paths that changed in these folders and below, an empty set every `tick` seconds without any.
+    """Yield the paths that changed in these folders and below, or an empty set after `tick` seconds without a change.
 
-    Ends with `stop`, and where the system watches no more: a folder is gone, or there is more to watch than it lets us
-    (Linux: fs.inotify.max_user_watches). Network drives tell nothing of what other computers change.
+    Ends when `stop` is set, or when the system stops watching: a folder is gone, or there is more to watch than it
+    allows (Linux: fs.inotify.max_user_watches). Network drives do not report changes that other computers make.
     """
     try:
         for changes in watchfiles.watch(

@@ -1,12 +1,12 @@
-"""Ingest: files become documents, read by several workers ahead of the one embedder, stored in order.
+"""Ingest: adds files as documents; workers read them ahead of the embedding model, in order.
 
-Yields progress as it goes and one result per file, also for each within another. It knows no file format, tokenizer or
-database: those are handed in.
+Yields progress, and one result per file, including files within other files. The module knows no file format, tokenizer
+or database: they are passed in.
 
-Documents that have been read are embedded together, a few hundred chunks at a time: one by one, short documents would
-leave the embedder with batches of one. They are stored in one transaction, and only then reported. A file that fails is
-a result with its reason, and the others still go in. Stopping in between (closing the generator) ends the workers, and
-leaves the collection as it was before the files that were being worked on.
+Documents that have been read are embedded together, a few hundred chunks at a time. Otherwise, short documents would
+leave the embedding model with batches of one. They are stored in one transaction, and only then reported. If a file
+fails, its result has the reason, and the other files are still added. Closing the generator ends the workers, and
+leaves the collection as it was before the files in progress.
 """
 
 from __future__ import annotations
@@ -51,15 +51,16 @@ from localcrag.records.restriction import folders_of
 from localcrag.text.translation import ngettext
 
 TOGETHER = 256
-"""Chunks of several documents that are embedded together at least, where so many have been read."""
+"""Minimum chunks of several documents that are embedded together, if so many have been read."""
 MOST_AHEAD, MOST_MEMORY = 512, 64 * 2**20
-"""Files begun ahead of the embedder, and bytes that wait for it, about; a large document goes in all the same."""
+"""Maximum files begun ahead of the embedding model, and approximate bytes that wait for it; a single larger document is
+added nevertheless."""
 
 Together = Callable[[], AbstractContextManager[object]]
 
 
 class DocumentShelf(Protocol):
-    """Where documents are kept; `find` is asked by several threads."""
+    """Storage of documents; several threads call `find`."""
 
     def find(self, name: str) -> Document | None: ...
 
@@ -83,7 +84,7 @@ class DocumentShelf(Protocol):
 
 
 class SavableIndex(Protocol):
-    """A vector index that follows the shelf."""
+    """A vector index that is kept up to date with the stored documents."""
 
     def refresh(self) -> bool: ...
 
@@ -105,12 +106,12 @@ def ingest(
     abandon: Callable[[], None] = lambda: None,
     together: Together = nullcontext,
 ) -> Generator[IngestEvent, None, None]:
-    """Add files, in their order, and the files within them, each written by `as_file` as long as it is needed.
+    """Add files in their order, and the files within them, which `as_file` provides while they are needed.
 
-    What comes with a password is opened by `unlock`, and kept without one. With `read_scans`, pages that are pictures
-    wait for text recognition (read_scans.py). `workers` files are read at once; `abandon` ends whatever `open_file` and
-    `unlock` may be waiting for; `together` makes one transaction of what is put on the shelf inside. Raises StoreError
-    when the database fails, and what `as_file` raises.
+    `unlock` opens files that come with a password; they are stored without it. With `read_scans`, pages that are
+    pictures wait for text recognition (scans.py). `workers` files are read at once. `abandon` ends calls of `open_file`
+    and `unlock` that are waiting. Everything that is stored inside `together` is one transaction. Raises StoreError if
+    the database fails, and what `as_file` raises.
     """
     tools = Tools(
         open_file=open_file,
@@ -133,13 +134,13 @@ def ingest(
         with ahead, closing(_Group(embedder, shelf, pace, together)) as group:
             yield from _embed_and_store(ahead.items(), group)
     finally:
-        # Also after an interruption: what has gone in is found by the next question.
+        # Also after an interruption, so that the next question finds the documents that were stored.
         index.refresh()
         index.save()
 
 
 def _numbered(uploads: Iterable[Upload]) -> Iterator[tuple[int, Upload, bool]]:
-    """Yield the files with their numbers, and whether another one of that name came before."""
+    """Yield the files with their numbers, and whether an earlier file has the same name."""
     seen: set[str] = set()
     for number, upload in enumerate(uploads, start=1):
         yield number, upload, upload.name in seen
@@ -152,11 +153,11 @@ def _refused(upload: Upload) -> Generator[Prepared, None, None]:
 
 
 def _embed_and_store(items: Iterator[Prepared | None], group: _Group) -> Generator[IngestEvent, None, None]:
-    """Gather what has been read, until it is enough or nothing more is there yet; yield what becomes of it."""
+    """Collect documents until there are enough or none is ready; then store them, and yield the results."""
     last: IngestEvent | None = None
     for item in items:
         if item is None and last and not group:
-            yield last  # So that whoever follows can stop it, however long a file takes.
+            yield last  # This lets the consumer stop, however long a file takes.
         elif isinstance(item, IngestProgress):
             last = item
             yield item
@@ -169,7 +170,7 @@ def _embed_and_store(items: Iterator[Prepared | None], group: _Group) -> Generat
 
 
 class _Group:
-    """What has been read and is to be stored, and what is to be said in between, in order."""
+    """Documents that are to be stored, and the events between them, in order."""
 
     def __init__(self, embedder: Embedder, shelf: DocumentShelf, pace: Pace, together: Together) -> None:
         self._embedder, self._shelf, self._pace, self._together = embedder, shelf, pace, together
@@ -183,7 +184,7 @@ class _Group:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are as many chunks as are embedded together, or none to wait for."""
+        """Return whether enough chunks are waiting to be embedded together, or no documents are waiting at all."""
         return self._chunks >= TOGETHER or not self._drafts
 
     def add(self, item: IngestResult | Draft | Unpacked | Finished) -> None:
@@ -193,13 +194,13 @@ class _Group:
             self._chunks += len(item.chunks)
 
     def close(self) -> None:
-        """Let go of what was not stored."""
+        """Discard the documents that were not stored, and close their files."""
         for draft in self._drafts:
             draft.lent.close()
         self._drafts, self._items, self._chunks = [], [], 0
 
     def stored(self) -> Generator[IngestEvent, None, None]:
-        """Embed and store what there is, all in one transaction, and yield the results in order."""
+        """Embed and store the documents, all in one transaction, and yield the results in order."""
         begun = time.perf_counter()
         texts = [(texts_of(draft.chunks, draft.title), draft.progress.at) for draft in self._drafts]
         vectors = yield from embedded_together(texts, self._embedder)
@@ -210,6 +211,7 @@ class _Group:
                 for draft, its_own in zip(self._drafts, vectors, strict=True):
                     put.append(self._put(draft, its_own, a_chunk * len(draft.chunks)))
         items, results = self._items, iter(put)
+        # The drafts are stored, so their temporary files can be closed.
         self.close()
         for item in items:
             if isinstance(item, Finished):
@@ -226,7 +228,7 @@ class _Group:
             yield result
 
     def _put(self, draft: Draft, vectors: Vectors, seconds: float) -> IngestResult:
-        """Put a document on the shelf; `seconds` is what embedding it took."""
+        """Put a document on the shelf; `seconds` is the time that embedding it took."""
         begun = time.perf_counter()
         try:
             twin = self._shelf.twin(draft.sha256, draft.name)
@@ -256,7 +258,7 @@ class _Group:
         )
 
     def _unpacked(self, archive: Unpacked) -> IngestResult:
-        """Return what became of an archive, by how many of its files are in the collection."""
+        """Return the result for an archive: how many of its files are in the collection."""
         seconds = round(time.perf_counter() - archive.begun, 3)
         count = len(self._within.intersection(archive.members))
         if not count:
@@ -287,7 +289,7 @@ class Shelf(Protocol):
 
 
 def recut(documents: Sequence[Document], *, shelf: Shelf, embedder: Embedder, chunk_tokens: int) -> int:
-    """Cut documents without chunks from their text, and return how many have some now.
+    """Cut documents that have no chunks from their stored text; return how many have chunks now.
 
     Each document is one transaction. Raises StoreError and ModelError.
     """
@@ -313,7 +315,7 @@ def _at(phase: str, done: int, total: int) -> IngestProgress:
 
 
 def _result(steps: Generator[IngestEvent, None, Result]) -> Result:
-    """Run a generator to its end, without its progress, and return its result."""
+    """Run a generator to its end, ignoring its progress, and return its result."""
     while True:
         try:
             next(steps)

@@ -1,7 +1,7 @@
-"""Work ahead: threads do jobs, and whoever consumes gets what comes of them in the jobs' order.
+"""Read-ahead: worker threads run jobs in parallel and yield the results in order.
 
-Bounded: no job is begun beyond so many, nor while what waits for the consumer is too large. What comes of the job that
-is next in order is always let through, so that nobody waits in a circle. Knows neither files nor models.
+The number of jobs begun and the size of the waiting results are limited. Results of the job that is next in order are
+always accepted, so that no deadlock is possible. The module knows neither files nor models.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 LOOK = 0.5
-"""Seconds after which a consumer who waits is told again that there is nothing yet: it may want to stop."""
+"""Seconds after which a waiting consumer gets None again, so that it can stop."""
 
 Job = TypeVar("Job")
 Item = TypeVar("Item")
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far ahead: jobs at once (`workers`), jobs begun and not yet consumed, and what waits, in the items' sizes."""
+    """How far to read ahead: jobs run at once (`workers`), jobs begun but not consumed, size of waiting items."""
 
     workers: int
     jobs: int
@@ -31,7 +31,7 @@ class Bounds:
 
 
 class _Stopped(Exception):
-    """The consumer wants no more."""
+    """The consumer has closed the read-ahead."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class _Begun(Generic[Item]):
 
 
 class Ahead(Generic[Job, Item]):
-    """Jobs, done ahead. To be closed: whatever is under way ends then, and what nobody got is discarded."""
+    """Jobs that are run ahead. `close` ends the running ones, and discards results that were not consumed."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class Ahead(Generic[Job, Item]):
         discard: Callable[[Item], None] = lambda _: None,
         abandon: Callable[[], None] = lambda: None,
     ) -> None:
-        """`work` yields what comes of a job, in a thread of its own.
+        """`work` yields the results of a job, in a worker thread.
 
-        `discard` gets what nobody consumed; `abandon` has to end whatever a thread may be waiting for.
+        `discard` gets results that were not consumed; `abandon` must end anything that a thread may be waiting for.
         """
         self._jobs, self._work, self._bounds = iter(jobs), work, bounds
         self._size_of, self._discard, self._abandon = size_of, discard, abandon
@@ -75,9 +75,9 @@ class Ahead(Generic[Job, Item]):
         self.close()
 
     def items(self) -> Iterator[Item | None]:
-        """Yield what comes of the jobs, job by job; None when nothing has come yet, and again every LOOK seconds.
+        """Yield the results job by job; None if no result is ready, and again every LOOK seconds.
 
-        Raises what a job raises, when its turn comes.
+        Raises the error of a job when its turn comes.
         """
         self._start()
         told = False
@@ -92,7 +92,7 @@ class Ahead(Generic[Job, Item]):
             yield found
 
     def close(self) -> None:
-        """End what is under way, and discard what nobody got."""
+        """End the running jobs, and discard results that were not consumed."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -117,7 +117,7 @@ class Ahead(Generic[Job, Item]):
         return bool(self._order[0].items) or self._order[0].done
 
     def _taken(self) -> Item | None:
-        """Take the next item, if it is there."""
+        """Remove and return the next item, or return None if it is not ready."""
         while self._order:
             first = self._order[0]
             if first.items:
@@ -148,8 +148,8 @@ class Ahead(Generic[Job, Item]):
             self._end(there, error)
 
     def _begin(self) -> tuple[Job, _Begun[Item]] | None:
-        """Begin the next job as soon as there is room for what may come of it; return None when there is none."""
-        with self._pulling:  # The jobs may be slow to come, and whoever consumes need not wait for that.
+        """Begin the next job as soon as there is room for its results; return None if there are no more jobs."""
+        with self._pulling:  # The next job may be slow to come, and the consumer need not wait for it.
             with self._changed:
                 self._changed.wait_for(lambda: self._stopped or self._exhausted or self._has_room())
                 if self._stopped or self._exhausted:
@@ -177,6 +177,7 @@ class Ahead(Generic[Job, Item]):
 
         def may_go() -> bool:
             is_next = self._order[0] is there and not there.items
+            # The item that the consumer waits for is always accepted; otherwise both would wait forever.
             return self._stopped or is_next or self._size + size <= self._bounds.size
 
         with self._changed:
@@ -192,7 +193,7 @@ class Ahead(Generic[Job, Item]):
     def _end(self, there: _Begun[Item], error: BaseException | None) -> None:
         with self._changed:
             there.done, there.error = True, error
-            # What a job raises is the end of all; no other is begun.
+            # An error ends everything: no other job is begun.
             self._exhausted = self._exhausted or error is not None
             self._changed.notify_all()
 

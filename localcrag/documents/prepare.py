@@ -1,4 +1,8 @@
-"""What tells a file that is added from others: its checksum, and whether it was written to since."""
+"""Prepares files for a collection: reads each file and those within it, and cuts its text into chunks.
+
+`prepared` yields drafts of documents to be stored, with progress and results. The other functions compute a file's
+checksum and title, unpack the files within it, and find pages without text.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ from localcrag.text.translation import ngettext
 
 
 def stamp_of(upload: Upload) -> Stamp | None:
-    """Return what a file looks like now, without reading it; None where there is none."""
+    """Return a file's stamp without reading the file; None if there is no such file."""
     try:
         return Stamp.of(upload.path.stat())
     except OSError:
@@ -43,25 +47,26 @@ def stamp_of(upload: Upload) -> Stamp | None:
 
 
 def is_unchanged(upload: Upload, before: Stamp | None, sha256: str) -> bool:
-    """Return whether a file was not written to since `before`, when it had that checksum."""
+    """Return whether a file has not been written to since `before`, when it had the checksum `sha256`."""
     now = stamp_of(upload)
     if before is None or now is None or replace(before, ctime_ns=now.ctime_ns) != now:
         return False
     if before == now:
         return True
     try:
-        # Its name or rights are others; or it was written to, and its time put back.
+        # Only ctime differs: the file was renamed, or its permissions changed, or it was written to and its time was
+        # reset.
         return checksum(upload) == sha256
     except UnreadableDocument:
         return False
 
 
 def checksum(upload: Upload) -> str:
-    """Return a file's SHA-256. Raises UnreadableDocument, also for one that is refused or no ordinary file."""
+    """Return a file's SHA-256. Raises UnreadableDocument, also if it is refused or is not an ordinary file."""
     if upload.refused:
         raise UnreadableDocument(upload.refused)
     try:
-        if not stat.S_ISREG(upload.path.stat().st_mode):  # A pipe would be waited for, a device read without end.
+        if not stat.S_ISREG(upload.path.stat().st_mode):  # reading a pipe may block, and a device never ends
             raise UnreadableDocument(f"{upload.name} cannot be read: it is not an ordinary file. Choose a file.")
         with upload.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -72,26 +77,26 @@ def checksum(upload: Upload) -> str:
 
 
 MOST_MEMBERS, MOST_BYTES = 20_000, 2 * 10**9
-"""Within one file that is added, all those within others counted in."""
+"""Maximum number and total bytes of the files within one added file, including those within others."""
 DEEPEST = 3
-"""Files within files: a letter in an archive that is attached to another."""
+"""Maximum nesting of files, such as an e-mail in an archive that is attached to another e-mail."""
 
 Item = TypeVar("Item")
 Add = Callable[[Upload, ExitStack], Generator[Item, None, None]]
-"""Adds a file that is there as long as the stack is open, which may be taken over (`pop_all`)."""
+"""Adds a file that exists while the stack is open; the function may take the stack over (`pop_all`)."""
 AsFile = Callable[[Member], AbstractContextManager[Path]]
-"""Gives a file to read, which is gone afterwards."""
+"""Provides a member as a file that exists only within the context."""
 
 
 @dataclass(slots=True)
 class Room:
-    """What may still be taken out of one file that is added."""
+    """The number and bytes of files that may still be unpacked from one added file."""
 
     members: int = MOST_MEMBERS
     size: int = MOST_BYTES
 
     def take(self, member: Member, whole: str) -> None:
-        """Take out a file. Raises UnreadableDocument when there is no room for it."""
+        """Subtract a file from the room. Raises UnreadableDocument if there is not enough room for it."""
         self.members -= 1
         self.size -= len(member.data)
         if self.members < 0 or self.size < 0:
@@ -104,9 +109,10 @@ class Room:
 def add_members(
     whole: str, members: Iterable[Member], add: Add[Item], room: Room, *, as_file: AsFile, depth: int
 ) -> Generator[Item | IngestResult, None, tuple[str, ...]]:
-    """Add the files within `whole`, each by `add`; return their names. `whole` lies within `depth` others.
+    """Add the files within `whole`, each by `add`; return their names.
 
-    Raises UnreadableDocument when they are too many or lie too deep, and what `as_file` raises.
+    `depth` is the number of files that `whole` is nested in. Raises UnreadableDocument if there are too many files or
+    they are nested too deeply, and what `as_file` raises.
     """
     names = []
     for member in members:
@@ -128,14 +134,14 @@ def add_members(
 
 
 def numbers(pages: Iterable[Page], chunks: Iterable[Chunk]) -> list[int]:
-    """Return the pages that show something that is in no chunk; blank ones are not among them."""
+    """Return the numbers of pages with content that is in no chunk; blank pages are not among them."""
     found = {chunk.page for chunk in chunks}
     lost = (page for page in pages if page.unread or (page.number not in found and page.text.strip()))
     return [page.number for page in lost if page.number is not None]
 
 
 def warning(pages: Sequence[int]) -> str:
-    """Return what is said of these pages, one at least."""
+    """Return the warning about these pages without text; `pages` has at least one."""
     return ngettext(
         "Page %(pages)s holds no text (a scan?): it cannot be found or quoted.",
         "Pages %(pages)s hold no text (scans?): they cannot be found or quoted.",
@@ -145,7 +151,7 @@ def warning(pages: Sequence[int]) -> str:
 
 
 def note(pages: Sequence[int]) -> str:
-    """Return what is said of pages, one at least, that wait for text recognition."""
+    """Return the note about these pages, which wait for text recognition; `pages` has at least one."""
     return ngettext(
         "Page %(pages)s is a picture: it can be found as soon as its text is recognised.",
         "Pages %(pages)s are pictures: they can be found as soon as their text is recognised.",
@@ -157,13 +163,16 @@ def note(pages: Sequence[int]) -> str:
 def shared_out(
     pages: Sequence[Page], chunks: Sequence[Chunk], *, recognised: bool
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the pages that wait for text recognition, if those that are pictures are `recognised`, and those lost."""
+    """Return the pages that wait for text recognition, and those that are lost.
+
+    Pages that are pictures wait if `recognised`; otherwise they are lost.
+    """
     pictures = [page.number for page in pages if page.unread and page.number] if recognised else []
     return pictures, [number for number in numbers(pages, chunks) if number not in pictures]
 
 
 def nothing(name: str, unread: Sequence[int]) -> str:
-    """Return what is said of a document that nothing of goes in; `unread` are its pages that are not read."""
+    """Return the error for a document without searchable text; `unread` are its pages that were not read."""
     if not unread:
         return f"{name} holds no text that could be searched."
     return (
@@ -173,18 +182,18 @@ def nothing(name: str, unread: Sequence[int]) -> str:
 
 
 def named(pages: Iterable[int]) -> str:
-    """Return rising numbers as they are written, those in a row as one: "3, 7–9"."""
+    """Return ascending numbers as text, with consecutive ones as a range: "3, 7–9"."""
     return ", ".join(in_runs(pages))
 
 
 FIRST_PAGES = 3
-"""Of a document, those that its title is looked for on."""
+"""Number of a document's first pages on which its title may be."""
 RUNNING = 3
-"""Pages that begin or end with one line; it is a header or footer."""
+"""Minimum pages that begin or end with the same line for it to be a header or footer; in long documents, a third."""
 
 
 def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
-    """Return what a document is called. `stated` is what its properties say, `name` its file's name."""
+    """Return the title of a document. `stated` is the title in its properties, `name` the name of its file."""
     found = [_headings(page) for page in pages[:FIRST_PAGES]]
     if stated and not _is_name(stated, name):
         return without_site(stated, [text for headings in found for _, text in headings])
@@ -199,17 +208,17 @@ def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
 
 
 def _headings(page: Page) -> list[tuple[int, str]]:
-    """Return the headings that the file tells of, in order, each with its level."""
+    """Return the headings that the file itself marks, in order, each with its level."""
     return [(known.level, heading_text(page.text[known.start : known.end])) for known in page.headings if known.level]
 
 
 def _is_name(stated: str, name: str) -> bool:
-    """Whether a title is one word and the file's name, which programs put there for want of a title."""
+    """Return whether a title is one word and the file's name, which programs fill in if there is no title."""
     return len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
 
 
 def _running(pages: Sequence[Page]) -> set[str]:
-    """Return the lines that pages begin or end with, without their numbers."""
+    """Return the lines that many pages begin or end with, without their numbers."""
     seen: Counter[str] = Counter()
     for page in pages:
         lines = [line for line in page.text.split("\n") if line.strip()]
@@ -224,13 +233,13 @@ def _without_numbers(line: str) -> str:
 
 
 PICTURED = (PDF_TYPE, "image/")
-"""Of documents of these kinds the file is kept as well: their pages are shown as they look."""
+"""Media types of documents whose file is kept, too, because their pages are displayed as pictures."""
 A_LETTER, A_CHUNK, AN_EVENT = 3, 1_000, 500
-"""Bytes of memory, about: a text is there whole and once more in its chunks."""
+"""Approximate bytes of memory for a character, a chunk and an event; chunks contain the text a second time."""
 
 
 class OpenDocument(Protocol):
-    """A document being read."""
+    """A document that is being read."""
 
     @property
     def media_type(self) -> str: ...
@@ -253,12 +262,16 @@ class OpenDocument(Protocol):
 
 OpenFile = Callable[[Path, str], OpenDocument]
 Unlock = Callable[[Path, str, str], bytes]
-"""Returns a file, called by a name, as it is without this password. Raises PasswordNeeded when it is another."""
+"""Returns a file's content without its password, given path, name and password. Raises PasswordNeeded if it is
+wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What files are read and cut with; those within others by `as_file`. All of it is used by several threads."""
+    """Functions and settings to read and cut files; several threads use all of them.
+
+    `as_file` provides the files that are within others.
+    """
 
     open_file: OpenFile
     embedder: Embedder
@@ -271,7 +284,10 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A document that is read and cut. `own` is its file as it is kept; `lent` is to be closed when it is stored."""
+    """A document that has been read and cut.
+
+    `own` is its file if it is kept; `lent` is closed when the document is stored.
+    """
 
     name: str
     own: FileAsRead | None
@@ -291,13 +307,13 @@ class Draft:
 
     @property
     def memory(self) -> int:
-        """How much of it this takes, about, in bytes."""
+        """Return the approximate memory of the draft in bytes."""
         return A_LETTER * len(self.text) + A_CHUNK * len(self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """The files within an archive, by their names, have all come."""
+    """Event: all files within an archive have been yielded; `members` are their names."""
 
     name: str
     members: tuple[str, ...]
@@ -306,7 +322,7 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """All has come of a file that was given."""
+    """Event: everything from a file that was added has been yielded."""
 
     upload: Upload
 
@@ -315,18 +331,18 @@ Prepared = IngestProgress | IngestResult | Draft | Unpacked | Finished
 
 
 def memory_of(item: Prepared) -> int:
-    """Return how much memory something takes that waits, about, in bytes."""
+    """Return the approximate memory of a waiting item in bytes."""
     return item.memory if isinstance(item, Draft) else AN_EVENT
 
 
 def let_go(item: Prepared) -> None:
-    """Discard something that nobody wants any more, with the file that was lent to it."""
+    """Discard an item that is not needed any more, and close the file that was lent to it."""
     if isinstance(item, Draft):
         item.lent.close()
 
 
 def prepared(upload: Upload, progress: Progress, tools: Tools) -> Generator[Prepared, None, None]:
-    """Yield what comes of a file, and of those within it: progress, drafts to be stored, and results without any."""
+    """Yield the outcome of a file and of those within it: progress, drafts to be stored, results without a draft."""
     with ExitStack() as lent:
         yield from _prepare(upload, progress, tools, Room(), lent)
     yield Finished(upload)
@@ -335,7 +351,7 @@ def prepared(upload: Upload, progress: Progress, tools: Tools) -> Generator[Prep
 def _prepare(
     upload: Upload, progress: Progress, tools: Tools, room: Room, lent: ExitStack, *, depth: int = 0
 ) -> Generator[Prepared, None, None]:
-    """Prepare a file and those within it, of which there may be `room`; it lies itself within `depth` others."""
+    """Prepare a file and those within it, limited by `room`; the file is itself nested in `depth` others."""
     begun = time.perf_counter()
 
     def add(member: Upload, lent: ExitStack) -> Generator[Prepared, None, None]:
@@ -362,7 +378,10 @@ def _prepare(
 def _its_own(
     upload: Upload, progress: Progress, tools: Tools, lent: ExitStack
 ) -> Generator[Prepared, None, _Reading | None]:
-    """Prepare what a file says itself; return it, the files within still to be read; None where it is in already."""
+    """Prepare the content of the file itself and return it; the files within it are still to be read.
+
+    Return None if the collection has the file already.
+    """
     begun = time.perf_counter()
     yield progress.at("reading", 0, None)
     stamp, sha256 = stamp_of(upload), checksum(upload)
@@ -375,6 +394,7 @@ def _its_own(
     try:
         reading.document = yield from _draft(reading, progress, tools, lent)
     except PasswordNeeded as error:
+        # Office tries some passwords without asking the user; `error.known` is such a password.
         if error.known is None or upload.password is not None:
             raise
         reading.upload = dataclasses.replace(upload, password=error.known)
@@ -392,7 +412,7 @@ class _Reading:
     document: OpenDocument | None = None
 
     def check(self) -> None:
-        """Raise UnreadableDocument where the file is another by now: parts of both would be stored as one."""
+        """Raise UnreadableDocument if the file has changed by now: parts of both versions would be stored as one."""
         if not is_unchanged(self.upload, self.stamp, self.sha256):
             raise UnreadableDocument(
                 f"{self.upload.name} was changed or removed while it was read. Add it again when nothing writes to it "
@@ -403,7 +423,7 @@ class _Reading:
 def _draft(
     reading: _Reading, progress: Progress, tools: Tools, lent: ExitStack
 ) -> Generator[Prepared, None, OpenDocument]:
-    """Read a file and yield its draft, unless it is an archive; return it."""
+    """Read a file and yield its draft, unless it is an archive; return the open document."""
     upload, own = reading.upload, FileAsRead(reading.upload.path, reading.sha256)
     if upload.password is not None and tools.unlock is not None:
         data = tools.unlock(own.path, upload.name, upload.password)
@@ -441,7 +461,7 @@ def _draft(
 
 
 def _read(document: OpenDocument, progress: Progress) -> Generator[IngestProgress, None, list[Page]]:
-    """Return a document's pages; yield how far that is."""
+    """Return a document's pages; yield the progress."""
     pages: list[Page] = []
     with closing(document.pages):
         for page in document.pages:
@@ -451,7 +471,7 @@ def _read(document: OpenDocument, progress: Progress) -> Generator[IngestProgres
 
 
 def _changed(upload: Upload) -> str | None:
-    """Return the day on which an original was changed last."""
+    """Return the day of the last change of an original file, None for files of other origin."""
     try:
         return date_of(upload.path.stat().st_mtime) if upload.original else None
     except OSError:

@@ -1,4 +1,8 @@
-"""Text recognition as the app asks for it: of processes that give way to questions."""
+"""Text recognition of pages that are pictures, and storing their text in the collection.
+
+`Recogniser` runs the processes, which pause while questions are answered. `read_scans` reads the pages of a collection
+that wait for text recognition.
+"""
 
 from __future__ import annotations
 
@@ -28,26 +32,26 @@ from localcrag.text.translation import ngettext
 
 MODULE = "localcrag.documents.ocr"
 PATIENCE = 300.0
-"""Seconds for the lines of a picture to be found, or for a few of them to be read."""
+"""Seconds to wait for the lines of a picture to be found, or for a few of them to be read."""
 
 
 class Recogniser(ProcessPool):
-    """Processes that read pictures, a page at a time each, started when they are needed."""
+    """Processes that each read one page's picture at a time, and are started when they are needed."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
         super().__init__(MODULE, patience)
 
     def read(self, picture: bytes, what: str, *, threads: int = 0, go_on: Callable[[], None]) -> ScannedPage:
-        """Return what a page's picture (PNG) says; `what` is the page's name in errors.
+        """Return the text of a page's picture (PNG); `what` is the page's name in errors.
 
-        `go_on` is called every few lines: it may wait, and what it raises ends the reading. `threads` of the
-        processor are used, 0: one a core. Raises UnreadableDocument. May be used by several threads at once.
+        `go_on` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is the
+        number of CPU threads; 0 means one per core. Raises UnreadableDocument. Several threads may call this at once.
         """
         process = self.take()
         try:
             page = self._read(process, picture, what, threads, go_on)
         except BaseException:
-            # Whatever it says next would be taken for an answer to the next page.
+            # The next message of this process would be taken for the answer to the next page.
             self.drop(process)
             raise
         self.give_back(process)
@@ -72,21 +76,21 @@ class Recogniser(ProcessPool):
 
 
 LEAST_BETWEEN = 20
-"""Times the seconds that putting a document's text in took: how long it is read on before that is done again."""
+"""Minimum time between two updates of a document's text, as a multiple of the time that the last update took."""
 
 
 LEAST_CONFIDENT, LEAST_CERTAIN = 0.9, 0.5
-"""Confidence of what was read on a page, and of all that looks like lines there.
+"""Minimum confidence of the text read on a page, and of everything there that looks like a line.
 
-What can be read, however small, pale or blurred, is read with 0.95 and more; letters of other scripts with less than
-0.9, or most of them are not read at all (scripts/lab/measuring/measure_ocr.py).
+Legible text, however small, pale or blurred, is read with a confidence of 0.95 and more. Letters of other scripts are
+read with less than 0.9, or most of them are not read at all (scripts/lab/measuring/measure_ocr.py).
 """
 READ = frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "FULLWIDTH", "HALFWIDTH", "DIGIT"))
-"""Scripts that are recognised, as Unicode calls their letters."""
+"""Scripts that are recognised, by the first word in the Unicode names of their letters."""
 
 
 class ScannedShelf(Protocol):
-    """Where documents with pages that are pictures are kept."""
+    """Storage of documents with pages that are pictures."""
 
     def documents(self) -> list[Document]: ...
 
@@ -117,14 +121,14 @@ class ScannedShelf(Protocol):
 
 
 OpenScanned = Callable[[Path, str, Mapping[int, ScannedPage]], OpenDocument]
-"""Opens a file by its name, given what was read of its pages."""
+"""Opens a file, given its path, its name and the pages that have been recognised."""
 ReadPage = Callable[[bytes, Document, int], ScannedPage]
-"""Reads a page of a document, of which this is the file. Raises DocumentError."""
+"""Reads a page, given the document's file, the document and the page's number. Raises DocumentError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What scans are read with; `read_page` by so many `workers` at once, all of which `abandon` ends."""
+    """Settings and functions to read scans; `workers` calls of `read_page` run at once, and `abandon` ends them all."""
 
     shelf: ScannedShelf
     index: SavableIndex
@@ -139,7 +143,7 @@ class Parts:
 
 @dataclass(slots=True)
 class _Pace:
-    """How many pages there are to read, and how long one takes, several of them being read at once."""
+    """The number of pages read and waiting, and the time per page, while several are read at once."""
 
     done: int = 0
     waiting: int = 0
@@ -154,7 +158,7 @@ class _Pace:
 
 @dataclass(slots=True)
 class _Reading:
-    """One document, and what became of its pages since it was begun."""
+    """A document, and the results of its pages since reading began."""
 
     document: Document
     original: bytes
@@ -168,7 +172,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Come:
-    """What has come of a page; without a page, the document's last one has come before."""
+    """The result of a page; if `page` is None, the document's last page has been yielded before."""
 
     reading: _Reading
     page: int | None
@@ -177,16 +181,17 @@ class _Come:
 
 
 def read_scans(parts: Parts) -> Generator[IngestEvent, None, None]:
-    """Read what waits in a collection, and whatever comes meanwhile; yields progress and one result a document.
+    """Read the pages that wait in a collection, including new ones; yield progress and one result per document.
 
-    Raises StoreError and ModelError, and what `read_page` raises beside DocumentError.
+    Raises StoreError and ModelError, and what `read_page` raises, except DocumentError.
     """
     pace = _Pace()
     seen: set[int] = set()
     while documents := [one for one in parts.shelf.documents() if one.id not in seen]:
         pace.waiting = sum(one.waiting for one in documents)
         seen.update(one.id for one in documents)
-        # One page more than is read: what comes of a page is little, and each holds its document's file.
+        # A single page ahead is enough: the result of a page is small, but each job keeps its document's file in
+        # memory.
         bounds = Bounds(parts.workers, parts.workers + 1, parts.workers + 1)
         jobs = _pages_of(documents, parts)
         with Ahead(jobs, lambda job: _page(job, parts), bounds, abandon=parts.abandon) as ahead:
@@ -195,10 +200,10 @@ def read_scans(parts: Parts) -> Generator[IngestEvent, None, None]:
 
 
 def _pages_of(documents: Sequence[Document], parts: Parts) -> Iterator[tuple[_Reading, int | None]]:
-    """Yield each page that waits, and behind a document's last one its end."""
+    """Yield each page that waits, and None behind the last page of a document."""
     for document in documents:
         original = parts.shelf.original(document)
-        if original is not None:  # Else it was deleted before its turn.
+        if original is not None:  # Otherwise it was deleted before its turn.
             reading = _Reading(document, original)
             yield from ((reading, page) for page in parts.shelf.waiting(document))
             yield reading, None
@@ -207,13 +212,14 @@ def _pages_of(documents: Sequence[Document], parts: Parts) -> Iterator[tuple[_Re
 def _followed(
     items: Iterator[_Come | None], document: Document, parts: Parts, pace: _Pace
 ) -> Generator[IngestEvent, None, None]:
-    """Put what has been read into the documents; `document` is the first of them."""
+    """Put the pages that were read into their documents; `document` is the first of them."""
     try:
         for item in items:
             if item is None:
                 yield pace.progress(document)
                 continue
             document, reading = item.reading.document, item.reading
+            # After an error, the document's remaining pages are skipped.
             if reading.failed:
                 continue
             try:
@@ -227,7 +233,7 @@ def _followed(
 
 
 def _taken(item: _Come, parts: Parts, pace: _Pace) -> Generator[IngestEvent, None, None]:
-    """Take down what has come of a page, and put it into its document, unless that was done just now; or end it."""
+    """Record the result of a page, and put it into its document unless that was done recently; or end the document."""
     reading = item.reading
     if item.page is None:
         yield pace.progress(reading.document)
@@ -242,6 +248,7 @@ def _taken(item: _Come, parts: Parts, pace: _Pace) -> Generator[IngestEvent, Non
         reading.read[item.page] = item.read
         pace.done += 1
     yield pace.progress(reading.document)
+    # Storing takes longer as the text grows, so the interval is a multiple of the time that it took.
     if time.perf_counter() - reading.put > LEAST_BETWEEN * reading.putting:
         begun = time.perf_counter()
         yield from _put_text(reading, parts, pace)
@@ -250,7 +257,7 @@ def _taken(item: _Come, parts: Parts, pace: _Pace) -> Generator[IngestEvent, Non
 
 
 def _page(job: tuple[_Reading, int | None], parts: Parts) -> Generator[_Come, None, None]:
-    """Read a page and keep it, in a thread of its own."""
+    """Read a page and store its text; runs in a thread of its own."""
     reading, page = job
     if page is None or reading.failed:
         yield _Come(reading, None)
@@ -269,13 +276,13 @@ def _page(job: tuple[_Reading, int | None], parts: Parts) -> Generator[_Come, No
 
 
 def _is_legible(read: ScannedPage) -> bool:
-    """Return whether what was read of a page can be trusted; a drawing, on which nothing was, is no page to refuse."""
+    """Return whether the text of a page can be trusted; a drawing, on which nothing was read, is not refused."""
     confidence, certainty = read.confidence, read.certainty
     return confidence is None or certainty is None or (confidence >= LEAST_CONFIDENT and certainty >= LEAST_CERTAIN)
 
 
 def _illegible(what: str, text: str) -> str:
-    """Return what is said of a page whose letters are not recognised; `text` is what the document says otherwise."""
+    """Return the error for a page whose letters are not recognised; `text` is the other text of the document."""
     names = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in text if letter.isalpha())
     script = max(names, key=lambda name: names[name], default="")
     of = f" in {script.capitalize()} letters, as the rest of the document" if script and script not in READ else ""
@@ -286,7 +293,7 @@ def _illegible(what: str, text: str) -> str:
 
 
 def _put_text(reading: _Reading, parts: Parts, pace: _Pace) -> Generator[IngestEvent, None, int]:
-    """Put what was read so far into the document; return its number of chunks."""
+    """Put the text that has been read so far into the document; return its number of chunks."""
     document = reading.document
     read = parts.shelf.read(document)
     with parts.as_file(Member(document.name, reading.original)) as path:

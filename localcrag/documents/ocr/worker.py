@@ -1,10 +1,11 @@
-"""The OCR process: rapidocr, driven a few lines at a time.
+"""The OCR process: runs rapidocr, a few lines at a time.
 
-Its models are inside its package, PP-OCRv6 "small" (PaddleOCR, Apache-2.0): one network finds the lines of a picture,
-one tells lines that stand upside down, one reads. It reads the Latin, Chinese and Japanese scripts.
+Its models are part of its package, PP-OCRv6 "small" (PaddleOCR, Apache-2.0): one network finds the lines of a picture,
+one detects lines that are upside down, one reads. It reads the Latin, Chinese and Japanese scripts.
 
-After those it waits to be told to go on. Started by `recogniser.py`, which sends pictures over standard input, in the
-form of frames.py, and gets what they say over standard output. Ends when nobody asks any more.
+After every few lines, the process waits for a message to continue. `documents/scans.py` starts the process, sends
+pictures over standard input in the frames of `processes/worker.py`, and receives their text over standard output. The
+process ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -36,32 +37,35 @@ MODELS = Path(rapidocr.__file__).parent / "models"
 DETECTOR, CLASSIFIER = "PP-OCRv6_det_small.onnx", "ch_ppocr_mobile_v2.0_cls_mobile.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"
 FATAL_ALONE = 4
-"""Of onnxruntime's log."""
+"""Level of onnxruntime's log that contains fatal errors only."""
 AT_ONCE = 6
 """Lines read together: as many as rapidocr reads in one call of the network."""
 LEAST_CONFIDENT = 0.5
-"""What is read with less is the grain of the paper, a drawing or a signature; rapidocr's own limit."""
+"""Minimum confidence of a line, rapidocr's own limit; anything less is the grain of the paper, a drawing or a
+signature."""
 WIDEST = 1.5
-"""Times the height of a line: letters are less wide. Of a line that would have wider ones, some were not read."""
+"""Maximum width of a letter, as a multiple of the line's height. If the letters of a line would be wider, some were not
+read."""
 TALL = 1.5
-"""Times as high as wide: a line that runs down the page."""
+"""Ratio of height to width above which a line runs down the page."""
 LONG = 3.0
-"""Times as wide as high: a line whose slope can be told."""
+"""Ratio of width to height above which the slope of a line can be measured."""
 STEEPEST = math.radians(10)
-"""A steeper line is no text on a page that lies a little askew."""
+"""Maximum slope, in radians, of text on a page that was scanned a little askew."""
 
 Corners = NDArray[np.float32]
-"""Of a line, shape (4, 2): upper left, upper right, lower right, lower left as it is read; x and y in pixels."""
+"""Corners of a line, shape (4, 2): upper left, upper right, lower right, lower left in reading direction; x and y in
+pixels."""
 Pixels = NDArray[np.uint8]
-"""Height, width, and blue, green, red."""
+"""Pixels of a picture, shape (height, width, 3); the colours are blue, green, red."""
 
 
 class Engine:
-    """The three networks."""
+    """The three networks of text recognition."""
 
     def __init__(self, threads: int) -> None:
-        """`threads`: of the processor; 0 leaves it to onnxruntime."""
-        # Builds for Windows tell the system's own log what they do, without this.
+        """`threads` is the number of CPU threads; 0 leaves it to onnxruntime."""
+        # Without this, builds for Windows report what they do to the system's own log.
         onnxruntime.disable_telemetry_events()
         engine: Any = RapidOCR(params={"Global.log_level": "critical"})
         engine._load_det_model().session.session = _session(DETECTOR, threads)
@@ -70,19 +74,21 @@ class Engine:
         self._engine = engine
 
     def read(self, picture: bytes) -> Generator[None, None, ScannedPage]:
-        """Read a picture; yields before every few lines. Raises OSError for what is no picture."""
+        """Read a picture; yield before every few lines. Raises OSError if it is no picture."""
         pixels = _pixels(picture)
         turn, (corners, crops) = 0, self._lines_of(pixels)
+        # If most lines are taller than wide, the page lies on its side.
         if sum(_height(line) > TALL * _width(line) for line in corners) > len(corners) / 2:
             turn, pixels = 90, np.ascontiguousarray(np.rot90(pixels, -1))
             corners, crops = self._lines_of(pixels)
         height, width = pixels.shape[:2]
         if self._upside_down(crops):
             turn += 180
+            # Turned by 180 degrees, opposite corners change places.
             corners = [(np.array([width, height], np.float32) - line)[[2, 3, 0, 1]] for line in corners]
             crops = [np.ascontiguousarray(np.rot90(crop, 2)) for crop in crops]
         texts: list[tuple[str, float]] = [("", 0.0)] * len(crops)
-        # Together with others of about their length: the shorter ones of a call are padded.
+        # Lines of similar length are read together, because the shorter lines of a call are padded.
         order = sorted(range(len(crops)), key=lambda place: crops[place].shape[1] / crops[place].shape[0])
         for at in range(0, len(order), AT_ONCE):
             yield
@@ -96,33 +102,34 @@ class Engine:
         return ScannedPage(width, height, turn, slope, kept, sure)
 
     def _upside_down(self, crops: Sequence[Pixels]) -> bool:
-        """Return whether most lines stand upside down; of a single one this is too often wrong to go by."""
+        """Return whether most lines are upside down; a single line is misjudged too often to rely on."""
         if not crops:
             return False
         _, told = self._engine.cls_and_rotate(list(crops))
         return [str(label) for label, _ in told.cls_res].count("180") > len(crops) / 2
 
     def _lines_of(self, pixels: Pixels) -> tuple[list[Corners], list[Pixels]]:
-        """Return where the lines of a picture are, and each line's part of it, laid level."""
+        """Return where the lines of a picture are, and the part of the picture with each line, turned level."""
         image, record = self._engine.preprocess_img(pixels)
         try:
             crops, found = self._engine.detect_and_crop(image, record)
-        except RapidOCRError:  # There is no line.
+        except RapidOCRError:  # no line found
             return [], []
         height, width = pixels.shape[:2]
         return list(map_boxes_to_original(found.boxes, record, height, width)), crops
 
 
 def _session(file: str, threads: int) -> Any:
-    """Return a network whose threads sleep while they wait, which rapidocr has no setting for.
+    """Return a network whose threads sleep while they wait, for which rapidocr has no setting.
 
-    Awake they take the processor from whatever else runs: beside one busy program a page took 22 s, and so 15 s.
+    Threads that spin take the CPU from other programs: with one busy program running, a page took 22 s, and 15 s with
+    this setting.
     """
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.intra_op_num_threads = threads
     options.log_severity_level = FATAL_ALONE
-    options.enable_cpu_mem_arena = False  # Else it never gives back what the largest page took.
+    options.enable_cpu_mem_arena = False  # Otherwise it never frees the memory of the largest page.
     return onnxruntime.InferenceSession(str(MODELS / file), options, providers=["CPUExecutionProvider"])
 
 
@@ -134,20 +141,21 @@ def _pixels(picture: bytes) -> Pixels:
 def _levelled(
     corners: Sequence[Corners], texts: Sequence[tuple[str, float]], size: tuple[int, int]
 ) -> tuple[float, list[ScannedLine]]:
-    """Return the slope of a page's lines, and the lines as they stand when it lies level."""
+    """Return the slope of a page's lines, and the lines at the places that they have on the levelled page."""
     slope = _usual([(_slope(line), _width(line)) for line in corners if _width(line) > LONG * _height(line)])
     lines = []
     for line, (text, score) in zip(corners, texts, strict=True):
         middle: list[float] = line.mean(axis=0).tolist()
         x, y = turned(middle[0], middle[1], -slope, size)
         across, up = _width(line) / 2, _height(line) / 2
+        # A line that is too wide for its letters was not read completely, which lowers its confidence.
         share = min(1.0, WIDEST * len(text) * up / across) if across else 0.0
         lines.append(ScannedLine(text, score * share, x - across, y - up, x + across, y + up))
     return slope, lines
 
 
 def _usual(slopes: Sequence[tuple[float, float]]) -> float:
-    """Return the median of the slopes, each with the length of its line, that are no steeper than a scan's may be."""
+    """Return the median slope, weighted by the lines' lengths, of those no steeper than a scan's lines may be."""
     some = sorted((slope, length) for slope, length in slopes if abs(slope) < STEEPEST)
     half = sum(length for _, length in some) / 2
     passed = accumulate(length for _, length in some)
@@ -163,17 +171,17 @@ def _height(line: Corners) -> float:
 
 
 def _slope(line: Corners) -> float:
-    """Return by how many radians a line rises to the right; y counts downwards."""
+    """Return the slope of a line in radians, positive if it rises to the right; y counts downwards."""
     across, down = (line[1] - line[0]).tolist()
     return -math.atan2(down, across)
 
 
 GENTLY = 10
-"""Steps down in priority: whatever else the person does on this computer goes first."""
+"""Steps by which the priority is lowered, so that the user's other programs go first."""
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer requests until standard input is closed."""
     if sys.platform != "win32":
         os.nice(GENTLY)
     serve(_answer)

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Readers of all supported kinds of files; they run in processes of their own."""

@@ -1,4 +1,4 @@
-"""The reader process: confined before it loads anything that parses."""
+"""The entry point of reader processes: they are confined before they load anything that parses."""
 
 import sys
 

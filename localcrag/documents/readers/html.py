@@ -1,7 +1,7 @@
-"""Web pages as plain text: headings, tables, blocks, and what a browser would show.
+"""Web pages as plain text: headings, tables and blocks, as a browser would show them.
 
-One walk over lxml's tree, without recursion and in linear time. It knows the elements' meaning by HTML's own defaults;
-style sheets are not read, only `style` attributes that hide something.
+The module walks lxml's tree once, without recursion and in linear time. It takes the meaning of elements from HTML's
+defaults. It does not read style sheets, only `style` attributes that hide an element.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HIDDEN_STYLE = re.compile(r"(?<![\w-])(display\s*:\s*none|visibility\s*:\s*(hidd
 
 
 def seen(element: Element) -> bool:
-    """Whether a browser shows an element."""
+    """Return whether a browser shows an element."""
     if not isinstance(element.tag, str):  # a comment or processing instruction
         return False
     closed = element.tag == "dialog" and "open" not in element.attrib
@@ -43,25 +43,26 @@ def seen(element: Element) -> bool:
     return not (element.tag in UNSEEN or closed or hidden)
 
 
-# A table with one of these in it arranges a page; its rows are not data.
+# A table that contains one of these is page layout; its rows are not data.
 PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
 LONG_CELL = 600
-"""Characters: a table with such a cell arranges a page, too, unless it has a header and no lists, or is of Word."""
+"""Maximum characters of a cell; a longer one makes its table page layout, too, unless the table has a header and no
+lists, or is from Word."""
 WORD_TABLE_CLASS = "table-of-a-word-document"
 OF_SHEET = "row-of-a-sheet"
-"""An attribute of what is a row of a spreadsheet: its number, and the sheet's name behind a space."""
+"""Attribute of an element that is a row of a spreadsheet: its number, a space, and the sheet's name."""
 LONG_SHARE = 0.5
-"""Of the cells: with more long ones, paragraphs are easier to read than rows."""
+"""Share of long cells above which paragraphs are easier to read than rows."""
 CELL_SEPARATOR, NO_CELLS = " | ", " | |"
-MAX_SPAN = 100  # columns or rows that one cell may reach over
+MAX_SPAN = 100  # columns or rows that one cell may span
 MOST_HEADER_ROWS = 4
 
 
 def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str, str]] | None:
-    """Return a line per row, cells set apart, or None for a table that arranges a page.
+    """Return a line per row with its cells separated, or None if the table is page layout.
 
-    With each line comes what its row says of its place in a spreadsheet, empty where it says nothing. `flat` returns
-    the text of an element in a line.
+    Each line comes with its row's place in a spreadsheet, empty if it has none. `flat` returns the text of an element
+    as one line.
     """
     if next(table.iterdescendants(*PAGE_PARTS), None) is not None:
         return None
@@ -77,9 +78,10 @@ def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str,
     in_table = False
     for at, cells in enumerate((*header, *rows[heads:])):
         line = _line(cells)
-        # A row of one cell over all columns is within the table; above it, it is a caption.
+        # Within the table, a row of one cell over all columns names a group; above it, it is a caption.
         of_group = in_table and CELL_SEPARATOR not in line
         in_table = in_table or CELL_SEPARATOR in line
+        # The rows of the header were merged to fewer lines, which shifts the indices of the rows below.
         row = elements[max(at - len(header) + heads, 0)]
         lines.append((f"{line}{NO_CELLS}" if line and of_group else line, row.get(OF_SHEET, "")))
     return [line for line in lines if line[0]]
@@ -94,7 +96,7 @@ def _arranges_page(table: Element, rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _header_rows(rows: Sequence[Element]) -> int:
-    """Return how many rows at the top are of the table's header."""
+    """Return how many rows at the top belong to the table's header."""
     heads = 0
     for row in rows:
         if row.getparent().tag != "thead" and (row.find("th") is None or row.find("td") is not None):
@@ -104,11 +106,11 @@ def _header_rows(rows: Sequence[Element]) -> int:
 
 
 def _in_one(header: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the rows of a header in one, below those that are a caption: one cell over all columns."""
+    """Return the rows of a header as one row, after its captions: rows of one cell over all columns."""
     width = max(map(len, header), default=0)
     captions = [[row[0]] for row in header if len(row) == width > 1 and len(set(row)) == 1]
     rows = [[*row, *[""] * (width - len(row))] for row in header if len(set(row)) > 1 or width == 1 or len(row) < width]
-    # A cell that reaches down is in each of its rows.
+    # A cell that spans several rows is in each of them, so repeats are dropped.
     columns = [" ".join(dict.fromkeys(filter(None, texts))) for texts in zip(*rows, strict=True)]
     return [*captions, columns] if rows else captions
 
@@ -117,7 +119,7 @@ def _line(cells: Sequence[str]) -> str:
     filled = [number for number, cell in enumerate(cells) if cell]
     if not filled:
         return ""
-    # Without a bar in front, an empty first cell would not show.
+    # Without a bar in front, an empty first cell would be invisible.
     shown = cells[: filled[-1] + 1]
     return row_of(shown) if filled[0] else CELL_SEPARATOR.join(map(in_cell, shown))
 
@@ -125,9 +127,10 @@ def _line(cells: Sequence[str]) -> str:
 def _cells(
     row: Element, carried: dict[int, tuple[int, str]], flat: Callable[[Element], str], *, repeated: bool
 ) -> list[str]:
-    """Return a row's cells by column; `carried` holds, per column, a cell that reaches down and for how many rows.
+    """Return a row's cells by column.
 
-    A header's cell that reaches across is `repeated` in each of its columns.
+    `carried` maps a column to a cell that extends down: the number of rows left, and its text. If `repeated`, as in a
+    header, a cell that spans columns is repeated in each of them.
     """
     cells: list[str] = []
     for cell in row.iterchildren("td", "th"):
@@ -157,21 +160,21 @@ def _span(cell: Element, attribute: str) -> int:
 
 HEADINGS = MappingProxyType({f"h{level}": level for level in range(1, 7)})
 TITLE_CLASS = "title-of-a-word-document"
-"""Of a paragraph that is a heading of level 1 and yet no h1: in a table's cell it must not take the table for a page's
-layout (PAGE_PARTS)."""
+"""Class of a paragraph that is a heading of level 1 without being an h1: in a table's cell, an h1 would make the table
+count as page layout (PAGE_PARTS)."""
 BOLD = frozenset(("b", "strong"))
-BOLD_LEVEL = 7  # of a paragraph that is all bold, below all that are marked as headings
+BOLD_LEVEL = 7  # level of a paragraph that is all bold, below all marked headings
 MOST_BOLD_WORDS = 12
-MOST_BOLD_IN_A_ROW = 2  # paragraphs; more are an address or a warning
+MOST_BOLD_IN_A_ROW = 2  # consecutive paragraphs; more are an address or a warning
 SENTENCE_END = re.compile(r"[.!…,;。！，；؟।][\"'”’»)\]]*$")
-LONGEST_HEADING = 200  # characters; beyond it markup for headings was used to make text large
+LONGEST_HEADING = 200  # characters; longer text was marked as a heading only to make it large
 
 Marked = tuple[int, int, int]
-"""The first line of a heading, the one behind its last, and its level, 1 the highest."""
+"""The first line of a heading, the line behind its last, and its level, 1 the highest."""
 
 
 def level_of(element: Element) -> int:
-    """Return the level of the heading that an element is, 0 where it is none."""
+    """Return the heading level of an element, or 0 if it is not a heading."""
     if element.tag != "p":
         return HEADINGS.get(element.tag, 0)
     if element.get("class") == TITLE_CLASS:
@@ -180,7 +183,7 @@ def level_of(element: Element) -> int:
 
 
 def _is_bold(paragraph: Element) -> bool:
-    """Whether a paragraph has text in bold type, and no other."""
+    """Return whether a paragraph has text, and all of it is bold."""
     if paragraph.text and not paragraph.text.isspace():
         return False
     children = [child for child in paragraph if isinstance(child.tag, str)]
@@ -196,14 +199,14 @@ def _is_short(text: str) -> bool:
 
 
 def reads_as_heading(text: str, level: int, *, in_list: bool) -> bool:
-    """Whether the text of what is marked as a heading can be one."""
+    """Return whether the text of an element that is marked as a heading can be one."""
     if not any(letter.isalnum() for letter in text) or len(text) > LONGEST_HEADING:
         return False
     return level != BOLD_LEVEL or (not in_list and _is_short(text))
 
 
 def without_bold_runs(headings: Sequence[Marked], lines: int) -> list[Marked]:
-    """Return the headings without bold paragraphs that stand below each other, or with nothing behind them."""
+    """Return the headings without runs of bold paragraphs, and without bold paragraphs at the end of the page."""
     kept: list[Marked] = []
     run: list[Marked] = []
     for heading in [*headings, (lines, 0, 0)]:
@@ -223,7 +226,7 @@ def without_bold_runs(headings: Sequence[Marked], lines: int) -> list[Marked]:
 Element = Any  # lxml has no type hints
 html: Any = lxml.html
 etree: Any = lxml.etree
-# An empty line before and after; the other blocks only start and end a line.
+# These have an empty line before and after; the other blocks only start and end a line.
 SPACED = frozenset(
     "p figure h1 h2 h3 h4 h5 h6 ul ol dl article section blockquote pre table hr form fieldset details address".split()
 )
@@ -235,12 +238,12 @@ VERBATIM = frozenset(("pre", "xmp", "listing", "plaintext"))
 LISTS = frozenset(("ul", "ol", "menu", "dir"))
 
 BULLET = "* "
-DEEPEST_INDENT = 8  # lists within lists; markup can be nested without end
+DEEPEST_INDENT = 8  # levels of nested lists; markup can nest them without limit
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The lines of a page, which of them are headings, and what those that are rows of a spreadsheet say of that."""
+    """The lines of a page, which of them are headings, and which are rows of a spreadsheet, with their places in it."""
 
     lines: list[str]
     headings: list[Marked]
@@ -248,10 +251,11 @@ class Shown:
 
 
 def show(markup: str, name: str) -> Shown:
-    """Return the text of a page. Raises UnreadableDocument where nothing can be made of the markup."""
-    # lxml refuses a string that names an encoding in an XML declaration; ours is decoded already.
+    """Return the text of a page. Raises UnreadableDocument if the markup cannot be parsed."""
+    # lxml refuses a string whose XML declaration names an encoding; this string is decoded already.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
-    # Without huge_tree everything below 255 levels is dropped, and all that follows it; with it, below 2,048.
+    # Without huge_tree, lxml drops everything nested deeper than 255 levels, and all that follows; with it, 2,048
+    # levels.
     parser = html.HTMLParser(huge_tree=True)
     try:
         root = html.document_fromstring(markup, parser=parser)
@@ -273,6 +277,7 @@ def _unreadable(name: str, reason: str) -> UnreadableDocument:
 def _show(root: Element) -> Shown:
     text = _Text()
     text.start(root)
+    # A stack of iterators instead of recursion, because pages may be nested deeply.
     path = [(root, iter(root))]
     while path:
         parent, children = path[-1]
@@ -293,13 +298,13 @@ def _show(root: Element) -> Shown:
 
 
 def _flat(element: Element) -> str:
-    if not len(element):  # As nearly all cells are; the walk below takes ten times as long.
+    if not len(element):  # Nearly all cells have no children; the walk below takes ten times as long.
         return " ".join((element.text or "").split())
     return " ".join("\n".join(_show(element).lines).split())
 
 
 class _Text:
-    """Text as it is being laid out: finished lines, and the pieces of the one that is still open."""
+    """A page's text during layout: the finished lines, and the pieces of the line that is still open."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -311,13 +316,13 @@ class _Text:
         self._gap = False  # an empty line is due before the next one
         self._verbatim = 0
         self._numbers: list[int | None] = []  # per open list, the next item's number, None for bullets
-        self._widths: list[int] = []  # of the markers of their latest items
+        self._widths: list[int] = []  # widths of the markers of their latest items
         self._marker = ""
 
     def start(self, element: Element) -> None:
         tag = element.tag
         if tag in BLOCKS:
-            # Two line breaks make an empty line; a list within a list gets none.
+            # Two line breaks make an empty line; a nested list gets none.
             spaced = tag in SPACED and (not self._numbers or tag in VERBATIM)
             self._break(spaced=spaced or (tag == "br" and not self._pieces))
         if tag in VERBATIM:
@@ -336,7 +341,7 @@ class _Text:
     def end(self, element: Element) -> None:
         tag = element.tag
         if tag in BLOCKS and tag != "br":
-            # The paragraphs of a list's item stay together.
+            # The paragraphs of a list item stay together.
             self._break(spaced=tag in SPACED and len(self._numbers) <= (tag in LISTS))
         if OF_SHEET in element.attrib:
             self._of_sheet = ""
@@ -367,7 +372,7 @@ class _Text:
         return Shown(self._lines, without_bold_runs(self._headings, len(self._lines)), self._rows)
 
     def _note_heading(self, level: int) -> None:
-        """Keep which lines a heading has that ends here."""
+        """Record the lines of the heading that ends here."""
         first, behind = self._heading_from, len(self._lines)
         first += first < behind and not self._lines[first]  # the empty line in front of it
         if reads_as_heading(" ".join(self._lines[first:behind]), level, in_list=bool(self._numbers)):
@@ -392,7 +397,7 @@ class _Text:
 
     def _indent(self) -> str:
         marker, self._marker = self._marker, ""
-        # What goes on with an item begins where its text does.
+        # A continued item is indented to where its text begins.
         widths = self._widths[:DEEPEST_INDENT]
         return " " * sum(widths[:-1]) + marker if marker else " " * sum(widths)
 
@@ -409,14 +414,14 @@ def _number(value: str | None) -> str | None:
     return value if value and re.fullmatch("[0-9]{1,6}", value) else None
 
 
-# The standard looks at the first 1,024 bytes; real pages have long preambles before it.
+# The HTML standard looks for the encoding in the first 1,024 bytes; real pages have long preambles before it.
 DECLARED_WITHIN = 65_536
 MOST_HEADINGS = 20_000
 DECLARED = (
     re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE),
     re.compile(rb"<meta\b[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE),
 )
-# What pages that name the left one are really in (WHATWG Encoding Standard, section 4.2).
+# Declared encodings, and the ones that such pages are really in (WHATWG Encoding Standard, section 4.2).
 SUPERSETS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
     "iso8859-9": "cp1254",
@@ -430,9 +435,9 @@ SHEET_ROW = re.compile(r"([0-9]{1,7}) (.*)", re.DOTALL)
 
 
 def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
-    """Check the file and return its one page, without a number, still to be read.
+    """Check the file and return a generator of its one page, which has no number.
 
-    Raises UnreadableDocument, here and while the page is read.
+    Raises UnreadableDocument, both here and while the page is read.
     """
     kinds.expect_text(path, name, "a web page", head)
     if kinds.is_mhtml(head):
@@ -446,20 +451,20 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     data = path.read_bytes()
     markup = normalise(decode(data, name, declared=declared_encoding(data)))
-    # Some servers and mail programs name plain text .html; its lines are worth keeping.
-    # Rows of sheets are in what other readers have rendered; a page that says so itself is none.
+    # Some servers and mail programs name plain text .html; its lines are worth keeping. Only HTML that other readers
+    # render has rows of sheets, so such attributes of a real web page are ignored.
     yield replace(render(markup, name), rows=()) if TAG.search(markup) else Page(None, markup)
 
 
 def declared_encoding(data: bytes) -> str | None:
-    """Return the Python name of the encoding that a page claims for itself, or None where it can't be that."""
+    """Return the Python name of the encoding that a page declares, or None if the declaration cannot be true."""
     head = re.sub(rb"<!--.*?-->", b"", data[:DECLARED_WITHIN], flags=re.DOTALL)
     found = next((match for pattern in DECLARED if (match := pattern.search(head))), None)
     if found is None:
         return None
     try:
         name = codecs.lookup(found[1].decode("ascii")).name
-        # The claim itself was read as ASCII, so an encoding that writes ASCII otherwise cannot be true.
+        # The declaration itself was read as ASCII, so an encoding that writes ASCII differently cannot be true.
         plausible = string.printable.encode(name) == string.printable.encode("ascii")
     except (LookupError, UnicodeError):
         return None
@@ -467,12 +472,12 @@ def declared_encoding(data: bytes) -> str | None:
 
 
 def render(markup: str, name: str) -> Page:
-    """Return the page that a browser would show, blocks and table rows on lines of their own, with its headings.
+    """Return the page that a browser would show and its headings; blocks and table rows have lines of their own.
 
-    Scripts, styles and hidden parts are left out. Raises UnreadableDocument when the markup cannot be read at all.
+    Scripts, styles and hidden parts are left out. Raises UnreadableDocument if the markup cannot be parsed.
     """
     shown = show(markup, name)
-    # Line by line, so that it is known where each begins; a newline is nothing that composes with its neighbours.
+    # Normalise line by line, to know where each line begins; a newline never composes with its neighbours.
     lines = [normalise(line).replace("\N{SOFT HYPHEN}", "") for line in shown.lines]
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     headings = []

@@ -1,4 +1,4 @@
-"""File kinds by content, and the parts of compound (OLE) files."""
+"""Kinds of files, determined by their content, and access to the parts of compound (OLE) files."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from localcrag.records.errors import UnreadableDocument
 
 olefile: Any = untyped_olefile  # has no type hints
 MOST_ENTRIES = 20_000
-"""Of streams and folders. A message of a hundred files to five hundred people has half of that."""
-# What it runs into in damaged files; its own error is an OSError.
+"""Maximum streams and folders of a file. A message with a hundred files to five hundred people has half as many."""
+# Errors that olefile raises on damaged files; its own error is an OSError.
 _ERRORS = (OSError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError, struct.error)
 
 
 class DamagedCompound(Exception):
-    """A compound file is none, or damaged; the message says how."""
+    """The file is not a compound file, or it is damaged; the message says how."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """An open file; `left` are the bytes that can still be read, since no two streams share any."""
+    """An open file; `left` is the number of bytes that can still be read, since no two streams share any."""
 
     file: Any
     left: int
@@ -42,15 +42,15 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder in a compound file (a storage), of which the file itself is one. Names are in lower case."""
+    """A folder (a storage) in a compound file; the file itself is one, too. Names are in lower case."""
 
     _open: _Open
     _path: tuple[str, ...] = ()
 
     def stream(self, name: str) -> bytes | None:
-        """Return what lies under this name, None where nothing does; each once, since together they are the file.
+        """Return the stream of this name, None if there is none; each stream may be read once.
 
-        Raises ValueError when they are more.
+        Raises ValueError if the streams have more bytes than the file.
         """
         path = (*self._path, name.lower())
         size = self._open.sizes.get(path)
@@ -63,9 +63,9 @@ class Folder:
             return bytes(stream.read())
 
     def places(self, name: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Yield places within a large stream of the file itself, each with where in the file that is.
+        """Yield offsets within a large stream at the top of the file, each with its offset in the file.
 
-        Raises ValueError where there is no such stream, and what damaged files make it run into.
+        Raises ValueError if there is no such stream, and the errors that damaged files cause.
         """
         file = self._open.file
         entry = next((one for one in file.root.kids if one.name.lower() == name.lower()), None)
@@ -73,10 +73,12 @@ class Folder:
             raise ValueError(f"it has no large stream {name}")
         sectors: list[int] = []
         at = entry.isectStart
+        # The file allocation table links each sector of a stream to the next.
         for _ in range(-(-entry.size // file.sector_size)):
             sectors.append(at)
             at = file.fat[at]
         for offset in offsets:
+            # The header takes the place of the first sector.
             yield offset, (sectors[offset // file.sector_size] + 1) * file.sector_size + offset % file.sector_size
 
     def has(self, name: str) -> bool:
@@ -84,12 +86,12 @@ class Folder:
         return self._open.sizes.get((*self._path, name.lower())) is not None
 
     def folder(self, name: str) -> Folder | None:
-        """Return a folder within, None where there is none of this name."""
+        """Return a folder within this one, None if there is none of this name."""
         path = (*self._path, name.lower())
         return Folder(self._open, path) if path in self._open.sizes and self._open.sizes[path] is None else None
 
     def folders(self, begins: str) -> Iterator[Folder]:
-        """Yield the folders within whose names begin so, by their names."""
+        """Yield the folders within this one whose names begin with `begins`, in order of their names."""
         depth = len(self._path) + 1
         for path in sorted(path for path, size in self._open.sizes.items() if size is None and len(path) == depth):
             if path[:-1] == self._path and path[-1].startswith(begins.lower()):
@@ -98,7 +100,7 @@ class Folder:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Folder]:
-    """Open a file, and close it. Raises DamagedCompound, also for what its parts make whoever reads them run into."""
+    """Open a file within a context. Raises DamagedCompound, also for errors while its parts are read inside it."""
     try:
         with olefile.OleFileIO(str(path)) as file:
             yield Folder(_indexed(file))
@@ -107,7 +109,7 @@ def opened(path: Path) -> Iterator[Folder]:
 
 
 def holds(path: Path, name: str) -> bool:
-    """Return whether a compound file has a stream of this name; of a damaged one that is not known."""
+    """Return whether a compound file has a stream of this name; False if the file is damaged."""
     try:
         with opened(path) as root:
             return root.has(name)
@@ -117,13 +119,13 @@ def holds(path: Path, name: str) -> bool:
 
 def _indexed(file: Any) -> _Open:
     found = _Open(file, file.fp.seek(0, io.SEEK_END))
-    if file.root.size > found.left:  # Where small streams lie.
+    if file.root.size > found.left:  # The root contains the small streams.
         raise ValueError("its parts are larger than itself")
     under: list[tuple[tuple[str, ...], Any]] = [((), file.root)]
     folders = set()
     while under:
         path, folder = under.pop()
-        if folder.sid in folders:  # It lies within itself: paths would grow, and time with their square.
+        if folder.sid in folders:  # The folder contains itself: paths would grow, and time with their square.
             continue
         folders.add(folder.sid)
         for entry in folder.kids:
@@ -147,11 +149,12 @@ ODT, ODP, ODS = (f"{_ODF}.{kind}" for kind in ("text", "presentation", "spreadsh
 EPUB, MSG = "application/epub+zip", "application/vnd.ms-outlook"
 CSV, TSV = SEPARATED = ("text/csv", "text/tab-separated-values")
 MESSAGE = "__properties_version1.0"
-"""The stream that an Outlook message has, as nothing else."""
+"""Name of a stream that Outlook messages have, and no other files."""
 HEAD_BYTES = 4096
 MOST_TEXT = 250_000_000
-"""Bytes. Readers hold a text several times over, at up to four bytes a character: 4 GB are enough for this."""
-# ISO 32000 asks for the header at the start; readers take it within the first 1,024 bytes.
+"""Maximum bytes of a text file. Readers keep several copies of a text in memory, at up to four bytes a character: 4 GB
+are enough for this."""
+# ISO 32000 requires the header at the start; readers accept it within the first 1,024 bytes.
 PDF_HEADER_WITHIN = 1024
 PDF, ZIP, OLE = "a PDF", "a ZIP archive", "an Office file of the kind before 2007, or one with a password"
 # Only signatures that no text begins with by chance.
@@ -178,8 +181,8 @@ SIGNATURES: tuple[tuple[bytes, str], ...] = (
 _COMPOUND: dict[str | None, str] = {"doc": DOC, "ppt": PPT, "xlsx": XLS}
 _FOLDERS = (("word", DOCX, "a Word document"), ("xl", XLSX, "an Excel workbook"), ("ppt", PPTX, "a PowerPoint file"))
 _MIMETYPES = {mimetype: kind for kind in (ODT, ODP, ODS, EPUB) for mimetype in (kind, f"{kind}-template")}
-# What zipfile raises for a damaged directory, whose fields it trusts, for parts that cannot be unpacked, and
-# (RuntimeError) for those that are encrypted.
+# zipfile raises these for a damaged directory, whose fields it trusts, for parts that cannot be unpacked, and
+# (RuntimeError) for encrypted ones.
 ZIP_ERRORS = (
     *(zipfile.BadZipFile, RuntimeError, ValueError, OverflowError, struct.error, EOFError, zlib.error),
     lzma.LZMAError,
@@ -189,17 +192,17 @@ MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IG
 
 
 def identify(head: bytes) -> str | None:
-    """Return in words what a file that begins with `head` is, or None when it may be text of some kind."""
+    """Return a description of a file that begins with `head`, or None if it may be text of some kind."""
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "a WebP picture"
-    # "BM" alone may begin a text; the header behind it has no character that one may have.
+    # "BM" alone may begin a text, but the header behind it contains bytes that no text has.
     if head.startswith(b"BM") and head[6:10] == b"\0\0\0\0":
         return "a BMP picture"
     return next((words for signature, words in SIGNATURES if head.startswith(signature)), None)
 
 
 def media_type(path: Path, head: bytes) -> str | None:
-    """Return the media type of a file whose content says it beyond doubt, None where its name has to."""
+    """Return the media type of a file if its content determines it beyond doubt, else None."""
     found = identify(head)
     if found == PDF:
         return PDF_TYPE
@@ -213,7 +216,7 @@ def media_type(path: Path, head: bytes) -> str | None:
 
 
 def describe(path: Path, head: bytes) -> str:
-    """Return in words what the file is, as closely as can be told."""
+    """Return a description of a file, as precise as possible."""
     found = identify(head)
     if found == ZIP:
         return _describe_archive(path)
@@ -227,12 +230,12 @@ def describe(path: Path, head: bytes) -> str:
 
 
 def is_mhtml(head: bytes) -> bool:
-    """Return whether a file is a web page saved with its pictures in one file, written like an e-mail."""
+    """Return whether a file is a web page saved with its pictures in one file, in the form of an e-mail."""
     return MHTML.search(head) is not None and b"multipart/related" in head.lower()
 
 
 def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDocument:
-    """Return the error for a file that is named like `expected` and holds something else."""
+    """Return the error for a file that is named like `expected` and contains something else."""
     return UnreadableDocument(
         f"{name} is not {expected}, although its name says so: by its content it is {describe(path, head)}. "
         "Give it the name ending that fits its content, or save it again in the program it comes from."
@@ -240,7 +243,7 @@ def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDoc
 
 
 def expect_text(path: Path, name: str, expected: str, head: bytes) -> None:
-    """Raise UnreadableDocument for a file that is no text by its first bytes, and should be `expected`, or too long."""
+    """Raise UnreadableDocument if a file is no text by its first bytes, or is too long; `expected` is its kind."""
     if identify(head) is not None:
         raise mismatch(path, name, expected, head)
     size = path.stat().st_size

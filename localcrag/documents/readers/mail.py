@@ -1,8 +1,8 @@
-"""The files of a letter: what is attached to it, and the pictures that stand within its text.
+"""E-mails, mailboxes and web pages saved in one file (MHTML): their text, attachments and pictures.
 
-Programs attach in many ways: behind the text, beside one of its versions (Apple), within what is signed. Of pictures
-within a text those count that may show text, as scans and photos do; logos, icons of a signature and what tells that a
-letter was opened are smaller.
+Mail programs attach files in many ways: behind the text, next to one of its versions (Apple), or within the signed
+part. Pictures within a text count if they may show text, as scans and photos do. Logos, icons in a signature and
+tracking pixels are smaller, and are left out.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ from localcrag.text.quantities import MONTHS
 
 LETTER = "message/rfc822"
 LEAST_PIXELS = 150_000
-"""Of a picture within a letter: 500 by 300, as of a piece of a screen; banners of signatures are lower."""
+"""Minimum pixels of a picture within an e-mail: 500 by 300, such as a part of a screenshot; banners of signatures have
+fewer."""
 LEAST_BYTES = 50_000
-"""Of a picture whose pixels cannot be counted, as of a telephone's (HEIC): as a file of its own it says why."""
+"""Minimum bytes of a picture whose pixels cannot be counted, such as a phone's (HEIC); added as a file, it gets an
+error with the reason."""
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 _DRAWINGS = frozenset({"image/svg+xml", "image/x-emf", "image/x-wmf", "image/emf", "image/wmf"})
 _REFERRED = re.compile(rb"cid:([^\s\"'<>()]+)", re.IGNORECASE)
 
 
 def field(letter: EmailMessage, name: str) -> str:
-    """Return what a field of a head says, in one line; empty where it says nothing that can be read."""
+    """Return the value of a header in one line; empty if it is missing or cannot be read."""
     try:
         return " ".join(str(letter[name] or "").split())
     except MALFORMED:
@@ -50,7 +52,7 @@ def field(letter: EmailMessage, name: str) -> str:
 
 
 def files(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
-    """Yield the parts that are files of their own, each with whether it is a picture that stands within the text."""
+    """Yield the parts that are files of their own, each with whether it is a picture within the text."""
     try:
         found = list(_beside_the_text(letter))
         referred = _referred(letter) if any(map(_is_picture, found)) else set()
@@ -60,14 +62,14 @@ def files(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
         try:
             inside = _is_picture(part) and _is_within(part, referred)
             counts = not inside or _counts(part)
-        except (*MALFORMED, RecursionError):  # Whoever takes it out says so.
+        except (*MALFORMED, RecursionError):  # The error is reported when the part is unpacked.
             inside, counts = False, True
         if counts:
             yield part, inside
 
 
 def pictures_in_html(letter: EmailMessage, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield the large pictures that are written into a letter's HTML itself, new ones (`was_seen`), with a name."""
+    """Yield the large pictures embedded in an e-mail's HTML that are new (`was_seen`), each with a name."""
     html = _html(letter)
     if b"base64," in html:
         yield from pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen)
@@ -76,7 +78,7 @@ def pictures_in_html(letter: EmailMessage, seen: set[bytes]) -> Iterator[tuple[s
 def mhtml_pictures(page: EmailMessage) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures of a web page saved in one file that may show text, each once and with a name.
 
-    They count as those that are written into a page of HTML itself, which come as well.
+    The limits are those for pictures embedded in HTML, which are yielded, too.
     """
     seen: set[bytes] = set()
     for part in _beside_the_text(page):
@@ -92,22 +94,22 @@ def mhtml_pictures(page: EmailMessage) -> Iterator[tuple[str, bytes]]:
 
 
 def is_signature(part: EmailMessage) -> bool:
-    """Return whether a part is what a letter was signed with."""
+    """Return whether a part is the signature of an e-mail."""
     return part.get_content_type() in _SIGNATURES
 
 
 def file_name(part: EmailMessage) -> str:
-    """Return an attachment's name; of a letter its subject."""
+    """Return an attachment's name; for an attached e-mail, its subject."""
     if part.get_content_type() == LETTER:
         inner = _inner(part)
         return f"{(field(inner, 'Subject') if inner else '').replace('/', ' ') or 'letter'}.eml"
-    # Of a web page's pictures, that is where they lay.
+    # A web page's pictures are named after their address.
     named = part.get_filename() or unquote(field(part, "Content-Location").partition("?")[0].rpartition("/")[2])
     return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
 
 
 def content(part: EmailMessage) -> bytes:
-    """Return an attachment's bytes; of a letter it as it was written."""
+    """Return an attachment's bytes; for an attached e-mail, its source."""
     if part.get_content_type() == LETTER:
         inner = _inner(part)
         return inner.as_bytes() if inner else b""
@@ -116,7 +118,8 @@ def content(part: EmailMessage) -> bytes:
 
 
 def _beside_the_text(letter: EmailMessage) -> Iterator[EmailMessage]:
-    """Yield the parts, within others or not, that are not the text itself or another version of it."""
+    """Yield the parts, nested or not, that are neither the text itself nor another version of it."""
+    # Each entry is a part, whether it is one of several versions of the text, and whether it is a file.
     under = [(letter, False, letter.get_content_maintype() != "text")]
     while under:
         part, other_version, is_file = under.pop()
@@ -130,7 +133,7 @@ def _beside_the_text(letter: EmailMessage) -> Iterator[EmailMessage]:
         for one in _parts(part):
             subtype = one.get_content_subtype()
             text = one.get_content_maintype() == "text" and not _is_attachment(one)
-            # As Python's parser has it: the first of each is what the letter says.
+            # As in Python's parser, the first part of each subtype is the text of the e-mail.
             says = text and (other_version or (subtype in {"plain", "html"} and subtype not in seen))
             seen.update({subtype} if says else ())
             within.append((one, other_version, not says))
@@ -145,7 +148,7 @@ def _parts(part: EmailMessage) -> list[EmailMessage]:
 def _is_attachment(part: EmailMessage) -> bool:
     try:
         return part.is_attachment()
-    except RecursionError:  # Whoever takes it out says so.
+    except RecursionError:  # The error is reported when the part is unpacked.
         return True
 
 
@@ -157,7 +160,10 @@ def _is_picture(part: EmailMessage) -> bool:
 
 
 def _is_within(part: EmailMessage, referred: set[str]) -> bool:
-    """Whether a picture stands within the text: some programs give those that are attached a Content-ID as well."""
+    """Return whether a picture is within the text.
+
+    A Content-ID is not enough, because some programs give one to attached pictures, too.
+    """
     own, shown = field(part, "Content-ID").strip("<>"), part.get_content_disposition()
     return shown == "inline" or bool(own and (shown is None or own in referred))
 
@@ -183,7 +189,7 @@ def _html(letter: EmailMessage) -> bytes:
 
 
 def _inner(part: EmailMessage) -> EmailMessage | None:
-    """Return the letter that is attached."""
+    """Return the attached e-mail, or None."""
     held = part.get_payload()
     first = held[0] if isinstance(held, list) and held else None
     return first if isinstance(first, EmailMessage) else None
@@ -191,7 +197,7 @@ def _inner(part: EmailMessage) -> EmailMessage | None:
 
 EML, MBOX, MHTML = LETTER, "application/mbox", "multipart/related"
 MOST_NAMED = 6
-"""Of the people that a letter goes to, those who are named."""
+"""Maximum recipients of an e-mail that are named."""
 MOST_LETTERS = 20_000
 _POLICY = HeadPolicy()
 _LETTER = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
@@ -199,9 +205,9 @@ _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 
 
 def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
-    """Check the file; return how many letters a mailbox has, None of a letter, and the pages, still to be read.
+    """Check the file; return a mailbox's number of e-mails, None for a single one, and a generator of the pages.
 
-    Raises UnreadableDocument, here and while pages are read.
+    Raises UnreadableDocument, both here and while pages are read.
     """
     if media_type == kinds.MSG:
         if kinds.identify(head) != kinds.OLE:
@@ -221,10 +227,10 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
 
 
 def members(path: Path, name: str, media_type: str) -> Generator[Member, None, None]:
-    """Yield what is attached to a letter, or to those of a mailbox, by the letter's number.
+    """Yield the attachments of an e-mail, or of those in a mailbox, each in a folder with the e-mail's number.
 
-    Pictures within a letter come as well, where they are large enough to show text, each once however often it is
-    quoted; signatures are left out. Raises UnreadableDocument.
+    Pictures within the text are included if they are large enough to show text, each once however often it is quoted;
+    signatures are left out. Raises UnreadableDocument.
     """
     names = Names()
     seen: set[bytes] = set()
@@ -253,7 +259,7 @@ def _all(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessag
 
 
 def said_of(path: Path, media_type: str) -> tuple[str | None, str]:
-    """Return when a letter was sent, as an ISO date, and its subject; None and empty where it does not say."""
+    """Return when an e-mail was sent, as an ISO date, and its subject; None and empty if it does not have them."""
     try:
         is_outlook = media_type == kinds.MSG
         letter = outlook.letter(path, path.name, whole=False) if is_outlook else _parsed(_bytes(path, path.name))
@@ -281,7 +287,7 @@ def _letters(data: bytes) -> list[bytes]:
 
 
 def _bytes(path: Path, name: str) -> bytes:
-    """Return a file's bytes; as UTF-8 where it is in UTF-16, as some programs save letters."""
+    """Return a file's bytes; UTF-16, in which some programs save e-mails, becomes UTF-8."""
     data = path.read_bytes()
     head = data[: kinds.HEAD_BYTES]
     return decode(data, name).encode() if b"\0" in head or head.startswith(codecs.BOM_UTF8) else data
@@ -306,7 +312,7 @@ def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) 
 
 def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> Page:
     body = _body(letter, name)
-    # A letter's subject is its document's title; those of a mailbox each have their own.
+    # An e-mail's subject is its document's title, but each e-mail in a mailbox has its own subject.
     subject = f"# {subject}\n\n" if titled and (subject := field(letter, "Subject")) else ""
     written = f"{written}\n\n" if head_too and (written := _written(letter)) else ""
     front = normalise(subject + written)
@@ -324,10 +330,10 @@ def _parsed(data: bytes | EmailMessage) -> EmailMessage:
 
 
 def _written(letter: EmailMessage) -> str:
-    """Return who wrote to whom and when, as a sentence.
+    """Return the sender, the recipients and the date as a sentence.
 
-    Fields (“From: …”) in front of a letter hide from relevance-v2 what it says: asked who has the keys, a letter that
-    says so has a relevance of 0.05 behind its fields, and of 0.5 behind such a sentence.
+    Headers (“From: …”) in front of an e-mail hide its content from relevance-v2: asked who has the keys, an e-mail with
+    the answer has a relevance of 0.05 behind its headers, and of 0.5 behind such a sentence.
     """
     senders, readers = (_people(letter, *fields) for fields in (("From",), ("To", "Cc")))
     day = _day(letter)
@@ -339,19 +345,19 @@ def _written(letter: EmailMessage) -> str:
 
 
 def _addresses(letter: EmailMessage) -> list[str]:
-    """Return the addresses of those who have a name as well, one a line."""
+    """Return the addresses of people who also have a name, one per line."""
     people = dict.fromkeys(_people(letter, "From", "To", "Cc"))
     return [f"{name}: {address}" for name, address in [*people][:MOST_NAMED] if address and name != address]
 
 
 def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
-    """Return names and addresses of a letter's fields; who has no name is called by the address."""
+    """Return the names and addresses in an e-mail's headers; the address replaces a missing name."""
     found = getaddresses([field(letter, named) for named in fields])
     return [(" ".join(name.split()) or address, address) for name, address in found if name or address]
 
 
 def _day(letter: EmailMessage) -> str:
-    """Return when a letter was sent, in words; as it says itself where that is no date."""
+    """Return when an e-mail was sent, in words; if its Date header is no date, the header itself."""
     sent = _sent(letter)
     if sent is None:
         return field(letter, "Date")
@@ -366,7 +372,7 @@ def _sent(letter: EmailMessage) -> datetime | None:
 
 
 def _seconds(letter: EmailMessage) -> float | None:
-    """Return when a letter was sent, in seconds since 1970."""
+    """Return when an e-mail was sent, in seconds since 1970."""
     try:
         sent = _sent(letter)
         return sent.timestamp() if sent else None
@@ -375,7 +381,7 @@ def _seconds(letter: EmailMessage) -> float | None:
 
 
 def _body(letter: EmailMessage, name: str) -> Page:
-    """Return what a letter says: as plain text where it has that, else its HTML."""
+    """Return the text of an e-mail: its plain text if it has one, otherwise its HTML."""
     try:
         part = letter.get_body(("plain", "html"))
     except MALFORMED:

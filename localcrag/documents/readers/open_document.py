@@ -1,7 +1,8 @@
-"""What a document says of itself beside its text: its date and its title.
+"""Opens documents of all supported kinds and reads their dates and titles.
 
-Both are a help and never a reason to refuse a document: whatever cannot be read has none. A front matter's title is
-part of the text, and read there (`text/titles.py`).
+`open_document` determines the kind of a file and returns its pages and the files within it. `properties_of` reads its
+date and title, which are optional: if they cannot be read, the document has none and is not refused. A title in a front
+matter is part of the text, and is read there (`text/titles.py`).
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from localcrag.text.titles import FRONT_MATTER, stated_title
 lxml_html: Any = lxml.html  # has no type hints
 etree: Any = lxml.etree
 CORE_PROPERTIES = "docProps/core.xml"
-MAX_PROPERTIES_BYTES = 1_000_000  # they are a few hundred
+MAX_PROPERTIES_BYTES = 1_000_000  # bytes; a few hundred are usual
 DC = "{http://purl.org/dc/elements/1.1/}"
 DCTERMS = "{http://purl.org/dc/terms/}"
 ODF_META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
 CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
-# Titles in letters beyond ASCII are written in escapes; the text begins with its title anyway.
+# Titles with letters beyond ASCII contain escapes and are skipped; the text begins with its title anyway.
 RTF_TITLE = re.compile(rb"\{\\title ([^{}\\]+)\}")
 RTF_DAY = re.compile(rb"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 PYTHON_DOCX_TEMPLATE = "2013-12-23T23:15:00Z"
-"""What every document says that python-docx made and nobody gave a date: it is the template's."""
-# The last change before the first publication; of equal standing, the more specific name first.
+"""Date in python-docx's template; documents made with it have this date unless they were given another."""
+# The last change comes before the first publication; for the same date, the more specific name comes first.
 META_NAMES = (
     *("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"),
     *("article:published_time", "datepublished", "dcterms.created", "dcterms.issued", "dcterms.date", "dc.date"),
@@ -55,14 +56,17 @@ FRONT_MATTER_DATE = re.compile(r"^date:[ \t]*[\"']?([^\n\"'#]+?)[\"']?[ \t]*(?:#
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """`dated` is an ISO date, of the last change, else of its making; `title` what it says that it is called."""
+    """A document's own date and title.
+
+    `dated` is the ISO date of the last change, else of its creation; `title` is the title in its properties.
+    """
 
     dated: str | None = None
     title: str | None = None
 
 
 def properties_of(path: Path, media_type: str) -> Properties:
-    """Return what the document at `path` says of itself, as far as that can be true."""
+    """Return the date and title of the document at `path`, if they are plausible."""
     readers: dict[str, Callable[[Path], Properties]] = {
         PDF_TYPE: _of_pdf,
         kinds.HTML_TYPE: _of_html,
@@ -117,7 +121,7 @@ def _of_rtf(path: Path) -> Properties:
 
 
 def _parsed(archive: zipfile.ZipFile, part: str) -> Any:
-    """Return a part's root element. Raises KeyError where there is none, or it is no list of properties by its size."""
+    """Return a part's root element. Raises KeyError if it is missing, or too large to be a list of properties."""
     if archive.getinfo(part).file_size > MAX_PROPERTIES_BYTES:
         raise KeyError(part)
     return etree.fromstring(archive.read(part), etree.XMLParser(resolve_entities=False))
@@ -131,7 +135,7 @@ def _of_letter(path: Path, media_type: str) -> Properties:
 def _of_html(path: Path) -> Properties:
     data = path.read_bytes()
     markup = text.decode(data, path.name, declared=html.declared_encoding(data))
-    # lxml refuses a string that names an encoding in an XML declaration; ours is decoded already.
+    # lxml refuses a string whose XML declaration names an encoding; this string is decoded already.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
     if not markup.strip():
         return Properties()
@@ -145,7 +149,7 @@ def _of_html(path: Path) -> Properties:
 
 
 def _only_time(root: Any) -> str | None:
-    """Return the date of a page's `time` elements when all of them name the same day: others may be of anything."""
+    """Return the date of a page's `time` elements if all have the same day; otherwise they may date anything."""
     days = {iso_date(time.get("datetime") or time.text_content()) for time in root.iter("time")}
     return days.pop() if len(days) == 1 else None
 
@@ -198,12 +202,12 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         ".zip": ARCHIVE,
     }
 )
-"""Name endings, in lower case, and the media type of each."""
+"""Media types by file extension, in lower case."""
 WITHOUT_ENDING = frozenset(
     "readme license licence copying notice authors contributors changelog changes news install todo makefile "
     "dockerfile jenkinsfile vagrantfile procfile gemfile rakefile".split()
 )
-"""Names, in lower case, of texts that have no ending. Others without one may be keys and programs."""
+"""Names, in lower case, of text files without an extension. Other files without one may be keys or programs."""
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -219,19 +223,18 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""What to do with files of these kinds, where that is something else than with most."""
+"""Advice for files of these kinds, which differs from the advice for most kinds."""
 
 
 @dataclass(frozen=True)
 class OpenDocument:
-    """A document whose pages are still to be read; `page_count` is None for kinds of file without pages.
+    """A document whose pages are still to be read.
 
-    `members` are files within it, to be read after its pages; an archive has no pages, nor has an office file that
-    shows pictures and says nothing.
+    `page_count` is None for kinds of file without pages. `members` are files within it, to be read after its pages. An
+    archive has no pages, and neither has an office file with pictures and no text.
 
-    `dated` is the ISO date that the document itself bears, `title` what its properties call it; None where there is
-    none that can be true. Exhausting or closing `pages` closes the file.
-    Reading them raises the errors of `open_document`.
+    `dated` is the ISO date that the document itself states, `title` the title in its properties; None if there is none
+    that is plausible. Exhausting or closing `pages` closes the file. Reading them raises the errors of `open_document`.
     """
 
     media_type: str
@@ -243,9 +246,10 @@ class OpenDocument:
 
 
 def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> OpenDocument:
-    """Open the file at `path`; `name` is the document's name: its ending says the kind where the content does not.
+    """Open the file at `path`; `name` is the document's name.
 
-    `scans` are pages that text recognition has read, by their numbers from 1.
+    The extension of `name` determines the kind if the content does not. `scans` are pages that text recognition has
+    read, by their numbers from 1.
 
     Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument.
     """
@@ -273,7 +277,7 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
 
 
 def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
-    """Return a document with the pictures that it shows in place of text: without any text it is an archive of them."""
+    """Return a document with the pictures that it shows instead of text; without any text, it is an archive of them."""
     if document.media_type == mail.MHTML:
         return _with_written_pictures(document, mail.pictures_of_page(path, name), name)
     is_notebook = document.media_type == "text/plain" and name.lower().endswith(_data_pictures.NOTEBOOK)
@@ -296,7 +300,7 @@ def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocumen
 
 
 def _with_written_pictures(document: OpenDocument, pictures: Generator[Member, None, None], name: str) -> OpenDocument:
-    """Return a text with the pictures that are written into it; without any other text it is an archive of them."""
+    """Return a text with the pictures that are embedded in it; without any other text, it is an archive of them."""
     try:
         pages = list(document.pages)
         if any(page.text.strip() for page in pages):
@@ -310,9 +314,10 @@ def _with_written_pictures(document: OpenDocument, pictures: Generator[Member, N
 
 
 def unlocked(path: Path, name: str, password: str) -> bytes:
-    """Return a file as it is without its password.
+    """Return a file's content without its password.
 
-    Raises PasswordNeeded when that is another, UnreadableDocument, and EncryptedDocument where none opens it here.
+    Raises PasswordNeeded if the password is wrong, UnreadableDocument, and EncryptedDocument if no password can open
+    it.
     """
     try:
         head = _head(path, name)
@@ -353,9 +358,9 @@ def _nothing() -> Generator[Never, None, None]:
 
 
 def _head(path: Path, name: str) -> bytes:
-    """Return the file's first bytes, having made sure that it is a file and holds something."""
+    """Return the file's first bytes. Raises UnreadableDocument if it is no ordinary file, and EmptyDocument."""
     status = path.stat()
-    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for without end
+    if not stat.S_ISREG(status.st_mode):  # opening a pipe would block forever
         what = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
         raise UnreadableDocument(f"{name} cannot be opened: it is {what}. Choose a file.")
     with path.open("rb") as file:
@@ -366,7 +371,7 @@ def _head(path: Path, name: str) -> bytes:
 
 
 def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
-    """Pass on the pages; raise EmptyDocument after the last when none held any text, nor shows any."""
+    """Pass on the pages; raise EmptyDocument after the last if no page had or showed any text."""
     empty = True
     try:
         for page in pages:

@@ -1,4 +1,8 @@
-"""Heads of letters: a field that Python cannot parse leaves the rest to be read."""
+"""Outlook messages (MSG) as e-mails, and e-mail headers that Python cannot parse.
+
+`HeadPolicy` keeps a malformed header from making the others unreadable. `unpacked` unpacks the RTF of a message,
+`Properties` reads its properties, and `letter` makes an e-mail of them.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +30,17 @@ from localcrag.documents.readers.text import decode
 from localcrag.records.errors import UnreadableDocument
 
 MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, OverflowError, MessageError)
-"""What the parser runs into in heads that are none."""
+"""Exceptions that the e-mail parser raises on malformed headers."""
 
 
 class HeadPolicy(EmailPolicy):
-    """As `email.policy.default`, but for a field that cannot be parsed: that is read without its parameters, or empty.
+    """Like `email.policy.default`, except that a malformed header is read without its parameters, or is empty.
 
-    A field is parsed when it is asked for, so that each question might fail otherwise.
+    Headers are parsed when they are accessed, so that otherwise any access might fail.
     """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
-        """Return a field."""
+        """Return a parsed header."""
         for readable in (value, value.partition(";")[0]):
             try:
                 return super().header_fetch_parse(name, readable)
@@ -47,11 +51,11 @@ class HeadPolicy(EmailPolicy):
 
 _PACKED, _PLAIN = b"LZFu", b"MELA"
 _HEAD = struct.Struct("<II4sI")
-"""Bytes that follow its first field, bytes of the RTF, how it is packed, checksum."""
+"""Bytes that follow the first field, bytes of the RTF, method of packing, checksum."""
 _WINDOW = 4096
 _REFERENCE = 2
-"""Bytes of one; it is of two bytes and more, so that its length counts from there."""
-# What the window begins with, by the specification.
+"""Bytes of a reference, and the shortest length that it stands for; stored lengths count from there."""
+# Initial content of the window, by the specification.
 _BEFORE = (
     rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans Serif"
     rb"SymbolArialTimes New RomanCourier{\colortbl\red0\green0\blue0%b\par \pard\plain\f0\fs20\b\i\u\tab\tx"
@@ -59,7 +63,7 @@ _BEFORE = (
 
 
 def unpacked(data: bytes) -> bytes:
-    """Return the RTF. Raises ValueError when it is packed otherwise; of what is cut off, it is what there is."""
+    """Return the RTF, or its beginning if it is cut off. Raises ValueError if it is packed in another way."""
     if len(data) < _HEAD.size:
         raise ValueError("its RTF has no head")
     _, size, how, _ = _HEAD.unpack_from(data)
@@ -68,14 +72,15 @@ def unpacked(data: bytes) -> bytes:
         return body[:size]
     if how != _PACKED:
         raise ValueError("its RTF is packed in a way that is not known")
-    # No more than nine times the packed bytes: a reference of two stands for 17.
+    # At most nine times the packed bytes: a reference of two bytes stands for up to 17.
     return _written(body, size)[len(_BEFORE) :][:size]
 
 
 def _written(body: bytes, size: int) -> bytes:
-    """Return what the window begins with, and behind it up to `size` bytes of RTF and a few."""
+    """Return the initial content of the window, and behind it up to `size` bytes of RTF and a few more."""
     out, at = bytearray(_BEFORE), 0
     while at < len(body) and len(out) < len(_BEFORE) + size:
+        # One byte describes the next eight items: a clear bit is a literal byte, a set bit a reference.
         kinds = body[at]
         at += 1
         for bit in range(8):
@@ -85,34 +90,38 @@ def _written(body: bytes, size: int) -> bytes:
                 continue
             if at + _REFERENCE > len(body):
                 return bytes(out)
+            # A reference has 12 bits for the place in the window and 4 for the length.
             place, length = int.from_bytes(body[at : at + _REFERENCE]) >> 4, (body[at + 1] & 0xF) + _REFERENCE
             at += _REFERENCE
             back = (len(out) - place) % _WINDOW
-            if back == 0:  # Its own place is the end.
+            if back == 0:  # A reference to itself marks the end.
                 return bytes(out)
             for _ in range(length):
-                # Places that nothing was written to yet are empty.
+                # Places that have not been written yet are empty.
                 out.append(out[-back] if back <= len(out) else 0)
     return bytes(out)
 
 
 LIST = MESSAGE
-"""The list of short properties; of the long ones it has the lengths."""
+"""The stream with the list of short properties; for long ones, it contains their lengths."""
 _IN_FILE, _IN_MESSAGE, _IN_PART = 32, 24, 8
-"""Bytes before the first entry of a list: of the file, of a message within, of a recipient or attachment."""
+"""Bytes before the first entry of a list: in the file, in a message within it, in a recipient or attachment."""
 _ENTRY = struct.Struct("<HHIQ")
-"""Type, number, flags, value."""
+"""An entry of the list: type, number, flags, value."""
 _NUMBERS = {0x0002: 0xFFFF, 0x0003: 0xFFFFFFFF, 0x000B: 0xFF, 0x0014: 2**64 - 1, 0x0040: 2**64 - 1}
-"""Types of numbers, truth values and moments, and the bits of each."""
+"""Types of numbers, booleans and times, with the bits that each of them uses."""
 _FOLDER, _UNICODE, _EIGHT_BIT, _BINARY = 0x000D, 0x001F, 0x001E, 0x0102
 _CODE_PAGES = (0x3FFD, 0x3FDE)
 _ENCODINGS = {20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 50220: "iso2022_jp", 51932: "euc_jp", 51949: "euc_kr"}
-"""Of those code pages that Python calls otherwise, its names; 28591 to 28605 are ISO 8859."""
+"""Python's names of code pages that it calls differently; 28591 to 28605 are ISO 8859."""
 
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What is known of a message, a recipient or an attachment; `encoding` is that of its 8-bit texts, None unsaid."""
+    """The properties of a message, recipient or attachment.
+
+    `encoding` is that of its 8-bit texts, None if it is not stated.
+    """
 
     _folder: Folder
     _short: dict[int, int]
@@ -120,18 +129,18 @@ class Properties:
 
     @classmethod
     def of_message(cls, folder: Folder, begins: int = _IN_FILE) -> Properties:
-        """Return those of a message. Raises ValueError when it has no list of them."""
+        """Return the properties of a message. Raises ValueError if it has no list of them."""
         if not folder.has(LIST):
             raise ValueError("it has no list of properties")
         plain = cls(folder, _short(folder, begins))
         return replace(plain, encoding=next(filter(None, (_encoding(plain.number(one)) for one in _CODE_PAGES)), None))
 
     def number(self, of: int) -> int | None:
-        """Return a number, a truth value (0 or 1) or a moment (100 ns since 1601); None where it is not told."""
+        """Return a number, a boolean (0 or 1) or a time (100 ns since 1601); None if it is missing."""
         return self._short.get(of)
 
     def text(self, of: int) -> str:
-        """Return a text, empty where there is none."""
+        """Return a text, empty if it is missing."""
         data = self._folder.stream(_stream(of, _UNICODE))
         if data is not None:
             return data.decode("utf-16-le", "replace").rstrip("\0")
@@ -140,24 +149,24 @@ class Properties:
             return ""
         try:
             return decode(data.rstrip(b"\0"), "", declared=self.encoding)
-        except UnreadableDocument:  # Its bytes are none that a text has: whatever they are, they are not lost.
+        except UnreadableDocument:  # No text has such bytes, but they must not be lost.
             return data.decode("latin-1")
 
     def has(self, of: int) -> bool:
-        """Return whether there is data of this number."""
+        """Return whether there is binary data of this number."""
         return self._folder.has(_stream(of, _BINARY))
 
     def data(self, of: int) -> bytes:
-        """Return bytes, none where there are none."""
+        """Return binary data, empty if it is missing."""
         return self._folder.stream(_stream(of, _BINARY)) or b""
 
     def message(self, of: int) -> Properties | None:
-        """Return a message within; None where there is none."""
+        """Return a message within this one, None if there is none."""
         folder = self._folder.folder(_stream(of, _FOLDER))
         return Properties.of_message(folder, _IN_MESSAGE) if folder and folder.has(LIST) else None
 
     def within(self, begins: str) -> Iterator[Properties]:
-        """Yield recipients or attachments, by their numbers."""
+        """Yield recipients or attachments, in order of their numbers."""
         for folder in self._folder.folders(begins):
             yield Properties(folder, _short(folder, _IN_PART), self.encoding)
 
@@ -173,7 +182,7 @@ def _stream(of: int, kind: int) -> str:
 
 
 def _encoding(code_page: int | None) -> str | None:
-    """Return Python's name of a code page, None where it has none."""
+    """Return Python's name of a code page, None if Python does not have it."""
     if not code_page:
         return None
     iso = f"iso8859_{code_page - 28590}" if 28591 <= code_page <= 28605 else None
@@ -185,27 +194,29 @@ def _encoding(code_page: int | None) -> str | None:
 
 OUTLOOK = "an Outlook message (MSG)"
 DEEPEST = 4
-"""Messages within messages that are taken out: one more than is added (documents/prepare.py), so that it is said."""
+"""Levels of nested messages that are unpacked: one more than is added (documents/prepare.py), so that exceeding the
+limit is reported."""
 SUBJECT, HEADERS, BODY, HTML, RTF = 0x0037, 0x007D, 0x1000, 0x1013, 0x1009
 SENT = (0x0039, 0x0E06, 0x3007)
-"""When it was submitted, delivered or made."""
+"""Properties with the time when a message was submitted, delivered or created."""
 SENDER = ((0x0C1A, (0x5D01, 0x0C1F)), (0x0042, (0x5D02, 0x0065)))
-"""Names of who sent it and for whom, each with the addresses, of which one may be Exchange's own."""
+"""Properties with the names of the sender and of the person represented, each with those of their addresses, one of
+which may be Exchange's own."""
 DISPLAY_NAME, ADDRESSES, ROLE = 0x3001, (0x39FE, 0x3003), 0x0C15
 ROLES, ALL_NAMES = {"To": 1, "Cc": 2}, {"To": 0x0E04, "Cc": 0x0E03}
-"""By field: the role of a recipient, and the property that has all names where no recipient is told."""
+"""By header: the role of a recipient, and the property with all names, which is used if no recipient is listed."""
 METHOD, BY_VALUE, DATA = 0x3705, 1, 0x3701
 FILE_NAMES, MIME_TYPE, CONTENT_ID, IS_HIDDEN = (0x3707, 0x3704, DISPLAY_NAME), 0x370E, 0x3712, 0x7FFE
 _ADDRESS = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
 _MIME = re.compile(r"(?!multipart/|message/)[a-z]+/[\w.+-]+", re.ASCII)
-# As it stands: a head that was made here is folded already, and one that was not may not be foldable.
+# No refolding: headers made here are folded already, and others may not be foldable.
 _POLICY = HeadPolicy(refold_source="none")
 _UNSEEN = re.compile(r"[^\x21-\x7e]+")
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 def letter(path: Path, name: str, *, whole: bool) -> EmailMessage:
-    """Return a message as a letter; `whole` with what is attached, else with the names of that alone.
+    """Return a message as an e-mail; with its attachments if `whole`, otherwise only with their names.
 
     Raises UnreadableDocument.
     """
@@ -243,28 +254,28 @@ def _put_heads(made: EmailMessage, message: Properties) -> None:
 
 
 def _person(name: str, of: Properties, addresses: tuple[int, ...]) -> str:
-    """Return a person as a field of a letter names them; empty where nobody is named."""
+    """Return a person in the form of an e-mail's header; empty if there is neither a name nor an address."""
     found = (of.text(address).strip() for address in addresses)
     address = next((one for one in found if _ADDRESS.fullmatch(one)), "")
     return _named(name, address) if name.strip() or address else ""
 
 
 def _named(name: str, address: str = "") -> str:
-    # Some programs put names that are addresses between quotation marks.
+    # Some programs put names that are addresses in quotation marks.
     return formataddr((" ".join(name.split()).strip("'"), address), "utf-8")
 
 
 def _head(said: str) -> str:
-    """Return a line of a head in letters that any head may have."""
+    """Return the value of a header, encoded to characters that are valid in any header."""
     return Header(" ".join(said.split()), "utf-8").encode()
 
 
 def _sent(message: Properties) -> datetime | None:
-    """Return when a message was sent: as its head says, which has the sender's time zone, else in the reader's."""
+    """Return when a message was sent: from its headers in the sender's time zone, else in the reader's."""
     try:
         return parsedate_to_datetime(HeaderParser().parsestr(message.text(HEADERS))["Date"])
     except (ValueError, TypeError, IndexError, OverflowError):
-        pass  # There is no head, or none that says so.
+        pass  # There are no headers, or none with a date.
     ticks = next(filter(None, (message.number(one) for one in SENT)), None)
     try:
         return (_EPOCH + timedelta(microseconds=ticks // 10)).astimezone() if ticks else None
@@ -273,7 +284,7 @@ def _sent(message: Properties) -> datetime | None:
 
 
 def _body(message: Properties, name: str) -> tuple[str, str]:
-    """Return what a message says, and whether that is "plain" text or "html"."""
+    """Return the text of a message, and whether it is "plain" text or "html"."""
     if (plain := message.text(BODY)).strip():
         return plain, "plain"
     data = message.data(HTML)
@@ -292,11 +303,12 @@ def _attach(made: EmailMessage, attached: Properties, name: str, *, whole: bool,
             within = _letter(inner, name, whole=whole, depth=depth + 1)
             made.add_attachment(within, filename=named or None)
         return
+    # Attachments by reference, for example, have no content in the message.
     if attached.number(METHOD) not in (None, BY_VALUE) or not attached.has(DATA):
         return
     kind = attached.text(MIME_TYPE).strip().lower()
     maintype, subtype = (kind if _MIME.fullmatch(kind) else "application/octet-stream").split("/")
-    # What has such a name, or is not listed, is shown within the text; how large it is tells whether it counts.
+    # An attachment with an id, or a hidden one, is shown within the text; its size decides whether it counts.
     shown = _UNSEEN.sub("", attached.text(CONTENT_ID)) or attached.number(IS_HIDDEN)
     data = attached.data(DATA) if whole or shown else b""
     made.add_attachment(
@@ -305,6 +317,6 @@ def _attach(made: EmailMessage, attached: Properties, name: str, *, whole: bool,
         subtype=subtype,
         filename=named or UNNAMED,
         cid=f"<{shown}>" if shown else None,
-        # Inline, a text would be what the message says.
+        # An inline text would become the text of the message.
         disposition="inline" if shown and maintype != "text" else None,
     )

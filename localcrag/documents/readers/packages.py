@@ -1,4 +1,4 @@
-"""Files that are ZIP archives: office packages, and archives whose members are documents of their own."""
+"""ZIP files: office packages, and archives whose members are documents of their own."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from localcrag.text.places import Names, is_hidden
 
 
 def needed(name: str, known: str | None = None) -> PasswordNeeded:
-    """Return the error for a file that opens with a password; `known` is one that programs try without asking."""
+    """Return the error for a file with a password; `known` is a password that programs try without asking."""
     error = PasswordNeeded(f"{name} is protected with a password. Give it on the page, or in a terminal.")
     error.known = known
     return error
 
 
 def another(name: str) -> PasswordNeeded:
-    """Return the error for a password that is not the file's."""
+    """Return the error for a wrong password."""
     return PasswordNeeded(f"{name} has another password. Try again.")
 
 
 def unknown_way(name: str) -> EncryptedDocument:
-    """Return the error for an office file that no password opens here."""
+    """Return the error for an office file with unsupported encryption."""
     return EncryptedDocument(
         f"{name} is protected with a password, in a way that cannot be opened here. Save a copy without one in the "
         "program that it comes from (in Word: File, Info, Protect Document) and add that."
@@ -36,18 +36,18 @@ def unknown_way(name: str) -> EncryptedDocument:
 
 # A small file that unpacks to more than this is an attack or a mistake, not a text.
 MAX_UNPACKED_BYTES = 500_000_000
-# XML packs to a twentieth, at most to a hundredth; only parts of this size can do harm.
+# XML shrinks to a twentieth, at most to a hundredth; parts smaller than BIG_PART_BYTES can do no harm.
 MAX_RATIO = 200
 BIG_PART_BYTES = 10_000_000
-# Readers take about a second and 30 MB of memory for each MB of this, and no book has as much.
+# Readers take about a second and 30 MB of memory for each MB of XML, and no book has this much.
 MAX_XML_BYTES = 100_000_000
 MOST_PARTS = 20_000
 
 
 def check(path: Path, name: str, what: str, head: bytes, *, remedy: str = "save it as PDF and add that") -> None:
-    """Make sure that a file is not encrypted, and can be unpacked where it is an archive; `what` is it to be.
+    """Check that a file, if it is a ZIP, is not encrypted and can be unpacked; `what` is its expected kind.
 
-    `remedy`: what to do with one that is genuine and too large. Raises EncryptedDocument and UnreadableDocument.
+    `remedy` is the advice for a genuine file that is too large. Raises EncryptedDocument and UnreadableDocument.
     """
     found = kinds.identify(head)
     if found != kinds.ZIP:
@@ -65,6 +65,7 @@ def check(path: Path, name: str, what: str, head: bytes, *, remedy: str = "save 
             f"{name} unpacks to {unpacked / 1e6:,.0f} MB in {len(parts):,} parts, far more than a document of its size "
             f"holds, and was left alone. If it is genuine, {remedy}."
         )
+    # Parts that overlap, as in ZIP bombs, add up to more than the file.
     if sum(part.compress_size for part in parts) > path.stat().st_size:
         raise damaged(name, what, ValueError("its parts overlap"))
 
@@ -75,13 +76,13 @@ def _oversized(part: zipfile.ZipInfo) -> bool:
 
 
 def unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
-    """Return a part, no more of it than the directory says: `ZipFile.read` unpacks all of it before it compares."""
+    """Return a part, up to the size in the directory; `ZipFile.read` unpacks all of it before it compares."""
     with archive.open(part) as file:
-        return file.read(part.file_size) + file.read(1)  # At the end, the checksum is compared.
+        return file.read(part.file_size) + file.read(1)  # At the end, zipfile checks the checksum.
 
 
 def damaged(name: str, what: str, error: Exception) -> UnreadableDocument:
-    """Return the error for a file that is no whole one of its kind."""
+    """Return the error for a file that is not a complete file of its kind."""
     reason = str(error) or type(error).__name__
     return UnreadableDocument(
         f"{name} cannot be read as {what}: it is damaged or cut off ({reason}). "
@@ -90,11 +91,11 @@ def damaged(name: str, what: str, error: Exception) -> UnreadableDocument:
 
 
 _NOT_MEANT = frozenset({"__MACOSX", "Thumbs.db", "desktop.ini"})
-"""What programs put into archives for themselves."""
+"""Files and folders that programs put into archives for their own use."""
 
 
 def open_members(path: Path, name: str, head: bytes) -> Generator[Member, None, None]:
-    """Check the archive, and return its files, still to be unpacked; hidden ones are left out.
+    """Check the archive, and return a generator that unpacks its files; hidden ones are left out.
 
     Raises UnreadableDocument and EncryptedDocument.
     """
@@ -125,14 +126,14 @@ def _members(path: Path, name: str) -> Generator[Member, None, None]:
 def _member(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str, own: str) -> Member:
     try:
         return Member(own, unpacked(archive, part), _changed(part))
-    except (*kinds.ZIP_ERRORS, OSError) as error:  # Also for a place before the file's beginning.
+    except (*kinds.ZIP_ERRORS, OSError) as error:  # OSError: the stated place may be before the file's beginning.
         reason = str(error) or type(error).__name__
         said = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."
         return Member(own, b"", error=said)
 
 
 def _changed(part: zipfile.ZipInfo) -> float | None:
-    """Return when a file was changed last: an archive does not say in which time zone."""
+    """Return when a file was last changed, as if in UTC: an archive does not state the time zone."""
     try:
         return float(timegm((*part.date_time, 0, 0, 0)))
     except (ValueError, OverflowError):

@@ -1,7 +1,7 @@
 """Pictures embedded in documents that may show text, and names of embedded files.
 
-Each becomes a document of its own, whose text is recognised as that of any picture. Where there is text, pictures are
-left alone: most are photos, logos and charts.
+Each picture becomes a document of its own, whose text is recognised like that of any picture. If the document has text,
+its pictures are ignored: most are photos, logos and charts.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from localcrag.records.documents import Member, Page
 from localcrag.text.places import Names
 
 LONGEST = 200
-"""Characters of a name, its folders counted in."""
+"""Maximum characters of a name, including its folders."""
 UNNAMED = "unnamed"
 _SEPARATORS = re.compile(r"[/\\]+")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of characters that do not show, or turn the others round."""
+"""Categories of characters that are invisible or change the direction of others."""
 
 
 def within(said: str) -> PurePosixPath:
-    """Return a path that stays within its file, of what that calls it."""
+    """Return the path of an embedded file, made from its stated name so that it cannot leave the document."""
     parts = (_shown(part) for part in _SEPARATORS.split(said))
     return PurePosixPath(
         "/".join(part for part in parts if part not in {"", ".", ".."})[-LONGEST:].lstrip("/") or UNNAMED
@@ -48,11 +48,12 @@ def _shown(part: str) -> str:
 
 
 FEW = 100
-"""Letters for each such picture: with as many or more, the text says what there is to say. As of a page of a PDF."""
+"""Letters of text per picture that make the pictures unnecessary; the same as for a page of a PDF."""
 LEAST_SIDE, LEAST_PIXELS = 200, 250_000
-"""Of a picture that may show text: a quarter of a screenshot, or a tenth of a page at 150 dots an inch."""
+"""Minimum side and pixels of a picture that may show text: a quarter of a screenshot, or a tenth of a page at 150
+dpi."""
 MOST_BYTES = 50_000_000
-"""Of a picture as it is packed."""
+"""Maximum bytes of a picture file."""
 _REFERRING = {
     kinds.DOCX: r"word/_rels/document\.xml\.rels",
     kinds.PPTX: r"ppt/slides/_rels/[^/]+\.rels",
@@ -60,14 +61,15 @@ _REFERRING = {
     **dict.fromkeys((kinds.ODT, kinds.ODP, kinds.ODS), r"content\.xml"),
     kinds.EPUB: r".*\.x?html?",
 }
-"""By media type, the parts that name what is shown in the text; headers and masters name their logos elsewhere."""
+"""By media type, the parts that name the pictures shown in the text; the logos of headers and masters are named
+elsewhere."""
 _FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
 _NAMED = re.compile(rb"[\"'/]([^\"'/<>]+\.(?:png|jpe?g|tiff?|gif|bmp|webp))[\"']", re.IGNORECASE)
 _ERRORS = (*kinds.ZIP_ERRORS, KeyError, OSError, SyntaxError, Image.DecompressionBombError)
 
 
 def parts_of(path: Path, media_type: str) -> list[str]:
-    """Return the parts of a file that are pictures which may show text; none of a file of another kind."""
+    """Return the parts of a file that are pictures and may show text; none for files of other kinds."""
     if media_type not in _REFERRING:
         return []
     try:
@@ -77,18 +79,18 @@ def parts_of(path: Path, media_type: str) -> list[str]:
             found = (one for part in referring for one in _NAMED.findall(archive.read(part)))
             named = {unquote(unescape(one.decode("utf-8", "replace"))) for one in found}
             return [part for part in parts if PurePosixPath(part).name in named and _may_show_text(archive, part)]
-    except _ERRORS:  # Damaged: whoever reads its text says so.
+    except _ERRORS:  # The reader of its text reports the damage.
         return []
 
 
 def say_more(shown: Sequence[str], pages: Sequence[Page]) -> bool:
-    """Return whether so many pictures say more than the text of these pages."""
+    """Return whether the text of these pages is so short that the pictures say more."""
     letters = sum(character.isalnum() for page in pages for character in page.text)
     return letters < FEW * len(shown)
 
 
 def pictures_shown(path: Path, parts: Sequence[str]) -> Generator[Member, None, None]:
-    """Yield these pictures, named as the file names them, without its folders."""
+    """Yield these pictures, with the names that they have in the file, without its folders."""
     names = Names()
     with zipfile.ZipFile(path) as archive:
         for part in parts:
@@ -96,14 +98,14 @@ def pictures_shown(path: Path, parts: Sequence[str]) -> Generator[Member, None, 
 
 
 def may_show_text(data: bytes, least_pixels: int = LEAST_PIXELS) -> bool | None:
-    """Return whether a picture is large enough to show text; None where it cannot be opened."""
+    """Return whether a picture is large enough to show text, None if it cannot be opened."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(BytesIO(data), formats=_FORMATS) as image:
                 return min(image.size) >= LEAST_SIDE and image.width * image.height >= least_pixels
     except Image.DecompressionBombError:
-        return True  # Larger than is read, as its own reader says.
+        return True  # It is too large to be read, which its own reader reports.
     except _ERRORS:
         return None
 
@@ -116,18 +118,18 @@ def _may_show_text(archive: zipfile.ZipFile, part: str) -> bool:
 
 
 TYPES = frozenset((kinds.HTML_TYPE, "application/xhtml+xml", "text/markdown"))
-"""Media types of texts whose pictures are taken out."""
+"""Media types of texts whose embedded pictures are extracted."""
 NOTEBOOK = ".ipynb"
-"""The name ending of another kind, whose media type is that of plain text."""
-# Between quotation marks a line may end within one; elsewhere that ends it. What is shorter is what a text
-# says about such URLs: a GIF of a single dot has 56 letters.
+"""File extension of notebooks, whose media type is that of plain text."""
+# Between quotation marks the data may contain line breaks; elsewhere a line break ends it. Anything shorter is a text
+# about such URLs: a GIF of a single dot has 56 letters.
 _URL = re.compile(
     r"(?P<before>(?P<mark>[\"'])?data:image/(?P<kind>[\w.+-]{1,40}+)(?:;charset=[\w-]{1,40}+)?+);base64,"
     r"(?P<data>(?(mark)(?:(?:[ \t]*+[\r\n]\s*+)?+[\w+/=%-]){40,}+\s*+(?=(?P=mark))|[\w+/=%-]{40,}+))",
     re.ASCII | re.IGNORECASE,
 )
 LEAST_BYTES = 1_000
-"""Of a picture that is looked at: a sheet of paper without a word on it has hardly fewer."""
+"""Minimum bytes of a picture that is considered: a sheet of paper without a word on it has hardly fewer."""
 _ENDINGS = {"jpeg": "jpg", "pjpeg": "jpg", "x-png": "png", "tiff": "tif", "x-ms-bmp": "bmp"}
 _NAME = "picture"
 
@@ -142,7 +144,7 @@ def pictures_in_data(path: Path, *, is_notebook: bool) -> Generator[Member, None
 
 
 def _of_notebook(written: bytes, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures that are attached to a notebook's cells, or that these made, as `pictures_in` does."""
+    """Yield the pictures attached to a notebook's cells, or created by them, as `pictures_in` does."""
     try:
         for cell in json.loads(written)["cells"]:
             for name, held in _held(cell):
@@ -151,17 +153,17 @@ def _of_notebook(written: bytes, seen: set[bytes]) -> Iterator[tuple[str, bytes]
                     if is_new(data, LEAST_PIXELS, seen):
                         yield name or _named(kind.removeprefix("image/")), data
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return  # None of today's; what it says is read as it stands.
+        return  # Not a notebook of the current format; its text is still searched for pictures.
 
 
 def _held(cell: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what a cell holds beside its text, each as all the kinds that it is written in, attachments with names."""
+    """Yield a cell's attachments and outputs, each with its name (outputs have none) and its data by media type."""
     yield from (cell.get("attachments") or {}).items()
     yield from (("", output.get("data") or {}) for output in cell.get("outputs") or ())
 
 
 def pictures_in(text: str, least_pixels: int, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures of a text that have so many pixels, each once (`was_seen`) and with a name."""
+    """Yield the pictures in a text that have at least `least_pixels`, each once (`was_seen`) and with a name."""
     for found in _URL.finditer(text):
         data = _decoded(found["data"])
         if is_new(data, least_pixels, seen):
@@ -169,13 +171,13 @@ def pictures_in(text: str, least_pixels: int, seen: set[bytes]) -> Iterator[tupl
 
 
 def is_new(data: bytes, least_pixels: int, seen: set[bytes]) -> bool:
-    """Return whether a picture may show text, in so many pixels at least, and is none of those seen (`was_seen`)."""
+    """Return whether a picture may show text, has at least `least_pixels`, and has not been seen (`was_seen`)."""
     fits = LEAST_BYTES <= len(data) <= MOST_BYTES
     return fits and not was_seen(data, seen) and bool(may_show_text(data, least_pixels))
 
 
 def was_seen(data: bytes, seen: set[bytes]) -> bool:
-    """Return whether a picture is among those seen, which are kept by their digests, and put it there."""
+    """Return whether the digest of a picture is in `seen`, and add it."""
     digest = hashlib.sha256(data).digest()
     known = digest in seen
     seen.add(digest)
@@ -183,7 +185,7 @@ def was_seen(data: bytes, seen: set[bytes]) -> bool:
 
 
 def without_pictures(text: str) -> str:
-    """Return a text without the letters that pictures are written in: to a reader they say nothing."""
+    """Return a text without the data of embedded pictures, which means nothing to a reader."""
     return _URL.sub(lambda found: found["before"], text) if ";base64," in text else text
 
 

@@ -1,7 +1,8 @@
 """Reader processes: untrusted files are parsed outside the app's process.
 
-Each reads one file at a time, and many one after the other. It has a limit of memory, writes no files, and may connect
-to nothing (egress_guard.py). Where it ends or stands still, the file has an error, and the next gets a new process.
+Each process reads one file at a time, and many one after the other. It has a memory limit, writes no files, and may not
+connect to anything (privacy/guard.py). If it ends or hangs, the file gets an error, and the next file gets a new
+process.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from localcrag.text.blocks import Heading
 from localcrag.text.places import SheetRow
 
 PATIENCE = 300.0
-"""Seconds for a page, or for the whole of a file that has none."""
+"""Seconds to wait for a page, or for a whole file that has no pages."""
 _ERRORS = {
     kind.__name__: kind
     for kind in (UnsupportedDocument, UnreadableDocument, EncryptedDocument, PasswordNeeded, EmptyDocument)
 }
 _MODULE = "localcrag.documents.readers"
 _GENTLY = "gently"
-"""As answering.py has it, which imports what parses files."""
+"""The value of GENTLY in worker.py, which is not imported here because it imports the parsers."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
-    """A document whose pages are still to be read; as the readers' own."""
+    """A document whose pages are still to be read; like the readers' own class."""
 
     media_type: str
     page_count: int | None
@@ -50,29 +51,31 @@ class OpenDocument:
 
 
 class ReaderProcesses(ProcessPool):
-    """Processes that read, started when they are needed."""
+    """Processes that read files, started when they are needed."""
 
     def __init__(self, patience: float = PATIENCE, *, gently: bool = False) -> None:
-        """`gently`: whatever else goes on has the processor first, such as the embedder that they read for."""
+        """If `gently`, other work has priority, such as the embedding model that they read for."""
         super().__init__(_MODULE, patience, *[_GENTLY] * gently)
 
     def open_document(
         self, path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})
     ) -> OpenDocument:
-        """Open a file; `name` is the document's, `scans` what text recognition read of its pages, by their numbers.
+        """Open a file; `name` is that of the document.
 
-        Raises DocumentError, also when pages and members are read.
+        `scans` are the pages that text recognition has read, by their numbers. Raises DocumentError, also while pages
+        and members are read.
         """
         process = self.take()
         read = {str(number): page.plain() for number, page in scans.items()}
         first, _ = self._asked(process, {"path": str(path.absolute()), "name": name, "scans": read})
+        # The reader sends pages first; their generator passes the first message about members on to the other.
         next_one: list[Frame] = []
         pages = self._pages(process, name, next_one)
         members = self._members(process, name, next_one)
         return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
 
     def unlocked(self, path: Path, name: str, password: str) -> bytes:
-        """Return a file as it is without its password. Raises PasswordNeeded when it is another, and DocumentError."""
+        """Return a file's content without its password. Raises PasswordNeeded if it is wrong, and DocumentError."""
         process = self.take()
         _, data = self._asked(process, {"path": str(path.absolute()), "name": name, "password": password})
         self.give_back(process)
@@ -88,9 +91,9 @@ class ReaderProcesses(ProcessPool):
         dpi: int = 110,
         scan: ScannedPage | None = None,
     ) -> PagePicture:
-        """Return a page of a PDF or a picture as a picture, and where texts stand on it. Raises DocumentError.
+        """Return a page of a PDF or a picture file as a picture, with the places of `texts`. Raises DocumentError.
 
-        `scan` is what text recognition has read of the page.
+        `scan` is what text recognition has read on the page.
         """
         process = self.take()
         asked = {"name": name, "page": page, "texts": list(texts), "dpi": dpi, "scan": scan.plain() if scan else None}
@@ -103,7 +106,7 @@ class ReaderProcesses(ProcessPool):
         return self._next(process, asked["name"])
 
     def _next(self, process: ChildProcess, name: str) -> Frame:
-        """Return the next message. Raises the error that it is, or what became of the process."""
+        """Return the next message. Raises the error that it contains, or one that says how the process ended."""
         try:
             content, attached = process.answer()
         except Over as over:
@@ -121,7 +124,7 @@ class ReaderProcesses(ProcessPool):
         return content, attached
 
     def _pages(self, process: ChildProcess, name: str, after: list[Frame]) -> Generator[Page, None, None]:
-        """Yield the pages; `after` gets the first of the messages about files within, where there are any."""
+        """Yield the pages; `after` gets the first message about files within the document, if there are any."""
         try:
             content, attached = self._next(process, name)
             while "end" not in content and "member" not in content:
@@ -132,7 +135,7 @@ class ReaderProcesses(ProcessPool):
                 yield Page(content["number"], text, content["unread"], headings, recognised, rows)
                 content, attached = self._next(process, name)
         except GeneratorExit:
-            self.drop(process)  # What it has read ahead is nobody's any more.
+            self.drop(process)  # The pages that it has read ahead are not needed any more.
             raise
         if "member" in content:
             after.append((content, attached))

@@ -1,7 +1,7 @@
-"""Plain text and Markdown in any encoding, and code, data, notebooks and subtitles as Markdown.
+"""Plain text and Markdown in any encoding; code, data, notebooks and subtitles as Markdown.
 
-What is decided here: which encoding, and which characters a document's text may hold. Of other kinds of text than
-Markdown and plain text, `_written_as.py` makes Markdown.
+The module detects a file's encoding, removes characters that a document's text may not contain, and converts other
+kinds of text to Markdown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import row_of
 
 DEEPEST = 6
-"""Markdown has six levels of titles."""
+"""Levels of titles in Markdown."""
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+\s*\Z")
 _BORDER = re.compile(r"\s*=+(?:[ \t]+=+)+\s*\Z")
 _SPAN = re.compile(r"\s*-+(?:[ \t]+-+)*\s*\Z")
@@ -35,12 +35,12 @@ _LITERAL = re.compile(r"``([^`\n]+)``")
 
 
 def as_markdown(text: str) -> str:
-    """Return a text with its titles, code blocks and simple tables as Markdown has them."""
+    """Return reStructuredText with its titles, code blocks and simple tables in Markdown."""
     return "\n".join(_Written(text.split("\n")).lines())
 
 
 class _Written:
-    """Reads a text line by line."""
+    """Converts reStructuredText line by line."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
@@ -73,7 +73,7 @@ class _Written:
         return self._lines[at] if at < len(self._lines) else ""
 
     def _title(self) -> str:
-        """Return the title that begins here, empty where none does; its style's first use says its level."""
+        """Return the title that begins here, empty if none does; styles get their levels in order of first use."""
         over = _ADORNMENT.match(self._line(0))
         said = self._line(1 if over else 0).strip()
         under = _ADORNMENT.match(self._line(2 if over else 1))
@@ -88,7 +88,7 @@ class _Written:
         return f"{'#' * min(self._styles.index(style) + 1, DEEPEST)} {_inline(said)}"
 
     def _code_end(self, indent: int) -> int:
-        """Return where the lines end that stand further in than `indent`, behind a line that announces code."""
+        """Return the end of the lines that are indented more than `indent`, below a line that introduces code."""
         end = self._at + 1
         for at in range(self._at + 1, len(self._lines)):
             line = self._lines[at]
@@ -109,7 +109,7 @@ class _Written:
         self._at = end
 
     def _table_end(self) -> int:
-        """Return the line of a simple table's lower border, 0 where there is none."""
+        """Return the line of a simple table's lower border, 0 if there is none."""
         borders = []
         for at in range(self._at + 1, len(self._lines)):
             if _BORDER.match(self._lines[at]):
@@ -120,7 +120,7 @@ class _Written:
         return 0
 
     def _table(self, end: int) -> Iterator[str]:
-        """Write a simple table; what has nothing in its first column goes on with the row above."""
+        """Yield a simple table in Markdown; a row with an empty first column continues the row above."""
         starts = [run.start() for run in re.finditer("=+", self._line(0))]
         rows: list[list[str]] = []
         heads = 0
@@ -148,11 +148,11 @@ def _inline(text: str) -> str:
 
 
 LEAST_RECORDS, MOST_COLUMNS = 2, 30
-"""Of data that reads as a table: records in a row, and names of their values."""
+"""Minimum records and maximum columns of data that is shown as a table."""
 MOST_DATA = 20_000_000
-"""Characters of data that are parsed; longer ones are read as they stand."""
+"""Maximum characters of data that are parsed; longer data is shown as code."""
 CUES_TOGETHER = 300
-"""Characters of subtitles up to which they stand in one paragraph; at the end of a sentence, if there is one."""
+"""Characters of subtitles that fill a paragraph; from half of them on, the end of a sentence ends it, too."""
 
 CODE = frozenset(
     ".py .pyi .js .mjs .cjs .jsx .ts .tsx .java .c .h .cc .cpp .hpp .cs .go .rs .rb .php .swift .kt .kts .scala "
@@ -160,7 +160,7 @@ CODE = frozenset(
     ".groovy .dart .ex .exs .erl .hs .clj .lisp .el .vim .asm .cmake .mk .dockerfile .proto .graphql .yaml .yml "
     ".toml .ini .cfg .conf .properties .xml .xsd .xsl .bib".split()
 )
-"""Name endings of source code and settings: what is code to a reader of text."""
+"""File extensions of source code and settings, which are shown as code."""
 _GROUPS = re.compile(r"\n(?:[ \t]*\n)+(?=\S)")
 _TICKS = re.compile(r"`{3,}")
 _CUE = re.compile(
@@ -189,12 +189,12 @@ _TEX_AROUND = re.compile(r"\\(?:text[a-z]+|emph|underline|footnote|caption|url|p
 
 
 def as_it_reads(text: str, name: str) -> str:
-    """Return a file's text as Markdown, by the ending of its name. Of most kinds it is that as it stands."""
+    """Return a file's text as Markdown, by its extension. Text of most other kinds stays unchanged."""
     return WRITTEN_AS.get(PurePath(name).suffix.lower(), str)(text)
 
 
 def _code(text: str) -> str:
-    """Return code in fences, what stands apart in it in one each."""
+    """Return code in fences, one for each block that empty lines set apart."""
     return "\n\n".join(map(_fenced, filter(str.strip, _GROUPS.split(text.strip("\n")))))
 
 
@@ -204,7 +204,7 @@ def _fenced(code: str) -> str:
 
 
 def _data(text: str) -> str:
-    """Return JSON as a table, where it is a list of records, else as code; whatever is none, as it stands."""
+    """Return JSON as Markdown: lists of records as tables, everything else as code."""
     try:
         data = json.loads(text) if len(text) <= MOST_DATA else None
     except (ValueError, RecursionError):
@@ -217,7 +217,7 @@ def _data(text: str) -> str:
 
 
 def _entries(data: dict[str, Any]) -> Iterator[str]:
-    """Yield the entries of an object: tables below their names, single values together."""
+    """Yield the entries of an object: tables below their names, consecutive single values together."""
     for nested, some in groupby(data.items(), key=lambda entry: _is_nested(entry[1])):
         entries = list(some)
         if not nested:
@@ -229,7 +229,7 @@ def _entries(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _lines_of_data(text: str) -> str:
-    """Return JSON lines as one of a list of records."""
+    """Return JSON lines like a JSON list of records."""
     lines = [line for line in text.split("\n") if line.strip()]
     try:
         records = [json.loads(line) for line in lines] if len(text) <= MOST_DATA else []
@@ -239,7 +239,7 @@ def _lines_of_data(text: str) -> str:
 
 
 def _table(records: Any) -> str:
-    """Return records of single values as a table; empty where they are something else."""
+    """Return records of single values as a table, or an empty text if the data is anything else."""
     if not isinstance(records, list) or len(records) < LEAST_RECORDS:
         return ""
     if not all(isinstance(record, dict) and not any(map(_is_nested, record.values())) for record in records):
@@ -266,7 +266,7 @@ def _shown(value: object) -> str:
 
 
 def _notebook(text: str) -> str:
-    """Return a Jupyter notebook: its texts, its code, and what that printed."""
+    """Return a Jupyter notebook as Markdown: its texts, its code, and the code's output."""
     try:
         cells = json.loads(text)["cells"]
         return "\n\n".join(part for cell in cells for part in _cell(cell) if part.strip())
@@ -292,7 +292,7 @@ def _joined(source: str | Iterable[str] | None) -> str:
 
 
 def _subtitles(text: str) -> str:
-    """Return what is said, paragraph by paragraph, each with the time that it begins at."""
+    """Return the spoken text in paragraphs, each with the time at which it begins."""
     paragraphs: list[str] = []
     start, said = "", ""
     for cue in _CUE.finditer(f"{text}\n"):
@@ -307,7 +307,7 @@ def _subtitles(text: str) -> str:
 
 
 def _asciidoc(text: str) -> str:
-    """Return AsciiDoc with its titles and listings as Markdown has them; its attributes are left out."""
+    """Return AsciiDoc with its titles and listings in Markdown; its attributes are left out."""
     told, done = [], 0
     for listing in _LISTING.finditer(text):
         told += [_titled(text[done : listing.start()]), _fenced(listing[2].rstrip("\n"))]
@@ -320,7 +320,7 @@ def _titled(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """Return LaTeX without its commands: titles, items and rows as Markdown has them; formulas as they stand."""
+    """Return LaTeX without its commands: titles, items and rows in Markdown, formulas unchanged."""
     body = _TEX_BODY.search(text)
     title = _TEX_TITLE.search(text)
     told = _TEX_COMMENT.sub("", body[1] if body else text)
@@ -328,7 +328,7 @@ def _latex(text: str) -> str:
     told = re.sub(r"^[ \t]*\\item(?:\[([^\]\n]*)\])?[ \t]*", r"- \1 ", told, flags=re.MULTILINE)
     told = _TEX_ROW.sub(lambda row: row_of([cell.strip() for cell in row[1].split("&")]), told)
     told = _TEX_LEFT_OUT.sub("", told)
-    for _ in range(_DEEPEST_TEX):  # What stands within others comes out with them.
+    for _ in range(_DEEPEST_TEX):  # one pass for each level of nested commands
         told = _TEX_AROUND.sub(r"\1", told)
     told = re.sub(r"(?<!\\)~", " ", re.sub(r"\\([&%$#_{}])", r"\1", told))
     head = f"# {title[1].strip()}\n" if title else ""
@@ -347,10 +347,10 @@ WRITTEN_AS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
         **dict.fromkeys(CODE, _code),
     }
 )
-"""By name endings in lower case."""
+"""Conversions to Markdown, by file extension in lower case."""
 
 
-# UTF-32's mark begins with UTF-16's, so it has to be asked for first.
+# UTF-32's mark begins with UTF-16's, so it has to be tested first.
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -358,32 +358,32 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Where two encodings read a text equally well, the one named first is the likelier file.
+# If two encodings fit a text equally well, the one named first is more likely.
 WESTERN = ("cp1252", "cp1250", "iso8859_2", "cp1254")
 ANY = (
     *("cp1252", "cp932", "gb18030", "cp949", "big5", "euc_jp", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255"),
     *("cp1256", "koi8_r", "iso8859_2", "iso8859_5", "cp866"),
 )
-# In Latin scripts accented letters stand alone between ASCII letters; in others nearly every byte is above 127.
+# In Latin scripts, accented letters are single bytes between ASCII letters; in others nearly every byte is above 127.
 # Measured over 30 short samples in 16 languages: at most 1.7 bytes a run (Polish) against at least 2.2 (Japanese).
 WESTERN_RUN = 2.0
-# charset-normalizer compares every candidate over the whole sample; more than this does not change its mind.
+# charset-normalizer compares every candidate over the whole sample; a larger sample does not change its result.
 SAMPLE_BYTES = 100_000
 # A text file has next to no control characters; machine code and media have several per cent.
 CONTROL_SHARE = 0.01
-# Damage, or a pasted character, that does not make a file's own claim about its encoding wrong.
+# Maximum share of damaged or pasted characters with which a declared encoding still counts as right.
 STRAY_SHARE = 0.005
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 
 NEWLINES = re.compile(r"\r\n?|[\f\v\x85]")
-# Controls but tab and newline; lone surrogates and non-characters, which no database or model takes.
+# Controls except tab and newline; lone surrogates and non-characters, which no database or model accepts.
 UNWANTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
-    """Check the file and return its one page, without a number, still to be read.
+    """Check the file and return a generator of its one page, which has no number.
 
-    Raises UnreadableDocument, here and while the page is read.
+    Raises UnreadableDocument, both here and while the page is read.
     """
     kinds.expect_text(path, name, "a text file", head)
     return _pages(path, name)
@@ -395,19 +395,20 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
 
 
 def normalise(text: str) -> str:
-    """Return `text` in NFC, lines ended by a newline, without control characters other than newline and tab."""
+    """Return `text` in NFC, with newlines as line ends, and without control characters except newline and tab."""
     return unicodedata.normalize("NFC", UNWANTED.sub("", NEWLINES.sub("\n", text)))
 
 
 def decode(data: bytes, name: str, declared: str | None = None) -> str:
-    """Return the text that `data` is, by its byte order mark, as UTF-8, by `declared`, or by what its bytes look like.
+    """Return `data` decoded by its byte order mark, as UTF-8, by `declared`, or by a guess from its bytes.
 
-    `declared` is an encoding that the file claims for itself; it is honoured unless the file plainly is not in it.
-    Raises UnreadableDocument when the bytes are not text.
+    `declared` is an encoding that the file claims for itself; it is used unless the file clearly is not in it. Raises
+    UnreadableDocument if the bytes are not text.
     """
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _text(data[len(mark) :].decode(encoding, "replace"), name)
+    # ISO 2022 is ASCII with escape sequences.
     if b"\x1b$" in data and data.isascii():
         return _text(data.decode("iso2022_jp", "replace"), name)
     text = _utf16(data)
@@ -444,24 +445,26 @@ def _strictly(data: bytes, encoding: str) -> str | None:
 def _nearly(data: bytes, encoding: str) -> str | None:
     try:
         text = data.decode(encoding, "replace")
-    except (LookupError, ValueError):  # There is no such encoding, or it is none of texts.
+    except (LookupError, ValueError):  # unknown, or not a text encoding
         return None
     return text if text.count("\ufffd") <= STRAY_SHARE * len(text) else None
 
 
 def _utf16(data: bytes) -> str | None:
-    """Return the text of UTF-16 without a byte order mark: every other byte of its ASCII characters is NUL."""
+    """Return the text of UTF-16 without a byte order mark, in which every other byte of ASCII characters is NUL."""
     even, odd = data[0:SAMPLE_BYTES:2].count(0), data[1:SAMPLE_BYTES:2].count(0)
+    # A fifth of the bytes must be NUL, nearly all of them in the same half of each pair.
     if even + odd < min(len(data), SAMPLE_BYTES) * 0.2 or min(even, odd) * 20 > max(even, odd):
         return None
     return _strictly(data[: len(data) // 2 * 2], "utf-16-le" if odd > even else "utf-16-be")
 
 
 def _mostly_utf8(data: bytes) -> str | None:
-    """Return the text of UTF-8 with a few stray bytes, which are read as cp1252."""
+    """Return the text of UTF-8 with a few stray bytes, which are decoded as cp1252."""
     text = data.decode("utf-8", "surrogateescape")
     strays = len(re.findall(r"[\udc80-\udcff]", text))
     beyond_ascii = len(re.findall(r"[^\x00-\x7f\udc80-\udcff]", text))
+    # With more stray bytes than a tenth of the valid characters beyond ASCII, the text is in another encoding.
     if strays * 10 > beyond_ascii:
         return None
     return re.sub("[\udc80-\udcff]", lambda stray: _stray(stray[0]), text)
@@ -472,6 +475,7 @@ def _stray(character: str) -> str:
 
 
 def _guess(data: bytes, name: str) -> str:
+    # Lines in ASCII do not depend on the encoding.
     lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())[:SAMPLE_BYTES]
     runs = re.findall(rb"[\x80-\xff]+", lines)
     western = sum(map(len, runs)) < WESTERN_RUN * len(runs)
@@ -480,5 +484,6 @@ def _guess(data: bytes, name: str) -> str:
     best = matches.best()
     if best is None and not western:
         raise UnreadableDocument(_not_text(name))
+    # If several candidates fit equally well, the first in the list is chosen.
     equals = [m.encoding for m in matches if best and m.chaos <= best.chaos and m.coherence >= best.coherence]
     return data.decode(min(equals, key=candidates.index, default="cp1252"), "replace")

@@ -1,7 +1,8 @@
-"""What a reader process does: it parses untrusted files.
+"""The work of a reader process: it parses untrusted files.
 
-What breaks a parser does not break the app. Started by `reader_process.py`, which asks for texts and pictures over
-standard input, in the form of frames.py, and gets them over standard output. Ends when nobody asks any more.
+If a parser crashes, the app does not. `process.py` starts the process, requests texts and pictures over standard input
+in the frames of `processes/worker.py`, and receives them over standard output. The process ends when its standard input
+is closed.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import DocumentError
 
 GENTLY, STEPS_DOWN = "gently", 10
-"""What a process is told that is to let others go first, and by how many steps its priority is lower then."""
+"""Argument of a process that must give way to others, and the steps by which its priority is lowered."""
 
 
 def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
-    """Answer by frames, the last of which is an error where the file is not read to its end.
+    """Answer a request by frames; if the file cannot be read to its end, the last frame is an error.
 
-    Raises BrokenPipeError when nobody reads them.
+    Raises BrokenPipeError if the other side no longer reads them.
     """
     name = asked["name"]
     try:
@@ -69,7 +70,7 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
 
 
 def main(how: str = "") -> None:
-    """Answer until nobody asks any more; GENTLY, if that is said."""
+    """Answer requests until standard input is closed, at lower priority if `how` is GENTLY."""
     if how == GENTLY and sys.platform != "win32":
         os.nice(STEPS_DOWN)
     serve(answer)

@@ -1,4 +1,7 @@
-"""Charts and diagrams (SmartArt) of office files, as HTML: a title, a small table; a list."""
+"""Charts, diagrams (SmartArt) and OpenDocument drawings as text: a title and a small table, or a list.
+
+In OpenDocument files, the content of shapes, charts and comments is inserted into the text.
+"""
 
 from __future__ import annotations
 
@@ -20,40 +23,40 @@ from localcrag.documents.readers.html import WORD_TABLE_CLASS
 etree: Any = lxml.etree  # has no type hints
 Element = Any
 MOST_ROWS, MOST_SERIES = 200, 30
-"""Of a chart that are told; with more of them it shows a shape, and no values that anybody reads off it."""
+"""Maximum rows and series of a chart that are read; a larger chart shows a shape rather than single values."""
 MOST_POINTS, DEEPEST = 2_000, 6
-"""Of a diagram: its texts, and how deep they lie within one another."""
+"""Maximum texts of a diagram, and maximum depth to which they are nested."""
 DRAWING_ERRORS = (etree.LxmlError, ValueError, OverflowError)
 _DAY_ONE = datetime(1899, 12, 30)  # noqa: DTZ001 - a day without a time zone, as spreadsheets count
 _FROM_1904 = timedelta(days=1462)
-"""By which days are later in workbooks that count from 1904."""
+"""Offset of dates in workbooks that count days from 1904."""
 _LONGEST_CODE = 255
-"""Characters of a number's format that are read; Excel has no longer ones."""
+"""Maximum characters of a number's format that are read; Excel has no longer formats."""
 _TEXTS = ("{*}strDim", "{*}strCache", "{*}strLit", "{*}multiLvlStrCache")
 _OF_DATE = re.compile(r"[yd]")
 _LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 
 
 def parsed(data: bytes) -> Element:
-    """Return a part's root element without comments; entities stay unread. Raises what is among DRAWING_ERRORS."""
+    """Return a part's root element without comments; entities stay unresolved. Raises an error of DRAWING_ERRORS."""
     parser = etree.XMLParser(resolve_entities=False, huge_tree=True, remove_comments=True, remove_pis=True)
     return etree.fromstring(data, parser)
 
 
 def paragraphs(element: Element) -> list[str]:
-    """Return the paragraphs of DrawingML within an element that say something."""
+    """Return the paragraphs of DrawingML within an element that contain text."""
     said = ("".join(run.text or " " for run in one.iter("{*}t", "{*}br")) for one in element.iter("{*}p"))
     return [text for one in said if (text := " ".join(one.split()))]
 
 
 def chart_markup(root: Element, *, in_cells: bool = False) -> str:
-    """Return a chart's title, what its axes are called, and its values as a table.
+    """Return a chart's title, the titles of its axes, and its values as a table.
 
-    Of values that stand `in_cells` of the same file it has what their series are called: as a second table, they would
-    be counted twice. Raises what is among DRAWING_ERRORS.
+    If its values are `in_cells` of the same file, the names of its series replace the table: the values would be
+    counted twice. Raises an error of DRAWING_ERRORS.
     """
     cells = [one.text or "" for one in root.iter("{*}f")]
-    values = not (in_cells and cells and not any("[" in one for one in cells))  # “[1]” is another file.
+    values = not (in_cells and cells and not any("[" in one for one in cells))  # “[1]” is another file
     chart = root.find("{*}chart")
     if chart is None:
         return ""
@@ -69,7 +72,7 @@ def chart_markup(root: Element, *, in_cells: bool = False) -> str:
 
 
 def diagram_markup(root: Element) -> str:
-    """Return the texts of a diagram as lists within lists."""
+    """Return the texts of a diagram as nested lists."""
     texts = {one.get("modelId"): " ".join(paragraphs(one)) for one in root.iter("{*}pt")}
     within: dict[str, list[tuple[int, str]]] = {}
     for one in root.iter("{*}cxn"):
@@ -86,15 +89,17 @@ def diagram_markup(root: Element) -> str:
         seen.add(key)
         if texts.get(key):
             made.append((max(depth, 1), texts[key]))
+        # The last item of `under` is next, so the first child has to be pushed last.
         below = sorted(within.get(key, ()), key=lambda pair: pair[0], reverse=True)
         under += [(one, min(depth + 1, DEEPEST)) for _, one in below]
+    # Texts that no connection leads to come at the end.
     made += [(1, text) for key, text in texts.items() if text and key not in seen]
     lost = f"<p>The diagram has {len(made):,} texts; the others are not read.</p>" if len(made) > MOST_POINTS else ""
     return "".join(_lists(made[:MOST_POINTS])) + lost
 
 
 def _lists(items: Sequence[tuple[int, str]]) -> Iterator[str]:
-    """Yield lists within lists of texts, each with how deep it lies."""
+    """Yield nested lists of texts, which come with their depth."""
     depth = 0
     for level, text in items:
         yield "<ul>" * (level - depth) + "</ul>" * (depth - level)
@@ -112,7 +117,7 @@ def _title(of: Element) -> str:
 
 Points = dict[int, str]
 _Series = tuple[str, Points, Points]
-"""A name, categories and values, both by their numbers."""
+"""A name, and categories and values, both by the numbers of their points."""
 
 
 def _series(root: Element) -> Iterator[_Series]:
@@ -120,7 +125,7 @@ def _series(root: Element) -> Iterator[_Series]:
     day_one = _DAY_ONE + _FROM_1904 if from_1904 else _DAY_ONE
     for one in root.iter("{*}ser"):
         yield _name(one), _points(one, day_one, "cat", "xVal"), _points(one, day_one, "val", "yVal")
-    data = {one.get("id"): one for one in root.iter("{*}data")}  # Charts since 2016.
+    data = {one.get("id"): one for one in root.iter("{*}data")}  # charts since 2016
     for one in root.iter("{*}series"):
         number = one.find("{*}dataId")
         of = None if number is None else data.get(number.get("val"))
@@ -146,7 +151,7 @@ def _points(of: Element, day_one: datetime, *names: str) -> Points:
         text = " ".join(((point if inner is None else inner).text or "").split())
         said = text if are_texts else _written(text, plain, day_one)
         at = _int(point.get("idx"))
-        # Of categories on several levels the outer one stands in front.
+        # If categories have several levels, the outer one goes in front.
         points[at] = f"{said} {points[at]}".strip() if at in points else said
     return points
 
@@ -171,7 +176,7 @@ def _table(series: Sequence[_Series]) -> Iterator[str]:
 def _written(value: str, code: str, day_one: datetime) -> str:
     """Return a value as a chart shows it, by the code of its format: a share in per cent, a day as a date.
 
-    `code` is without literal text, in lower case; `day_one` is the one before the first that is counted.
+    `code` has no literal text and is in lower case; `day_one` is the day before the first that is counted.
     """
     try:
         number = float(value)
@@ -179,7 +184,7 @@ def _written(value: str, code: str, day_one: datetime) -> str:
         return value
     if "%" in code:
         return f"{number * 100:.10g}%"
-    if code != "general" and _OF_DATE.search(code) and 0 < number < 2_957_004:  # the year 9999, from 1904 as well
+    if code != "general" and _OF_DATE.search(code) and 0 < number < 2_957_004:  # the year 9999, also from 1904
         return f"{day_one + timedelta(days=int(number)):%Y-%m-%d}"
     return f"{number:.12g}" if abs(number) < 1e15 else value
 
@@ -190,7 +195,7 @@ def _int(written: str | None) -> int:
 
 CONTENT = "content.xml"
 MOST = 2_000
-"""Of shapes, charts and comments of a file, each."""
+"""Maximum shapes, charts and comments of a file, each."""
 _ODF = "urn:oasis:names:tc:opendocument:xmlns"
 _OFFICE, _TEXT, _TABLE, _DRAW, _CHART = (
     f"{{{_ODF}:{name}:1.0}}" for name in ("office", "text", "table", "drawing", "chart")
@@ -203,19 +208,19 @@ _SHAPES = tuple(
 _PARAGRAPHS = (f"{_TEXT}p", f"{_TEXT}h")
 _BLOCKS = (*_PARAGRAPHS, f"{_TEXT}list")
 _APART = (*_PARAGRAPHS, f"{_TEXT}tab", f"{_TEXT}s", f"{_TEXT}line-break")
-"""What sets words apart."""
+"""Elements that separate words."""
 _OBJECT = re.compile(r"(?:\./)?([^/]+)/?")
 _BROKEN = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
 
 
 def objects_of(archive: zipfile.ZipFile) -> dict[str, bytes]:
-    """Return the contents of the objects within a file, as charts are, by their names."""
+    """Return the contents of the objects within a file, such as charts, by their names."""
     found = [part for part in archive.infolist() if re.fullmatch(rf"[^/]+/{CONTENT}", part.filename)]
     return {part.filename.partition("/")[0]: packages.unpacked(archive, part) for part in found}
 
 
 def text_with_drawings(path: Path) -> bytes:
-    """Return a text with what its shapes, charts and comments say as paragraphs and tables of its own."""
+    """Return an OpenDocument text with its shapes, charts and comments inserted as paragraphs and tables."""
     data = path.read_bytes()
     try:
         with zipfile.ZipFile(path) as archive:
@@ -229,21 +234,21 @@ def text_with_drawings(path: Path) -> bytes:
                 for part in archive.infolist():
                     own = part.filename == CONTENT
                     copy.writestr(part, etree.tostring(root) if own else packages.unpacked(archive, part))
-    except _BROKEN:  # Whoever reads its text says so.
+    except _BROKEN:  # The reader of the text reports the error.
         return data
     return packed.getvalue()
 
 
 def put_in_place(root: Element, objects: Mapping[str, bytes]) -> None:
-    """Put behind each paragraph what its shapes and charts say.
+    """Insert the content of shapes and charts behind their paragraphs.
 
-    Comments, and what is on the page itself, come at the end of the text or of their slide.
+    Comments, and drawings that are on the page itself, come at the end of the text or of their slide.
     """
     for number, comment in enumerate([*islice(root.iter(f"{_OFFICE}annotation"), MOST + 1)]):
         _append(root, comment, [_paragraph(root, _said(comment) if number < MOST else _lost("comments"))])
     etree.strip_elements(root, f"{_OFFICE}annotation", with_tail=False)
     last: dict[Element, Element] = {}
-    # What shapes on slides say is read as it is.
+    # anydoc reads the text of shapes on slides without help.
     of_slides = next(root.iter(f"{_DRAW}page"), None) is not None
     drawn = root.iter(f"{_DRAW}object", *(() if of_slides else _SHAPES))
     for number, one in enumerate([*islice(drawn, MOST + 1)]):
@@ -263,7 +268,7 @@ def put_in_place(root: Element, objects: Mapping[str, bytes]) -> None:
 
 
 def _append(root: Element, of: Element, blocks: Iterable[Element]) -> None:
-    """Put blocks at the end of the slide or of the text that an element is on."""
+    """Append blocks to the slide or to the text that an element is on."""
     slide = next(of.iterancestors(f"{_DRAW}page"), None)
     body = next(of.iterancestors(f"{_OFFICE}text"), None)
     for block in blocks:
@@ -279,7 +284,7 @@ def _lost(what: str) -> str:
 
 
 def content_of(path: Path) -> bytes:
-    """Return what a file says, as XML; nothing where that is damaged: whoever reads its cells says so."""
+    """Return a file's content as XML; empty if it is damaged, which the reader of the cells reports."""
     try:
         with zipfile.ZipFile(path) as archive:
             return packages.unpacked(archive, archive.getinfo(CONTENT))
@@ -288,9 +293,9 @@ def content_of(path: Path) -> bytes:
 
 
 def beside_tables(path: Path, content: bytes) -> dict[str, str]:
-    """Return what stands beside the cells of a spreadsheet's tables, as HTML, by their names.
+    """Return the drawings and comments on a spreadsheet's tables, as HTML, by the tables' names.
 
-    `content` is what the file says (content_of).
+    `content` is the file's content (content_of).
     """
     if b"annotation" not in content and b"drawing" not in content:
         return {}
@@ -321,7 +326,7 @@ def _on_table(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _chart(root: Element, one: Element, objects: Mapping[str, bytes]) -> list[Element]:
-    """Return a chart as a paragraph and a table; none for an object of another kind."""
+    """Return a chart as a paragraph and a table; nothing for an object of another kind."""
     if one.tag != f"{_DRAW}object":
         return []
     lead, rows = _read(one, objects)
@@ -337,7 +342,7 @@ def _chart(root: Element, one: Element, objects: Mapping[str, bytes]) -> list[El
 
 
 def _read(one: Element, objects: Mapping[str, bytes]) -> tuple[str, list[list[str]]]:
-    """Return what a chart is called, and its rows."""
+    """Return a chart's titles as a line, and its rows."""
     named = _OBJECT.fullmatch(one.get(_HREF) or "")
     data = objects.get(named[1]) if named else None
     try:
@@ -375,7 +380,7 @@ def _paragraph(root: Element, text: str) -> Element:
 
 
 def _boxed(root: Element, block: Element) -> Element:
-    """Return a frame of a slide with a paragraph or a table in it."""
+    """Return a frame of a slide that contains a paragraph or a table."""
     frame = root.makeelement(f"{_DRAW}frame")
     holder = frame if block.tag == f"{_TABLE}table" else etree.SubElement(frame, f"{_DRAW}text-box")
     holder.append(block)

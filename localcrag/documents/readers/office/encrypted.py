@@ -1,10 +1,10 @@
 """Office files with a password: Microsoft Office by msoffcrypto, OpenDocument by cryptography.
 
-The library is loaded when such a file comes, which is seldom.
+The libraries are loaded when such a file comes, which is rare.
 
-As OpenDocument's part 2, section 4 has it: a hash of the password is made into a key, and what was packed is locked by
-that. LibreOffice has locked all in one since 24.2, as 1.5 is to have it. Blowfish, by which programs before 2012 locked
-files, and keys of others (OpenPGP) are not known here.
+OpenDocument (part 2, section 4) derives a key from a hash of the password, and encrypts the packed data with it. Since
+version 24.2, LibreOffice encrypts all parts as one, as OpenDocument 1.5 is going to specify. Blowfish, which programs
+used before 2012, and keys of other kinds (OpenPGP) are not supported.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ from localcrag.documents.readers import kinds as _kinds
 from localcrag.records.errors import EncryptedDocument
 
 PACKAGE = "EncryptedPackage"
-"""The stream in which a file of today lies, when it has a password."""
-# What Excel and PowerPoint lock files with that may be read by everyone and changed by few: [MS-OFFCRYPTO] 2.4.2.3 and
-# 2.4.3.4, [MS-PPT] 2.2.32. They open them without asking.
+"""Name of the stream that contains a current Office file if it has a password."""
+# Passwords with which Excel and PowerPoint lock files that everyone may read and few may change: [MS-OFFCRYPTO] 2.4.2.3
+# and 2.4.3.4, [MS-PPT] 2.2.32. The programs open such files without asking.
 OF_EXCEL, OF_POWERPOINT = "VelvetSweatshop", "/01Hannes Ruescher/01"
 _OFFICE_ERRORS = (
     *(OSError, ValueError, TypeError, AttributeError, LookupError, AssertionError, OverflowError, RecursionError),
     *(struct.error, ExpatError),
 )
-"""What msoffcrypto runs into in files that are protected otherwise, or damaged, beside its own errors."""
+"""Errors, in addition to its own, that msoffcrypto raises on files that are damaged or protected in another way."""
 
 
 class _AnotherPassword(Exception):
-    """The password is not the file's."""
+    """The password is wrong."""
 
 
 class _UnknownWay(Exception):
-    """The file is protected in a way that is not known, or damaged."""
+    """The file is protected in an unknown way, or damaged."""
 
 
 def is_locked_office(path: Path, head: bytes) -> bool:
-    """Return whether a file is one of today's Office that has a password; older ones say so when they are read."""
+    """Return whether a file is a current Office file with a password; older files raise an error when they are read."""
     return _kinds.identify(head) == _kinds.OLE and _compound.holds(path, PACKAGE)
 
 
 def office_refusal(data: bytes, name: str) -> EncryptedDocument:
-    """Return the error for a file that has a password: that it is needed, or that none opens the file here."""
+    """Return the error for a file with a password: that it is needed, or that no password can open the file."""
     try:
         file = _file(data)
         known = _known(file.format, name)
@@ -69,9 +69,9 @@ def office_refusal(data: bytes, name: str) -> EncryptedDocument:
 
 
 def unlocked_office(data: bytes, name: str, password: str) -> bytes:
-    """Return a file as it is without its password.
+    """Return a file's content without its password.
 
-    Raises PasswordNeeded when that is another, and EncryptedDocument where none opens the file here.
+    Raises PasswordNeeded if the password is wrong, and EncryptedDocument if no password can open the file.
     """
     try:
         file = _file(data)
@@ -92,32 +92,32 @@ def _known(kind: str, name: str) -> str:
 
 
 def _file(data: bytes) -> Any:
-    """Return the file as msoffcrypto has it. Raises _UnknownWay."""
+    """Open a file with msoffcrypto. Raises _UnknownWay."""
     import msoffcrypto as untyped_msoffcrypto  # noqa: PLC0415
     from msoffcrypto.format import doc97, ppt97, xls97  # noqa: PLC0415
 
     msoffcrypto: Any = untyped_msoffcrypto  # has no type hints
     kinds: tuple[Any, ...] = (doc97, ppt97, xls97)
     for kind in kinds:
-        # It writes what it has opened to a file for a moment. These processes write none.
+        # msoffcrypto writes an opened file to a temporary one, but reader processes may not write files.
         kind.tempfile = SimpleNamespace(TemporaryFile=BytesIO)
     with _translated():
         return msoffcrypto.OfficeFile(BytesIO(data))
 
 
 def _put_key(file: Any, password: str) -> None:
-    """Put in a password. Raises _AnotherPassword when it is not the file's, and _UnknownWay."""
-    # Files of today take any password without being asked to verify it, and of another make nonsense.
+    """Enter a password. Raises _AnotherPassword if it is wrong, and _UnknownWay."""
+    # Current files accept any password unless it is verified, and a wrong one decrypts them to nonsense.
     verified = {"verify_password": True} if file.format == "ooxml" else {}
     with _translated():
         file.load_key(password=password, **verified)
-        if file.type == "plain":  # Of what else it passes over in silence there is no type at all.
+        if file.type == "plain":  # not encrypted; files from before 2007 lack `type` then (AttributeError)
             raise _UnknownWay
 
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Raise _AnotherPassword and _UnknownWay for what msoffcrypto runs into."""
+    """Raise _AnotherPassword and _UnknownWay instead of the errors of msoffcrypto."""
     from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # noqa: PLC0415
 
     try:
@@ -131,8 +131,8 @@ def _translated() -> Iterator[None]:
 etree: Any = lxml.etree
 MANIFEST, WHOLE, CONTENT = "META-INF/manifest.xml", "encrypted-package", "content.xml"
 MOST_BYTES, MOST_ROUNDS, MOST_PASSES, MOST_LANES, MOST_KIB = 20_000_000, 10_000_000, 100, 64, 2**20
-"""Of a manifest; what a key may take, so that no file keeps the machine busy. LibreOffice: 100,000 rounds of PBKDF2, or
-3 passes of Argon2 in 4 lanes over 64 MB."""
+"""Maximum bytes of a manifest, and maximum cost of a key, so that no file keeps the machine busy. LibreOffice uses
+100,000 rounds of PBKDF2, or 3 passes of Argon2 in 4 lanes over 64 MB."""
 WHAT = "an OpenDocument file"
 _MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
 _NAMESPACES = (_MANIFEST, "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}")
@@ -151,15 +151,15 @@ _HASHES = {
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha1-1k": "sha1",
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha256-1k": "sha256",
 }
-"""Of passwords, and of the first 1,024 bytes of what was packed."""
+"""Hashes of passwords, and of the first 1,024 bytes of the packed data, by their names."""
 _FIRST, _BLOCK, _VECTOR = 1024, 16, 12
-"""Bytes: what a checksum is of; of AES; of what stands before what GCM has locked."""
+"""Bytes that a checksum covers, of a block of AES, and of the vector in front of data that GCM has encrypted."""
 _OPEN_DOCUMENT_ERRORS = (*kinds.ZIP_ERRORS, KeyError, IndexError, etree.LxmlError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lock:
-    """How a part is locked; its fields are as the manifest has them."""
+    """How a part is encrypted; the fields are those of the manifest."""
 
     cipher: str
     vector: bytes
@@ -174,7 +174,7 @@ class _Lock:
 
     @property
     def is_known(self) -> bool:
-        """Whether a password opens it here."""
+        """Return whether a password can open the part."""
         if self.start not in _HASHES or not (self.cipher in _GCM or (self.cipher in _CBC and self._is_checked)):
             return False
         if self.derivation in _PBKDF2:
@@ -193,15 +193,16 @@ def is_locked_open_document(path: Path, head: bytes) -> bool:
 
 
 def open_document_refusal(path: Path, name: str) -> EncryptedDocument:
-    """Return the error for a file that has a password: that it is needed, or that none opens the file here."""
+    """Return the error for a file with a password: that it is needed, or that no password can open the file."""
     known = all(lock.is_known for lock in _locks_of(path).values())
     return packages.needed(name) if known else packages.unknown_way(name)
 
 
 def unlocked_open_document(path: Path, name: str, password: str, head: bytes) -> bytes:
-    """Return a file as it is without its password: of one that is locked part by part, the parts that are texts.
+    """Return a file's content without its password; if it is encrypted part by part, only the parts with text.
 
-    Raises PasswordNeeded when that is another, EncryptedDocument where none opens the file here, UnreadableDocument.
+    Raises PasswordNeeded if the password is wrong, EncryptedDocument if no password can open the file, and
+    UnreadableDocument.
     """
     locks = _locks_of(path)
     if not locks or not all(lock.is_known for lock in locks.values()):
@@ -229,7 +230,7 @@ def _opened_parts(archive: zipfile.ZipFile, locks: Mapping[str, _Lock], password
 
 
 def _opened(data: bytes, lock: _Lock, password: str) -> bytes:
-    """Return what is locked in `data`. Raises _AnotherPassword, and ValueError when it is damaged."""
+    """Return the content of encrypted `data`. Raises _AnotherPassword, and ValueError if it is damaged."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - seldom needed
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
@@ -239,11 +240,11 @@ def _opened(data: bytes, lock: _Lock, password: str) -> bytes:
         try:
             return _unpacked(AESGCM(key).decrypt(data[:_VECTOR], data[_VECTOR:], None))
         except InvalidTag as error:
-            raise _AnotherPassword from error  # Or damaged, which nobody can tell apart.
+            raise _AnotherPassword from error  # The data may also be damaged; the two cannot be told apart.
     if not data or len(data) % _BLOCK:
         raise ValueError("a locked part is cut off")
     packed = Cipher(algorithms.AES(key), modes.CBC(lock.vector)).decryptor().update(data)
-    packed = packed[: -packed[-1]]  # The last byte says how many were added to make whole blocks.
+    packed = packed[: -packed[-1]]  # The last byte is the number of bytes that were added to fill the last block.
     if hashlib.new(_HASHES[lock.checksum_type], packed[:_FIRST], usedforsecurity=False).digest() != lock.checksum:
         raise _AnotherPassword
     return _unpacked(packed)
@@ -269,7 +270,10 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _locks_of(path: Path) -> dict[str, _Lock]:
-    """Return how the parts are locked that are, by their names; none of a file whose text is not, or of another one."""
+    """Return how the encrypted parts of a file are encrypted, by name.
+
+    The result is empty if the text is not encrypted, or if the file is of another kind.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo(MANIFEST).file_size > MOST_BYTES:
@@ -280,7 +284,7 @@ def _locks_of(path: Path) -> dict[str, _Lock]:
             for entry in manifest.iter(f"{_MANIFEST}file-entry")
             if (data := entry.find(f"{_MANIFEST}encryption-data")) is not None
         }
-    except _OPEN_DOCUMENT_ERRORS:  # It is no OpenDocument file, or damaged: whoever reads it says so.
+    except _OPEN_DOCUMENT_ERRORS:  # It is damaged or no OpenDocument file, which its reader reports.
         return {}
     return {} if {WHOLE, CONTENT}.isdisjoint(locks) else locks
 

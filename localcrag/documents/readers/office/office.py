@@ -1,4 +1,4 @@
-"""What anydoc makes of an office file, as HTML: from there, all kinds of documents go the same way."""
+"""Office files by anydoc, converted to HTML, which is then read like all other kinds of documents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 NOTES = "Notes: "
-"""In front of what a speaker notes below a slide."""
+"""Label in front of the speaker's notes below a slide."""
 PICTURE = "<img>"
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
@@ -49,11 +49,11 @@ def markup_of(
     sheets: Sheets | None = None,
     beside: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return a document as HTML, its notes below it.
+    """Return a document as HTML, with its notes below it.
 
-    Of slides, what is set apart are the speaker's notes; of `sheets`, each grid may hold several tables. `beside` is
-    what stands beside them as HTML, by the names of sheets; under an empty name that of a slide. That of a
-    sheet without cells stands under its name.
+    On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `beside` is
+    additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
+    follows below the sheet's name.
     """
     return "".join(_Markup(slides, sheets, dict(beside)).pieces(document))
 
@@ -110,7 +110,7 @@ class _Markup:
         ordered = items.marker == "decimal" and not any(item.marker_label for item in items.items)
         yield f'<ol start="{items.start}">' if ordered else "<ul>"
         for number, item in enumerate(items.items, start=items.start):
-            # What HTML has no number for stands in the text, as in the file.
+            # Kinds of numbers that HTML does not support are written as text.
             label = item.marker_label or ("" if items.marker == "bullet" or ordered else marker(items.marker, number))
             yield from ("<li>", f"{escape(label)} " if label else "", *self._blocks(item.blocks), "</li>")
         yield "</ol>" if ordered else "</ul>"
@@ -156,7 +156,10 @@ class _Markup:
 
 
 def _grid(table: Table) -> list[list[str]]:
-    """Return the texts of a sheet's cells. One that reaches down is in each of its rows; across, marked as such."""
+    """Return the texts of a sheet's cells.
+
+    A cell that spans rows is repeated in each row; one that spans columns is marked (ACROSS).
+    """
     texts = [[_words(slot.cell) for slot in row] for row in table.grid]
     for number, row in enumerate(table.grid):
         for column, slot in enumerate(row):
@@ -179,13 +182,13 @@ def _is_blank_line(row: Sequence[CellSlot]) -> bool:
 
 
 def _unlisted(blocks: Sequence[Block]) -> Sequence[Block]:
-    """Return what is in a cell; of a list of one item, as slides have it, the item."""
+    """Return the blocks of a cell; if it is a list of one item, as on slides, the blocks of the item."""
     alone = blocks[0].list if len(blocks) == 1 else None
     return alone.items[0].blocks if alone and len(alone.items) == 1 else blocks
 
 
 def marker(kind: str, number: int) -> str:
-    """Return the marker of an item, as "c." or "iv."; letters go on with aa behind z."""
+    """Return the marker of an item, such as "c." or "iv."; letters continue with aa after z."""
     if number < 1:
         return f"{number}."
     if "roman" in kind:
@@ -210,7 +213,7 @@ FORMATS: dict[str, tuple[Format, str]] = {
     kinds.ODS: ("ods", "an OpenDocument spreadsheet"),
     **dict.fromkeys(kinds.SEPARATED, ("csv", "a table of values with commas or tabs between them (CSV)")),
 }
-"""By media type: what anydoc calls it, and people do."""
+"""Names of a format for anydoc and for people, by media type."""
 LISTINGS = {kinds.PPTX: _slides.POWERPOINT, kinds.ODP: _slides.OPEN_DOCUMENT}
 SLIDES = frozenset((kinds.PPT, kinds.PPTX, kinds.ODP))
 _SLIDES_DAMAGED = (*kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
@@ -220,10 +223,10 @@ WORKBOOKS = frozenset((kinds.XLSX, kinds.XLS))
 def open_pages(
     path: Path, name: str, head: bytes, media_type: str, *, told: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
-    """Check the file; return the number of its slides, None of what has none, and its pages, still to be read.
+    """Check the file; return its number of slides, None if it has none, and a generator of its pages.
 
-    `told`: the content says that it is of this kind. Raises EncryptedDocument and UnreadableDocument, here and while
-    pages are read.
+    `told` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and UnreadableDocument,
+    both here and while pages are read.
     """
     _, what = FORMATS[media_type]
     if media_type in kinds.SEPARATED:
@@ -281,11 +284,10 @@ def page(
     sheets: Sheets | None = None,
     beside: Mapping[str, str] = MappingProxyType({}),
 ) -> Page:
-    """Return what a file says, or a slide of it, with what stands `beside` that (markup_of).
+    """Return the page of a file, or of one of its slides.
 
-    `sheets` are those of a spreadsheet.
-
-    Raises EncryptedDocument and UnreadableDocument.
+    `sheets` are those of a spreadsheet, `beside` is additional HTML (markup_of). Raises EncryptedDocument and
+    UnreadableDocument.
     """
     kind, what = FORMATS[media_type]
     try:
@@ -305,9 +307,9 @@ def page(
 
 
 def _marked(page: Page) -> Page:
-    """Return a page with Markdown's marks at its headings; what it knows of them are those that Markdown has none for.
+    """Return a page with Markdown's marks at its headings, so that they are known if a part of the text is read again.
 
-    With marks they are known wherever a part of the text is read again.
+    `headings` then contains only those that are too deep for Markdown.
     """
     parts: list[str] = []
     others: list[Heading] = []

@@ -1,7 +1,7 @@
-"""Sheets of workbooks: tables, headers, titles and row numbers, in today's and older formats.
+"""Sheets of workbooks: tables, headers, titles and row numbers, in current and older formats.
 
-anydoc leaves out the empty rows above a workbook's first cell, and those that are hidden; both are read here from the
-file. Where that does not come to as many rows as there are, none has a number: a wrong one would be worse.
+anydoc leaves out hidden rows, and the empty rows above a workbook's first cell. This module reads both from the file.
+If the result does not match anydoc's number of rows, no row of the sheet gets a number: a wrong number would be worse.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from localcrag.documents.readers.html import OF_SHEET
 
 etree: Any = lxml.etree  # has no type hints
 BINARY_WORKBOOK = "xl/workbook.bin"
-"""The part that lists the sheets."""
+"""Name of the part that lists the sheets of a binary workbook (.xlsb)."""
 COMMENTS = re.compile(r"xl/comments\d*\.bin")
 _BINARY_SHEET, _AUTHOR, _COMMENT, _COMMENT_TEXT = 156, 632, 635, 637
 _VISIBLE = 0
 _SEVEN_BITS = 0x7F
 _NO_TEXT = 0xFFFFFFFF
-"""As a length."""
+"""Length that marks a missing text."""
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def binary_records(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield kind, place and length of a part's records. Raises IndexError where it is cut off."""
+    """Yield the kind, offset and length of each record in a part. Raises IndexError if the part is cut off."""
     at = 0
     while at < len(data):
         kind, at = _number(data, at, 2)
@@ -46,34 +46,37 @@ def binary_records(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def binary_sheets(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the name of each sheet that is not hidden, with the name by which the workbook refers to its part.
+    """Yield the name of each visible sheet, and the relationship id of its part.
 
-    Raises IndexError and struct.error, as all here does of what is damaged.
+    Raises IndexError and struct.error if the part is damaged, like all functions here that parse records.
     """
     for kind, at, _ in binary_records(data):
         if kind == _BINARY_SHEET:
+            # The record begins with the sheet's state and number, of four bytes each.
             related, behind = _text(data, at + 8)
             if int.from_bytes(data[at : at + 4], "little") == _VISIBLE:
                 yield _text(data, behind)[0], related
 
 
 def comments(data: bytes) -> bytes:
-    """Return the comments on a sheet as the XML that they are in other workbooks."""
+    """Return the comments of a binary sheet as XML, in the form that .xlsx workbooks use."""
     root = etree.Element("comments")
     one: Any = None
     for kind, at, _ in binary_records(data):
         if kind == _AUTHOR:
             etree.SubElement(root, "author").text = _text(data, at)[0]
         elif kind == _COMMENT:
+            # The author's number, then a range of cells: first and last row, first and last column.
             author, row, _, column, _ = struct.unpack_from("<IIIII", data, at)
             one = etree.SubElement(root, "comment", ref=cell_name(row, column), authorId=str(author))
         elif kind == _COMMENT_TEXT and one is not None:
+            # A byte of flags comes before the text.
             etree.SubElement(one, "t").text = _text(data, at + 1)[0]
     return bytes(etree.tostring(root))
 
 
 def cell_name(row: int, column: int) -> str:
-    """Return what a spreadsheet program calls a cell, of which both count from 0."""
+    """Return the A1-style name of a cell; `row` and `column` count from 0."""
     letters, left = "", column + 1
     while left > 0:
         left, letter = divmod(left - 1, 26)
@@ -82,7 +85,7 @@ def cell_name(row: int, column: int) -> str:
 
 
 def _number(data: bytes, at: int, longest: int) -> tuple[int, int]:
-    """Return a number that is written in bytes of seven bits each, and where the next one begins."""
+    """Return a number stored in bytes of seven bits each, and the offset behind it."""
     number = 0
     for place in range(longest):
         byte = data[at + place]
@@ -106,9 +109,9 @@ _BOXES = frozenset((2, 3, 6, 30))
 
 
 def old_sheets(path: Path) -> Iterator[tuple[str, bytes, int]]:
-    """Yield the name of each sheet that is not hidden, the workbook's records, and where the sheet's begin in them.
+    """Yield the name of each visible sheet, the workbook's records, and the offset of the sheet's first record.
 
-    Raises DamagedCompound, struct.error, and ValueError for an older workbook.
+    Raises DamagedCompound, struct.error, and ValueError if the workbook is older than Excel 97.
     """
     with kinds.opened(path) as folder:
         data = folder.stream("Workbook") or b""
@@ -116,13 +119,14 @@ def old_sheets(path: Path) -> Iterator[tuple[str, bytes, int]]:
         raise ValueError("an older workbook")
     for kind, at, _ in old_records(data, 0):
         if kind == _SHEET:
+            # Offset, state and kind of the sheet, then its name: a length and its characters.
             begins, state = struct.unpack_from("<IB", data, at)
             if state == 0:
                 yield _letters(data, at + 7, data[at + 6]), data, begins
 
 
 def old_records(data: bytes, at: int) -> Iterator[tuple[int, int, int]]:
-    """Yield kind, place and length of the records of a part of a workbook, without those of charts within it."""
+    """Yield the kind, offset and length of each record in a part of a workbook, without embedded charts."""
     depth = 0
     while at < len(data):
         kind, length = struct.unpack_from("<HH", data, at)
@@ -135,9 +139,9 @@ def old_records(data: bytes, at: int) -> Iterator[tuple[int, int, int]]:
 
 
 def beside_cells(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, str, str]]]:
-    """Return what text boxes on a sheet say, and its comments: each with its cell and its author.
+    """Return the texts of a sheet's text boxes, and its comments, each with its cell and its author.
 
-    Raises struct.error and IndexError.
+    Raises struct.error and IndexError if the records are damaged.
     """
     boxes: dict[int, list[str]] = {}
     others: dict[int, list[str]] = {}
@@ -154,6 +158,7 @@ def beside_cells(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, s
         elif kind == _GOES_ON and left > 0:
             part = data[at : at + length]
             texts[number].append(_letters(part, 0, left))
+            # The first byte of a part says how wide its characters are.
             left -= (length - 1) // (1 + part[0] % 2)
         elif kind == _NOTE:
             row, column, _, of, characters = struct.unpack_from("<HHHHH", data, at)
@@ -163,24 +168,24 @@ def beside_cells(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, s
 
 
 def _letters(data: bytes, at: int, length: int) -> str:
-    """Return so many characters, which stand behind a byte that says how wide they are."""
+    """Return `length` characters; the byte in front of them says whether they are UTF-16 or Latin-1."""
     wide = data[at] % 2
     return data[at + 1 : at + 1 + length * (1 + wide)].decode("utf-16-le" if wide else "latin-1", "replace")
 
 
 Element = Any
 WORKBOOK = "xl/workbook.xml"
-"""The part that lists a workbook's sheets."""
+"""Name of the part that lists a workbook's sheets."""
 
 
 def relations_of(part: str) -> str:
-    """Return the part that lists what a part refers to."""
+    """Return the name of the part that lists the relationships of `part`."""
     folder, name = posixpath.split(part)
     return f"{folder}/_rels/{name}.rels"
 
 
 def related(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield the parts that a part refers to, each with the name that it refers to it by."""
+    """Yield the relationship id and the name of each part that `part` refers to."""
     written = parts.get(relations_of(part))
     if written is None:
         return
@@ -191,15 +196,15 @@ def related(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
 
 
 def named_by(element: Element, ending: str = "}id") -> str:
-    """Return the name by which an element refers to a part: that of its attribute with such an ending."""
+    """Return the relationship id of an element: the first attribute whose name has this ending."""
     return next((str(value) for name, value in element.attrib.items() if name.endswith(ending)), "")
 
 
 def visible_sheets(parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each sheet of a workbook that is not hidden, with its part, empty where that is not told.
+    """Yield the name and the part of each visible sheet; the part is empty if the workbook does not name it.
 
-    `parts` has WORKBOOK, or the binary one, and what that refers to. Raises LookupError where it has not, struct.error
-    and etree.LxmlError.
+    `parts` contains WORKBOOK or BINARY_WORKBOOK, and its relationships. Raises LookupError if they are missing,
+    struct.error and etree.LxmlError.
     """
     if binary := parts.get(BINARY_WORKBOOK):
         of_binary = dict(related(BINARY_WORKBOOK, parts))
@@ -215,19 +220,19 @@ def visible_sheets(parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
 
 Row = Sequence[str]
 ACROSS = "\0"
-"""In the place of a cell that the one before reaches over."""
+"""Placeholder for a cell that the merged cell on its left covers."""
 MOST_HEADER_ROWS = 3
 MOST_CELLS = 2_000_000
-"""Of a table whose rows are filled up to the same length; of a larger one they are as long as they are."""
+"""Maximum cells of a table whose rows are padded to the same length; the rows of a larger table are not padded."""
 SPACE = 2
-"""Columns; a table has no more of them empty between two of its own."""
+"""Maximum distance, in columns, between neighbouring columns of one table; a wider gap separates two tables."""
 _NUMBER = re.compile(r"[^\w]*\d[\d.,\s:/%-]*\W*(?:[a-z%€$£]{1,4}\.?)?\W*", re.IGNORECASE)
-"""An amount, a date or a time, with its unit: what a header's cell hardly ever is, but for a year."""
+"""An amount, a date or a time, with its unit; header cells hardly ever contain one, except for years."""
 _YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d")
 
 
 class Line(NamedTuple):
-    """A row of a sheet, with its number; 0 where that is not known."""
+    """A row of a sheet and its number, which is 0 if it is not known."""
 
     number: int
     cells: Row
@@ -235,9 +240,10 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SheetTable:
-    """A table of a sheet: lines that stand over it, its header (may be empty), its rows.
+    """A table of a sheet: the captions above it, its header (may be empty) and its rows.
 
-    `numbers` are those of the rows: of each line over it, of the header, where there is one, and of each row.
+    `numbers` are row numbers in the sheet: one for each caption, one for the header if there is one, and one for each
+    row.
     """
 
     captions: tuple[str, ...]
@@ -247,14 +253,14 @@ class SheetTable:
 
 
 def tables_of(grid: Iterable[Line]) -> Iterator[SheetTable]:
-    """Yield the tables of a sheet: set apart by empty rows, and within those by empty columns."""
+    """Yield the tables of a sheet, separated by empty rows, and within those by empty columns."""
     captions: list[str] = []
     over: list[int] = []
     for band in _bands(grid):
         for table in _side_by_side(band):
             found = _table(table)
             if not found.rows and not found.header:
-                captions += found.captions  # They stand over what comes next.
+                captions += found.captions  # They belong to the table that follows.
                 over += found.numbers
                 continue
             yield SheetTable((*captions, *found.captions), found.header, found.rows, (*over, *found.numbers))
@@ -264,7 +270,7 @@ def tables_of(grid: Iterable[Line]) -> Iterator[SheetTable]:
 
 
 def markup_of_table(table: SheetTable, sheet: str) -> Iterator[str]:
-    """Yield a table as HTML, with what stands over it in front; its rows say which of the sheet they are."""
+    """Yield a table as HTML, its captions first; each row carries its sheet and row number (OF_SHEET)."""
     of_sheet = (f' {OF_SHEET}="{number} {escape(sheet)}"' if number else "" for number in table.numbers)
     for caption in table.captions:
         yield f"<p{next(of_sheet)}>{escape(caption)}</p>"
@@ -283,7 +289,7 @@ def _cells(tag: str, row: Row) -> str:
 
 
 def _bands(grid: Iterable[Line]) -> Iterator[list[Line]]:
-    """Yield the rows between empty ones; a header by itself goes with the rows below the empty one."""
+    """Yield the groups of rows between empty rows; a header on its own joins the rows below the gap."""
     band: list[Line] = []
     gap = False
     for line in grid:
@@ -305,10 +311,10 @@ def _are_header(band: Sequence[Line]) -> bool:
 
 
 def _side_by_side(band: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Yield the parts of a band that empty columns part; all of it as one where they only leave room in a table."""
+    """Yield the parts of a band that empty columns separate, or the whole band if the gaps are within one table."""
     used = sorted({at for line in band for at, cell in enumerate(line.cells) if cell not in ("", ACROSS)})
     if len(used) * len(band) > MOST_CELLS:
-        # Filled up, a line of a thousand cells would widen all others.
+        # Padding would make every row as wide as a single row of a thousand cells.
         yield [Line(line.number, _without_end(line.cells)) for line in band]
         return
     rows = [Line(number, [row[at] if at < len(row) else "" for at in used]) for number, row in band]
@@ -323,7 +329,7 @@ def _side_by_side(band: Sequence[Line]) -> Iterator[Sequence[Line]]:
 
 
 def _without_end(row: Row) -> Row:
-    """Return a row up to its last cell that says something."""
+    """Return a row up to its last cell with text."""
     length = len(row)
     while length and row[length - 1] in ("", ACROSS):
         length -= 1
@@ -331,7 +337,7 @@ def _without_end(row: Row) -> Row:
 
 
 def _stand_alone(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[Line]]) -> bool:
-    """Whether parts are tables of their own: far apart, or of different lengths, each without a gap."""
+    """Return whether the parts are separate tables: far apart, or of different lengths and each without a gap."""
     if any(len(run) == 1 for run in runs):
         return False
     filled = [[bool(_texts(line.cells)) for line in part] for part in parts]
@@ -346,7 +352,7 @@ def _table(lines: Sequence[Line]) -> SheetTable:
     rows = [line.cells for line in lines]
     width = max(map(len, rows))
     first = 0
-    # A line by itself above a table is its title; of a table of one column, the first is none.
+    # A single cell above a table is its title. A table of one column has no title: its first cell is data.
     while first < len(rows) and len(texts := _texts(rows[first])) == 1 and (width > 1 or len(rows) - first == 1):
         captions += texts
         first += 1
@@ -360,12 +366,12 @@ def _table(lines: Sequence[Line]) -> SheetTable:
             break
     cells = tuple([cell.replace(ACROSS, "") for cell in row] for row in islice(rows, first, None))
     numbers = [line.number for line in lines]
-    del numbers[over : max(over, first - 1)]  # Of a header of several rows, the last one is right above its table.
+    del numbers[over : max(over, first - 1)]  # a header of several rows gets the number of its last row
     return SheetTable(tuple(captions), header, cells, tuple(numbers))
 
 
 def _joined(above: Row, row: Row) -> list[str]:
-    """Return a header's row with the one above it: “2024 Q1”."""
+    """Return a header row combined with the row above it: “2024 Q1”."""
     filled: list[str] = []
     for cell in row:
         filled.append(filled[-1] if cell == ACROSS and filled else cell.replace(ACROSS, ""))
@@ -377,7 +383,10 @@ def _texts(row: Row) -> list[str]:
 
 
 def _is_header(row: Row) -> bool:
-    """Whether a row holds no amounts; years alone are a header where the first cell is empty, or one reaches over."""
+    """Return whether a row has no amounts and can be a header.
+
+    A row of nothing but years is a header only if its first cell is empty or a merged cell spans several columns.
+    """
     cells = _texts(row)
     years = [cell for cell in cells if _YEAR.fullmatch(cell)]
     words = all(cell in years or not _NUMBER.fullmatch(cell) for cell in cells)
@@ -385,9 +394,11 @@ def _is_header(row: Row) -> bool:
 
 
 BLANK_LINE = "\u2028"
-"""In the place of an empty line of a CSV, which anydoc would leave out: white space, also within a cell."""
+"""Placeholder for an empty line of a CSV, which anydoc would leave out; it counts as white space, also within a
+cell."""
 _BLANK_LINES = re.compile(r"(?:\A|(?<=\n)|(?<=\r)(?!\n))(?=[\r\n])")
-# No attribute holds a "<": what begins a tag again and again, and never ends it, is gone through once.
+# XML attributes cannot contain "<". Excluding it keeps these patterns linear on data that opens tags and never closes
+# them.
 _ROW = re.compile(rb"<(?:\w+:)?row(?:\s([^<>]*))?>")
 _ROW_NUMBER = re.compile(rb"(?:^|\s)r\s*=\s*[\"'](\d{1,7})[\"']")
 _HIDDEN = re.compile(rb"(?:^|\s)hidden\s*=\s*[\"'](?:1|true)[\"']")
@@ -407,30 +418,32 @@ _ERRORS = (
 
 @dataclass(slots=True)
 class _Rows:
-    """Of a sheet: the rows that say something, those that are hidden, and the last one that a cell reaches down to."""
+    """The rows of a sheet that have content, its hidden rows, and the last row that a merged cell reaches."""
 
     used: set[int] = field(default_factory=set)
     hidden: set[int] = field(default_factory=set)
     reached: int = 0
 
     def numbers(self, rows: int) -> Sequence[int]:
-        """Return the numbers of so many rows from the first that is shown; nothing where they are others."""
+        """Return the numbers of `rows` rows from the first visible one; nothing if they do not fit the sheet."""
         shown = self.used - self.hidden
         if not shown:
             return ()
-        last, longest = max(shown), min(shown) + rows + len(self.hidden)  # No file makes this count for hours.
+        last, longest = max(shown), min(shown) + rows + len(self.hidden)  # a limit for crafted files
         numbers = [
             one for one in range(min(shown), min(max(last, self.reached), longest) + 1) if one not in self.hidden
         ]
+        # anydoc must have returned at least the rows up to the last one with content, and at most those that cells
+        # reach.
         fits = last <= longest and sum(one <= last for one in numbers) <= rows <= len(numbers)
         return numbers[:rows] if fits else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """The sheets of a file: their names, and which rows of them there are; `first` is the number of a file's first row.
+    """The sheets of a file: their names and their rows; `first` is the number of the file's first row.
 
-    `rows` are only of kinds of file of which anydoc leaves rows out.
+    `rows` is set only for kinds of file from which anydoc leaves rows out.
     """
 
     names: Sequence[str] = ("",)
@@ -438,9 +451,9 @@ class Sheets:
     rows: Mapping[str, _Rows] | None = None
 
     def numbered(self, heading: str | None, rows: int) -> tuple[str, Sequence[int]]:
-        """Return a sheet's name and the numbers of its rows, 0 where they are not known.
+        """Return a sheet's name and the numbers of its rows, which are 0 if they are not known.
 
-        A sheet by itself has no heading.
+        The only sheet of a file has no heading.
         """
         name = heading if heading is not None else next(iter(self.names), "")
         if self.rows is None:
@@ -450,18 +463,18 @@ class Sheets:
 
 def of_values(text: str) -> tuple[str, Sheets]:
     """Return a CSV's text with its empty lines marked, and its only sheet."""
-    # "sep=;" in the first line is for the spreadsheet program, which shows the next one as the first.
+    # A first line "sep=;" is an instruction to the spreadsheet program, which shows the next line as the first row.
     return _BLANK_LINES.sub(BLANK_LINE, text), Sheets(first=0 if text[:4].lower() == "sep=" else 1)
 
 
 def of_tables(content: bytes) -> Sheets:
-    """Return the sheets of an OpenDocument spreadsheet by what it says, as XML; of one that says nothing, none."""
+    """Return the sheets of an OpenDocument spreadsheet from its content, as XML; no sheets if that is empty."""
     names = [unescape(name.decode("utf-8", "replace")) for name in _TABLE.findall(content)]
     return Sheets(names) if content else Sheets((), rows={})
 
 
 def of_workbook(path: Path, media_type: str) -> Sheets:
-    """Return the sheets of a workbook of Excel; of one that cannot be understood, none."""
+    """Return the sheets of an Excel workbook; no sheets if the file cannot be parsed."""
     try:
         found = dict(_of_before_2007(path) if media_type == kinds.XLS else _of_today(path))
     except _ERRORS:
@@ -484,10 +497,12 @@ def _of_today(path: Path) -> Iterator[tuple[str, _Rows]]:
 def _of_worksheet(xml: bytes) -> _Rows:
     found, number = _Rows(), 0
     rows = list(_ROW.finditer(xml))
+    # A row ends where the next one begins, the last row at the end of the sheet's data.
     ends = [*(row.start() for row in rows[1:]), max(xml.rfind(b"sheetData>"), 0)]
     for row, end in zip(rows, ends, strict=False):
         said = row[1] or b""
         given = _ROW_NUMBER.search(said)
+        # A row without a number follows the row before it.
         number = int(given[1]) if given else number + 1
         if _HIDDEN.search(said):
             found.hidden.add(number)
@@ -499,7 +514,7 @@ def _of_worksheet(xml: bytes) -> _Rows:
 
 _OF_ROW, _OF_MERGED = 0x208, 0xE5
 _CELLS = frozenset((0x06, 0xBD, 0xD6, 0xFD, 0x203, 0x204, 0x205, 0x27E))
-"""Records of [MS-XLS]; those of cells that say something: formula, numbers, texts, truths and errors."""
+"""[MS-XLS] record types of cells with content: formulas, numbers, texts, booleans and errors."""
 _ROW_HIDDEN = 0x20
 
 
@@ -523,7 +538,7 @@ def _of_records(data: bytes, records: Iterable[tuple[int, int, int]]) -> _Rows:
 
 _BINARY_ROW, _BINARY_MERGED = 0, 176
 _BINARY_CELLS = frozenset((*range(2, 12), 62))
-"""Records of [MS-XLSB], as above."""
+"""[MS-XLSB] record types of cells with content."""
 _BINARY_HIDDEN = 0x10
 
 

@@ -1,7 +1,7 @@
-"""Slides one by one, so that each keeps its number; annotations of sheets and slides.
+"""Slides as files of their own, and the drawings and comments of sheets and slides.
 
-In the list of slides ([MS-PPT] 2.4.14.3) the records of all others are made into some that no reader knows; what a
-slide says is left to anydoc.
+Each slide becomes a file, so that it keeps its number. anydoc reads the text of a slide. To leave a single slide in an
+old presentation, the records of all others in the list of slides ([MS-PPT] 2.4.14.3) get a type that no reader knows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from localcrag.text.translation import whole_number
 
 Element = Any  # lxml has no type hints
 MOST = 2_000
-"""Of text boxes, charts and comments of a sheet or slide."""
+"""Maximum text boxes, charts and comments of a sheet or slide."""
 _OF_SHEETS = re.compile(
     r"xl/(?:workbook\.(?:xml|bin)|(?:\w+/)?_rels/[^/]+\.rels|comments\d*\.(?:xml|bin)"
     r"|(?:drawings|charts|comments|threadedComments|persons)/[^/]+\.xml)"
@@ -46,22 +46,22 @@ _LOST = "<p>What is drawn or commented here could not be read.</p>"
 
 
 def beside_sheets(path: Path) -> dict[str, str]:
-    """Return what stands beside the cells of a workbook's sheets, by their names; those that are hidden left out."""
+    """Return the drawings and comments of a workbook's visible sheets, as HTML, by the sheets' names."""
     try:
         with zipfile.ZipFile(path) as archive:
             known = [part for part in archive.infolist() if _OF_SHEETS.fullmatch(part.filename)]
             parts = {part.filename: packages.unpacked(archive, part) for part in known}
         sheets = list(visible_sheets(parts))
-    except _BROKEN:  # Whoever reads the cells says so.
+    except _BROKEN:  # The reader of the cells reports the error.
         return {}
     for name in filter(_binary_workbooks.COMMENTS.fullmatch, parts):
-        with suppress(*_BROKEN):  # As it is, it says that it could not be read.
+        with suppress(*_BROKEN):  # if it is not converted, it is reported as unreadable
             parts[name] = _binary_workbooks.comments(parts[name])
     return {name: said for name, part in sheets if (said := _beside(part, parts))}
 
 
 def beside_old_sheets(path: Path) -> dict[str, str]:
-    """Return what stands beside the cells of a workbook of Excel before 2007, without charts."""
+    """Return the text boxes and comments of an Excel workbook from before 2007, as HTML, by the sheets' names."""
     found = {}
     try:
         for name, data, begins in _old_workbooks.old_sheets(path):
@@ -72,19 +72,19 @@ def beside_old_sheets(path: Path) -> dict[str, str]:
                 found[name] = _LOST
             else:
                 found[name] = _limited([f"<p>{escape(one)}</p>" for one in said if one.strip()])
-    except _BROKEN:  # Whoever reads the cells says so.
+    except _BROKEN:  # The reader of the cells reports the error.
         return {}
     return {name: said for name, said in found.items() if said}
 
 
 def beside_slide(parts: Mapping[str, bytes]) -> str:
-    """Return what stands beside the shapes of a slide, of which these are the parts: charts and comments."""
+    """Return the charts and comments of a slide as HTML; `parts` are those of its file."""
     known = {name: data for name, data in parts.items() if _SLIDE_PARTS.fullmatch(name)}
     return "".join(_beside(f"ppt/slides/{one[1]}", known) for name in known if (one := _SLIDE.fullmatch(name)))
 
 
 def _beside(part: str, parts: Mapping[str, bytes]) -> str:
-    """Return what stands beside the text of a sheet or a slide."""
+    """Return the drawings and comments of a sheet or slide as HTML."""
     said: list[str] = []
     roots = []
     try:
@@ -125,7 +125,7 @@ def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str
 
 
 def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield comments with their authors; of a sheet's those of the kind since 2018 in place of their copies."""
+    """Yield comments with their authors; on a sheet, threaded comments (since 2018) replace their copies."""
     by_kind = {_kind(root): root for root in roots}
     threaded, on_slide = by_kind.get("ThreadedComments"), by_kind.get("cmLst")
     people = {} if threaded is None and on_slide is None else _people(parts)
@@ -157,7 +157,7 @@ def _comment(on: str | None, author: str, text: str) -> str:
 
 
 def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the names of those who comment, by their numbers."""
+    """Return the names of the authors of comments, by their ids."""
     lists = [parsed(data) for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml")]
     people = (one for root in lists for one in root.iter("{*}person", "{*}cmAuthor", "{*}author"))
     return {one.get("id", ""): one.get("displayName") or one.get("name") or "" for one in people}
@@ -169,21 +169,21 @@ def _kind(element: Element) -> str:
 
 DOCUMENT, CURRENT_USER = "PowerPoint Document", "Current User"
 MOST_SLIDES, MOST_BYTES = 2_000, 2 * 10**9
-"""Of a presentation, and of the files of all its slides together: each is read anew."""
+"""Maximum slides of a presentation, and maximum bytes of all its slides' files together, which are read in turn."""
 _HEAD = struct.Struct("<HHI")
-"""Version and instance, type, length."""
+"""Head of a record: version and instance, type, length."""
 _EDIT, _DIRECTORY, _DOCUMENT, _LIST, _PERSIST, _NOTES = 0x0FF5, 0x1772, 0x03E8, 0x0FF0, 0x03F3, 0x03F0
 _MOST_EDITS, _MOST_RECORDS = 1_000, 100_000
 _SLIDE_LIST, _OF_NOTES = 0, 2
-"""The instances of lists; masters have another."""
+"""Instances of the lists of slides and of notes; the list of masters has another."""
 Record = tuple[int, int, int, int]
-"""Instance, type, where its content begins, and ends."""
+"""Instance, type, start and end of a record's content."""
 
 
 def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
-    """Return how many slides a presentation has, and each as a file of its own, in order.
+    """Return the number of slides in a presentation, and each slide as a file of its own, in order.
 
-    None where the list of slides is not found, as in damaged files, or is too long.
+    Return None if the list of slides is not found, as in damaged files, or is too long.
     """
     try:
         with kinds.opened(path) as root:
@@ -193,6 +193,7 @@ def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
                 return None
             places = dict(root.places(DOCUMENT, [at for slide in slides for at in slide]))
             data = path.read_bytes()
+            # With a type of 0, no reader knows a record. Each slide's file gets the types of its own records back.
             silent = bytearray(data)
             for place in places.values():
                 silent[place] = 0
@@ -210,7 +211,7 @@ def _each_old_slide(data: bytes, silent: bytes, slides: list[list[int]]) -> Iter
 
 
 def _slides(stream: bytes, user: bytes) -> list[list[int]]:
-    """Return for each slide where the types of its records and of its notes' stand, both bytes of each.
+    """Return for each slide the offsets of both type bytes of its records, and of those of its notes.
 
     Raises ValueError, LookupError and struct.error.
     """
@@ -218,7 +219,7 @@ def _slides(stream: bytes, user: bytes) -> list[list[int]]:
     _, _, start, end = _record(stream, offsets[document], _DOCUMENT)
     slides: list[list[int]] = []
     numbers: dict[int, list[int]] = {}
-    # The list of slides comes before that of their notes.
+    # The list of slides comes before the list of their notes.
     for instance, _, begins, ends in (one for one in _within(stream, start, end) if one[1] == _LIST):
         own: list[int] = []
         for _, inner, at, _ in _within(stream, begins, ends) if instance in {_SLIDE_LIST, _OF_NOTES} else ():
@@ -227,19 +228,20 @@ def _slides(stream: bytes, user: bytes) -> list[list[int]]:
                 slides.append(own)
             elif inner == _PERSIST and slides:
                 own = numbers.get(_slide_of(stream, offsets[struct.unpack_from("<I", stream, at)[0]]), slides[-1])
+            # The type is in bytes 2 and 3 of a record's head, which has eight bytes.
             own += [at - 6, at - 5]
     return slides
 
 
 def _slide_of(stream: bytes, notes_at: int) -> int:
-    """Return the number of the slide that notes are on."""
+    """Return the number of the slide that the notes belong to."""
     _, _, start, end = _record(stream, notes_at, _NOTES)
     begins = next((one[2] for one in _within(stream, start, end)), len(stream))
     return int(struct.unpack_from("<I", stream, begins)[0])
 
 
 def _saved(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
-    """Return the document's number, and by such numbers where each thing begins that was saved, at last or before."""
+    """Return the document's number, and the offset of the latest version of each saved object, by number."""
     documents: list[int] = []
     offsets: dict[int, int] = {}
     left = _MOST_RECORDS
@@ -284,7 +286,7 @@ def _within(stream: bytes, start: int, end: int) -> Iterator[Record]:
 etree: Any = lxml.etree  # has no type hints
 XML_ERROR: type[Exception] = etree.LxmlError
 POWERPOINT, OPEN_DOCUMENT = "ppt/presentation.xml", "content.xml"
-"""The parts that list the slides."""
+"""Names of the parts that list the slides."""
 CHARTS = "ppt/charts/"
 _OF_SLIDES = ("ppt/slides/", "ppt/notesSlides/")
 _LISTED = {
@@ -297,14 +299,14 @@ _LISTED = {
     ),
     OPEN_DOCUMENT: ("{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page",),
 }
-"""What stands there for each."""
+"""Elements that list a slide, by the part that they are in."""
 
 
 def slides_of(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]]]:
-    """Return how many slides a presentation has, and each as a file of its own with what stands beside its shapes.
+    """Return the number of slides, and each in order as a file of its own, with its charts and comments as HTML.
 
-    They come in order; charts and comments (`_beside.py`) are not in these files.
-    `listing` is the part that lists them. Raises what zipfile raises, KeyError where it is missing, and XML_ERROR.
+    The files of a PowerPoint presentation do not contain its charts. `listing` is the part that lists the slides.
+    Raises the errors of zipfile, KeyError if the part is missing, and XML_ERROR.
     """
     with zipfile.ZipFile(path) as archive:
         root = parsed(archive.read(listing))
@@ -316,9 +318,10 @@ def slides_of(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]
 
 def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[tuple[bytes, str]]:
     with zipfile.ZipFile(path) as archive:
-        # Of pictures and films it is enough that they are there.
+        # For pictures and films it is enough that the parts exist.
         parts = {name: archive.read(name) if _has_text(name) else b"" for name in archive.namelist()}
     places = [(slide.getparent(), slide) for slide in slides]
+    # All slides are removed from the list and put back one at a time.
     for place, slide in places:
         place.remove(slide)
     for place, slide in places:
@@ -343,7 +346,7 @@ def _parts_of(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[
 
 
 def _own(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
-    """Return the parts that are the slide's alone: itself, its notes, and what those refer to."""
+    """Return the parts that only the slide uses: itself, its notes, and their relationships."""
     number = named_by(slide)
     itself = [target for key, target in related(POWERPOINT, parts) if key == number]
     notes = [target for part in itself for _, target in related(part, parts) if target.startswith(_OF_SLIDES)]

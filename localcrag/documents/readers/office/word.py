@@ -1,4 +1,8 @@
-"""What a text of Word says beside its paragraphs: text boxes, charts, diagrams (SmartArt), comments."""
+"""Word documents (DOCX): their text by mammoth, and what mammoth leaves out.
+
+Text boxes, charts, diagrams (SmartArt) and comments are added behind their paragraph or below the text, and list items
+get their numbers.
+"""
 
 from __future__ import annotations
 
@@ -24,42 +28,42 @@ from localcrag.records.documents import Page
 Element = Any  # lxml has no type hints
 COMMENTS = "word/comments.xml"
 MARGINS = re.compile(r"word/(?:header|footer)\d*\.xml")
-"""The parts that stand above and below the text of every page."""
+"""The parts with the headers and footers of pages."""
 MOST_DRAWINGS, MOST_COMMENTS = 2_000, 5_000
 LONGEST_ANCHOR = 80
-"""Characters of what a comment is on that are said in front of it."""
+"""Maximum characters of the commented words that are quoted in front of a comment."""
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SAID = tuple(f"{_W}{name}" for name in ("t", "br", "cr", "tab"))
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _LETTER = re.compile(r"[^\W\d_]")
-# Characters of private use, which no text is written with.
+# Private-use characters, which no text contains.
 _DRAWING_MARK = re.compile("(?:<p>)?\ue0f2(\\d{1,6})\ue0f3(?:</p>)?")
 
 
 @dataclass(slots=True)
 class Drawn:
-    """What drawings and comments of a text say, as HTML: by the numbers of their marks, and below the text."""
+    """The text of drawings and comments as HTML: by the numbers of their marks, and below the text."""
 
     marked: list[str] = field(default_factory=list)
     below: list[str] = field(default_factory=list)
 
     def in_place(self, markup: str) -> str:
-        """Return the text as HTML, what was marked in its place and the rest below it."""
+        """Return the text as HTML, with the drawings in place of their marks and the rest below."""
 
         def of(mark: re.Match[str]) -> str:
             number = int(mark[1])
             if number >= len(self.marked):
                 return ""
-            said, self.marked[number] = self.marked[number], ""  # Who types a mark again gets nothing for it.
+            said, self.marked[number] = self.marked[number], ""  # a second mark with this number gets nothing
             return said
 
         return _DRAWING_MARK.sub(of, markup) + "".join(self.below)
 
 
 def put_behind_paragraphs(root: Element, targets: Mapping[str, str], parts: Mapping[str, bytes], drawn: Drawn) -> None:
-    """Put behind each paragraph what its drawings say: text boxes as they stand, others as marks for `drawn`.
+    """Insert the content of drawings behind their paragraphs: text boxes as they are, others as marks for `drawn`.
 
-    `targets` are the parts that the text refers to, by the names that it has for them.
+    `targets` are the parts that the text refers to, by relationship id.
     """
     last: dict[Element, Element] = {}
     for number, drawing in enumerate(list(root.iter(f"{_W}drawing"))):
@@ -82,9 +86,10 @@ def put_behind_paragraphs(root: Element, targets: Mapping[str, str], parts: Mapp
 
 
 def boxes_of_margins_below(parts: Mapping[str, bytes], drawn: Drawn) -> None:
-    """Have what text boxes in headers and footers say said below the text, as an address in a letterhead; each once.
+    """Add the text boxes in headers and footers, such as an address in a letterhead, below the text, each once.
 
-    First pages, and every other one, often have a header of their own with the same boxes. Numbers alone are of pages.
+    First pages, and every other page, often have a header of their own with the same boxes. Lines without letters are
+    left out, because they are page numbers.
     """
     said: dict[tuple[str, ...], None] = {}
     for name, data in parts.items():
@@ -101,7 +106,7 @@ def boxes_of_margins_below(parts: Mapping[str, bytes], drawn: Drawn) -> None:
 
 
 def comments_below(root: Element, parts: Mapping[str, bytes], drawn: Drawn) -> None:
-    """Have the comments on a text said below it, each with its author and the words that it is on."""
+    """Add the comments on a text below it, each with its author and the words that it refers to."""
     if COMMENTS not in parts:
         return
     try:
@@ -123,9 +128,11 @@ def comments_below(root: Element, parts: Mapping[str, bytes], drawn: Drawn) -> N
 
 
 def _place(drawing: Element) -> tuple[Element | None, bool, bool]:
-    """Return the outermost paragraph around a drawing; whether it is there for old programs alone, or again for them.
+    """Return the outermost paragraph around a drawing, and two facts about its fallback for old programs.
 
-    Old programs, and mammoth, read the fallback: what a text box says is said there as well, if not as a picture.
+    The first is whether the drawing itself is part of a fallback. The second is whether the drawing has a fallback with
+    its text boxes, and not as a picture: mammoth reads the fallback, as old programs do, so their text must not be
+    added again.
     """
     paragraph, is_fallback, said_again = None, False, False
     for around in drawing.iterancestors():
@@ -142,7 +149,7 @@ def _place(drawing: Element) -> tuple[Element | None, bool, bool]:
 
 
 def _is_of(element: Element, drawing: Element) -> bool:
-    """Whether an element is of a drawing itself, and not of one within its text."""
+    """Return whether an element belongs to a drawing itself, and not to a drawing within its text."""
     return next(element.iterancestors(f"{_W}drawing")) is drawing
 
 
@@ -173,7 +180,7 @@ def _marked(root: Element, drawn: Drawn, markup: str) -> Element:
 
 
 def _anchors(root: Element) -> dict[str, str]:
-    """Return the words that comments are on, by the comments' numbers."""
+    """Return the words that comments refer to, by the comments' ids."""
     told: dict[str, str] = {}
     begun: set[str] = set()
     for one in root.iter(*_SAID, f"{_W}p", f"{_W}commentRangeStart", f"{_W}commentRangeEnd"):
@@ -206,20 +213,21 @@ DOCUMENT = re.compile(r"word/document\d*\.xml")
 WITH_TEXT = re.compile(
     rf"{BODY.pattern}|{MARGINS.pattern}|{NUMBERING}|{STYLES}|word/(?:comments\.xml|_rels/document\d*\.xml\.rels|(?:charts|diagrams)/[^/]+\.xml)"
 )
-"""The parts that say something, and what is needed to read them."""
-# Simple fields, text in a direction of its own, and what has its pronunciation above it.
+"""The parts that contain text, and those needed to read them."""
+# Elements whose text mammoth would leave out: simple fields, text in its own direction, and text with its pronunciation
+# above it.
 _LEFT_OUT = re.compile(rb"<(/?)w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b")
 _TAB, _BREAK = re.compile(rb"<w:ptab\b[^>]*>"), re.compile(rb"<w:cr\b[^>]*>")
-# Characters of private use, which no text is written with.
+# Private-use characters, which no text contains.
 _LIST_MARK = re.compile("(<li>)?\ue0f0(\\d+)\ue0f1")
 _DEEPEST_STYLE = 20
-"""Styles that are based on one another."""
+"""Maximum length of a chain of styles that are based on one another."""
 
 
 def known(part: str, parts: Mapping[str, bytes], drawn: Drawn) -> bytes:
-    """Return a part of a document as mammoth can read it; `parts` are those of WITH_TEXT.
+    """Return a part of a document in a form that mammoth can read; `parts` are those of WITH_TEXT.
 
-    What its drawings say beside text is put into `drawn`, and comments.
+    The content of drawings, except some text boxes, and of comments is added to `drawn`.
     """
     data = _BREAK.sub(b"<w:br/>", _TAB.sub(b"<w:tab/>", _LEFT_OUT.sub(rb"<\1w:smartTag", parts[part])))
     drawings, comments = b"drawing" in data, b"commentReference" in data
@@ -248,20 +256,20 @@ def _number(root: Element, counted: _Counted) -> None:
 
 
 def numbered(markup: str) -> str:
-    """Return what mammoth made of a document, the items of its lists with their numbers."""
+    """Return mammoth's HTML of a document, with numbers for the items of its lists."""
     return _LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup)
 
 
 @dataclass(slots=True)
 class _Levels:
-    """A list's levels: where each begins to count, and those without numbers."""
+    """The levels of a list: the number with which each begins, and the levels without numbers."""
 
     starts: dict[int, int] = field(default_factory=dict)
     bullets: set[int] = field(default_factory=set)
 
 
 class _Counted:
-    """Counts the items of a document's lists as Word does: on and on, whatever stands between them."""
+    """Counts the items of a document's lists as Word does: the count continues, whatever is between the items."""
 
     def __init__(self, numbering: Element, styles: Element | None) -> None:
         self._lists = {_value(one, "abstractNumId"): _levels(one) for one in numbering.iter(f"{_W}abstractNum")}
@@ -278,21 +286,23 @@ class _Counted:
         self._counts: dict[str, dict[int, int]] = {}
 
     def number(self, paragraph: Element) -> int | None:
-        """Return the number of a paragraph, None for one without; asked in the document's order."""
+        """Return the number of a paragraph, or None; must be called in the document's order."""
         number, level = self._place(paragraph)
         of = self._list_of.get(number, "")
         levels = self._lists.get(of)
         if levels is None:
             return None
         counts = self._counts.setdefault(of, {})
+        # An item restarts the counts of all deeper levels.
         for deeper in [other for other in counts if other > level]:
             del counts[deeper]
         start = levels.starts.get(level, 1)
+        # A restart applies to the first item of its list only.
         counts[level] = self._restarts.pop((number, level), counts.get(level, start - 1) + 1)
         return None if level in levels.bullets else counts[level]
 
     def _place(self, paragraph: Element) -> tuple[str, int]:
-        """Return the list that a paragraph is of, by itself or by its style, and its level."""
+        """Return the list that a paragraph belongs to, directly or by its style, and its level."""
         properties = paragraph.find(f"{_W}pPr")
         if properties is None:
             return "", 0
@@ -340,14 +350,14 @@ def _int(element: Element | None, name: str, default: int = 0) -> int:
 
 mammoth: Any = untyped_mammoth  # has no type hints
 WORD = "a Word document (DOCX)"
-# Beside mammoth's own, which knows "Heading 1" to "Heading 6".
+# An addition to mammoth's own map, which knows "Heading 1" to "Heading 6".
 STYLE_MAP = f"p[style-name='Title'] => p.{TITLE_CLASS}:fresh\ntable => table.{WORD_TABLE_CLASS}:fresh"
 
 
 def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
-    """Check the file and return its one page, without a number, still to be read.
+    """Check the file and return a generator of its one page, which has no number.
 
-    Raises EncryptedDocument and UnreadableDocument, here and while the page is read.
+    Raises EncryptedDocument and UnreadableDocument, both here and while the page is read.
     """
     packages.check(path, name, WORD, head)
     if kinds.describe(path, head) != "a Word document":
@@ -362,13 +372,13 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
         markup = mammoth.convert_to_html(copy, convert_image=_no_image, style_map=STYLE_MAP).value
     except MemoryError:
         raise
-    except Exception as error:  # mammoth passes on whatever a damaged part makes it run into
+    except Exception as error:  # mammoth passes on any error that a damaged part causes
         raise packages.damaged(name, WORD, error) from error
     yield render(numbered(drawn.in_place(_without_back_links(markup))), name)
 
 
 def _known_to_mammoth(file: BinaryIO) -> tuple[BinaryIO, Drawn]:
-    """Return the document with markup that mammoth leaves out as some that it reads, and what it can not."""
+    """Return the document with its markup changed to what mammoth reads, and the content that mammoth cannot read."""
     drawn = Drawn()
     with zipfile.ZipFile(file) as archive:
         found = [part for part in archive.infolist() if WITH_TEXT.fullmatch(part.filename)]

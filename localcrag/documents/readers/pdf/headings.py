@@ -1,4 +1,8 @@
-"""What looks like a heading on a printed page, by its type, number and neighbours."""
+"""Headings, running headers and footers of PDF pages, found by their type, numbering and position.
+
+`guessed` finds headings by their look. `Headings` adds those of the file's outline, and their levels. `RunningLines`
+removes headers and footers that repeat from page to page.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +18,22 @@ from localcrag.documents.readers.pdf.paragraphs import BULLET, PARALLEL, PROSE, 
 from localcrag.text.titles import PAGE_NUMBER, is_date
 
 LARGER = 1.1
-"""Times the body's size; the lines of one paragraph may differ a little less."""
+"""Minimum size of a larger line, as a multiple of the body size; the lines of one paragraph may differ a little
+less."""
 LEAST_BOLD = 0.95
-"""Times the body's size: what is smaller is a label in a table or a figure."""
+"""Minimum multiple of the body size for a heading; anything smaller is a label in a table or a figure."""
 MOST_WORDS, MOST_CHARACTERS, MOST_ROWS = 16, 130, 3
-LEAST_LETTERS = 3  # of "OR" there are not enough; Chinese has headings of two
-MOST_LINES = 1000  # of a page, each of which is compared with the others; a printed page has some 60
-WIDE = 5  # times the size
+LEAST_LETTERS = 3  # "OR" has too few letters; Chinese headings may have two characters
+MOST_LINES = 1000  # lines of a page, which are compared with each other; a printed page has some 60
+WIDE = 5  # multiple of the type size: minimum space on both sides of a centred line
 LONGEST_LEAD = 8
-"""Words of a heading that ends with a colon; with more it is a sentence that leads into what follows."""
+"""Maximum words of a heading that ends with a colon; a longer line is a sentence that introduces the next one."""
 WORDS_OF_HEADER = 3
-LEAST_CAPITALS = 8  # a heading of one abbreviation is as high as its neighbours
-WIDEST_CELL = 12  # times the size
-SAME_HEIGHT = 0.3  # times the size
+LEAST_CAPITALS = 8  # letters; an abbreviation alone does not count as a heading in capitals
+WIDEST_CELL = 12  # multiple of the type size
+SAME_HEIGHT = 0.3  # multiple of the type size
 MOST_BOLD_IN_A_ROW = 3
-"""Bold lines below each other; more are an address or a form."""
+"""Maximum bold lines below each other; more are an address or a form."""
 
 BOLD = re.compile(r"bold|black|heavy|demi|semib|cmbx|cmssbx|sfbx|medi\b|[-,]bd|bd\b", re.IGNORECASE)
 LIGHTER = re.compile(r"demilight|semilight", re.IGNORECASE)
@@ -44,21 +49,22 @@ _SENTENCE_END = re.compile(r"[.…,;。，；؛][\"'”’»)\]]*$")
 _UNFINISHED = re.compile(r"\b(?:a|an|the|of|and|or|to|in|on|at|by|for|from|with|as|under|der|die|das|und|von|et|de)$")
 _WORD = re.compile(r"[^\W\d_]{2}|[\u2e80-\u9fff\uac00-\ud7a3]")
 _PERIOD = re.compile(r"\b(?:months|years?|quarters?|weeks|period)\s+end(?:ed|ing)\b", re.IGNORECASE)
-"""Over the columns of figures."""
+"""A reporting period, which is above the columns of figures and is not a heading."""
 
 Key = tuple[float, bool, int, int, bool, bool, bool]
-"""Of a style, the highest first: size (negative), not bold, rank of a word as "Item", dots in its number, not capitals,
-not centred, italic."""
+"""Sort key of a style, the highest first: negative size, not bold, rank of a word such as "Item", dots in its number,
+not in capitals, not centred, italic."""
 Place = tuple[int, int]
-"""The first line of a heading in a page's lines, and the one behind its last."""
+"""Index of a heading's first line among a page's lines, and of the line behind its last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Typography:
-    """What is usual in a document.
+    """The usual type of a document.
 
-    `body` is the size of its text, `least` the smaller one where it has two. `running` are lines that stand at one
-    place on many pages; `styles` are those of headings, the highest first, and `levels` the level of each.
+    `body` is the size of its text, `least` the smaller size if it has two. `bold_says` is whether bold type marks
+    headings. `running` are lines that are at the same place on many pages; `styles` are those of headings, the highest
+    first, and `levels` the level of each.
     """
 
     body: float
@@ -72,7 +78,7 @@ class Typography:
 def guessed(
     page: Sequence[Printed], typography: Typography, running: Set[tuple[str, int]]
 ) -> Iterator[tuple[Place, Key]]:
-    """Yield what looks like a heading, with its style."""
+    """Yield the lines that look like headings, with their style."""
     if len(page) > MOST_LINES:
         return
     at, angle = 0, _usual_angle(page)
@@ -83,7 +89,7 @@ def guessed(
             at += 1
             continue
         key = key_of(page, at, typography)
-        # A heading of two lines; where the first was full, they are one line of the text already.
+        # A heading may have several lines; if the first was full, they have already become one line of text.
         while behind < len(page) and behind - at < MOST_ROWS and _goes_on(page[behind - 1], page[behind]):
             behind += 1
         text = " ".join(printed.text for printed in page[at:behind])
@@ -93,7 +99,7 @@ def guessed(
 
 
 def _may_be_heading(page: Sequence[Printed], at: int, typography: Typography, running: Set[tuple[str, int]]) -> bool:
-    """Whether a line is larger than the body, or bold, or numbered, and stands like a heading."""
+    """Return whether a line is larger than the body, bold or numbered, and positioned like a heading."""
     printed = page[at]
     if not printed.rows or len(printed.rows) > MOST_ROWS or all(place_of(row) in running for row in printed.rows):
         return False
@@ -120,7 +126,7 @@ def _usual_angle(page: Sequence[Printed]) -> int:
 
 
 def _has_columns(printed: Printed) -> bool:
-    """Whether there are gaps as between columns, other than behind a heading's number."""
+    """Return whether a line has gaps as wide as between columns, other than behind a heading's number."""
     text = printed.text
     if mark := NUMBER.match(text) or NAMED.match(text):
         text = text[mark.end() :]
@@ -128,10 +134,10 @@ def _has_columns(printed: Printed) -> bool:
 
 
 def _in_table(page: Sequence[Printed], at: int) -> bool:
-    """Whether a line is a row's label or stands over columns."""
+    """Return whether a line is the label of a row or is above columns."""
     above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
     line = page[at].rows[0]
-    # What is larger than the rows is no label.
+    # A line that is larger than the rows is not a label.
     if below is None or not _is_row(below) or line.size >= LARGER * below.rows[0].size:
         return False
     over_columns = line.left > below.rows[0].left + PROSE / 2 * line.size
@@ -139,9 +145,9 @@ def _in_table(page: Sequence[Printed], at: int) -> bool:
 
 
 def _in_columns(page: Sequence[Printed], at: int) -> bool:
-    """Whether something short stands at the same height: a line that heads a column, or a label with its value."""
+    """Return whether a short text is at the same height, so that the line heads a column or labels a value."""
     own = page[at].rows
-    # Lines of another column's paragraph are no cells.
+    # The lines of a paragraph in another column are not cells.
     others = [row for printed in page if printed.rows is not own and len(printed.rows) <= 2 for row in printed.rows]
     return any(
         abs(row.baseline - line.baseline) < SAME_HEIGHT * line.size
@@ -153,7 +159,7 @@ def _in_columns(page: Sequence[Printed], at: int) -> bool:
 
 
 def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
-    """Whether a line is one of many bold ones below each other, other than a table's rows."""
+    """Return whether a line is one of many consecutive bold lines, other than the rows of a table."""
     run = 1
     for step in (-1, 1):
         beside = at + step
@@ -166,7 +172,7 @@ def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
 
 
 def _is_numbered(page: Sequence[Printed], at: int) -> bool:
-    """Whether a line of ordinary type has a heading's number and more space around it."""
+    """Return whether a line of ordinary type has a heading's number and more space around it."""
     mark = NUMBER.match(page[at].text)
     if not mark or len(page[at].rows) > 1 or (at and page[at - 1].rows):
         return False
@@ -179,7 +185,7 @@ def _is_numbered(page: Sequence[Printed], at: int) -> bool:
 
 
 def _neighbour(page: Sequence[Printed], at: int, step: int) -> Printed | None:
-    """Return the next line with text in it."""
+    """Return the nearest line with text in the direction of `step`."""
     beside = at + step
     while 0 <= beside < len(page):
         if page[beside].rows:
@@ -193,7 +199,7 @@ def _is_row(printed: Printed) -> bool:
 
 
 def cells_alone(page: Sequence[Printed]) -> Iterator[int]:
-    """Yield the lines that are cells of a table and stand by themselves: between its rows, or above them in columns."""
+    """Yield the lines that are single cells of a table: between its rows, or above them in columns."""
     texts = [at for at, printed in enumerate(page) if printed.rows]
     if len(texts) > MOST_LINES:
         return
@@ -211,7 +217,7 @@ def cells_alone(page: Sequence[Printed]) -> Iterator[int]:
 
 
 def _goes_on(above: Printed, line: Printed) -> bool:
-    """Whether a line is the second of a heading: the same type, right below it."""
+    """Return whether a line is the next one of a heading: of the same type, right below it."""
     if not line.rows or _has_columns(line) or NUMBER.match(line.text) or NAMED.match(line.text):
         return False
     a, b = above.rows[-1], line.rows[0]
@@ -242,12 +248,12 @@ def _reads_as_heading(text: str) -> bool:
 
 
 def _has_text_behind(page: Sequence[Printed], behind: int, key: Key, typography: Typography) -> bool:
-    """Whether there is something on the page below a heading. A large one may have a page of its own."""
+    """Return whether a heading has text below it on the page. A large heading may have a page of its own."""
     return -key[0] >= LARGER * typography.body or any(printed.rows for printed in page[behind:])
 
 
 def key_of(page: Sequence[Printed], at: int, typography: Typography) -> Key:
-    """Return the style of a heading that begins with a line of a page."""
+    """Return the style of a heading that begins at a line of a page."""
     printed = page[at]
     row = printed.rows[0]
     size = rounded(row.size)
@@ -257,13 +263,13 @@ def key_of(page: Sequence[Printed], at: int, typography: Typography) -> Key:
     letters = [letter for letter in printed.text if letter.isalpha()]
     capitals = len(letters) >= LEAST_CAPITALS and all(letter.isupper() for letter in letters)
     italic, centred = bool(ITALIC.search(row.font)), any(_is_centred(page, row) for row in printed.rows)
-    # What is hardly larger or smaller than the body is of its size.
+    # A size that hardly differs from the body's counts as the body's size.
     size = typography.body if LEAST_BOLD * typography.body <= size < LARGER * typography.body else size
     return -size, not is_bold(row), rank, depth, not capitals, not centred, italic
 
 
 def _is_centred(page: Sequence[Printed], line: Line) -> bool:
-    """Whether a line has as much room on its left as on its right, and both are wide."""
+    """Return whether a line has equal and wide space on its left and right."""
     rows = [row for printed in page for row in printed.rows]
     before = line.left - min(row.left for row in rows)
     behind = max(row.right for row in rows) - line.right
@@ -281,27 +287,28 @@ def is_bold(row: Line) -> bool:
 
 
 def place_of(row: Line) -> tuple[str, int]:
-    """Return what a line says, and its height on the page; a header's numbers are its page's, and left out."""
+    """Return a line's text and its height on the page; longer lines lose their digits, which may be page numbers."""
     words = re.findall(r"[^\W\d_]+", row.text)
-    # "Chapter 3" is another chapter than "Chapter 4".
+    # A short line keeps its digits: "Chapter 3" is not the same header as "Chapter 4".
     said = re.sub(r"\d+", "", row.text) if len(words) >= WORDS_OF_HEADER else row.text
     return said, round(row.baseline)
 
 
 COMMON = 0.3
-"""Share of a document's prose that is set in a size; where two have it, the smaller is that of notes or tables."""
+"""Share of the text that a type size needs to count as body size; if two sizes reach it, the smaller is for notes or
+tables."""
 MOSTLY_BOLD = 0.5
-"""Share of the body that is bold where bold type means nothing."""
+"""Maximum share of bold type in the body; with more, bold type does not mark headings."""
 RUNNING_SHARE, LEAST_RUNNING = 0.3, 3
-"""Share and number of the pages looked at that have a line at the same place: left and right pages may differ."""
+"""Minimum share and number of sampled pages with a line at the same place; left and right pages may differ."""
 TOP_LINES = 3
-"""Of a page, those that may repeat what the page before had."""
+"""Lines at the top of a page that may be a running header."""
 DEEPEST = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the file's own outline, with its level, 1 the highest."""
+    """An entry of the file's own outline; level 1 is the highest."""
 
     title: str
     level: int
@@ -309,22 +316,23 @@ class Entry:
 
 @dataclass(slots=True)
 class Headings:
-    """Finds the headings of a document's pages; asked page by page, in order."""
+    """Finds the headings of a document's pages, which must be passed in order."""
 
     typography: Typography
     _before: list[set[tuple[str, int]]] = field(default_factory=list)
     _tops: set[str] = field(default_factory=set)
 
     def of_page(self, page: Sequence[Printed], entries: Sequence[Entry]) -> list[tuple[Place, int]]:
-        """Return where the headings of a page are, and the level of each: 0 of lines that are none, as a table's cells.
+        """Return the places of a page's headings and their levels; level 0 marks lines that are not headings.
 
-        `entries` are the outline's for this page.
+        Single cells of a table get level 0. `entries` are the outline's entries for this page.
         """
         running = set(self.typography.running).union(*self._before)
         places = {line for printed in page for line in map(place_of, printed.rows)}
-        # A header that names the chapter is not on most pages; on left and right pages there may be two.
+        # A header that names the chapter is not on most pages, and left and right pages may have different ones. So the
+        # lines of the last two pages count as running, too.
         self._before = [*self._before[-1:], places]
-        # A heading that is said anew where its section goes on.
+        # A heading may be repeated at the top of a page where its section continues.
         tops = [place_of(row) for printed in page for row in printed.rows][:TOP_LINES]
         running |= {(said, height) for said, height in tops if said in self._tops}
         self._tops |= {said for said, _ in tops}
@@ -339,7 +347,7 @@ class Headings:
 
 
 def typography_of(pages: Sequence[tuple[Sequence[Printed], Sequence[Entry]]]) -> Typography:
-    """Return what is usual in a document, by some of its pages and the outline's entries for each."""
+    """Return a document's usual type, from sample pages and the outline's entries for each."""
     rows = [row for page, _ in pages for printed in page for row in printed.rows]
     prose = [row for row in rows if row.right - row.left > PROSE * row.size and not row.tabular] or rows
     sizes: Counter[float] = Counter()
@@ -364,6 +372,7 @@ def typography_of(pages: Sequence[tuple[Sequence[Printed], Sequence[Entry]]]) ->
     kept = sorted({*told, *(key for key, _ in styles.most_common(DEEPEST))})
     levels: list[int] = []
     for key in kept:
+        # The usual level in the outline; a style without one is a level below the next higher style.
         usual_level = told[key].most_common(1)[0][0] if key in told else 1 + (levels[-1] if levels else 0)
         levels.append(min(usual_level, DEEPEST))
     return replace(found, styles=kept, levels=levels)
@@ -385,7 +394,7 @@ def _level(typography: Typography, key: Key) -> int:
 def _outlined(
     page: Sequence[Printed], entries: Sequence[Entry], running: Set[tuple[str, int]]
 ) -> Iterator[tuple[Place, int]]:
-    """Yield the lines that the file's outline names as beginning something on this page."""
+    """Yield the lines that the file's outline names as headings on this page, with their level."""
     plain = [_plain(printed.text) for printed in page] if entries else []
     taken: set[int] = set()
     for entry in entries:
@@ -403,7 +412,7 @@ def _outlined(
 
 
 def _matches(lines: Sequence[str], title: str) -> Iterator[Place]:
-    """Yield where lines say a title, over one or more of them; either may lack the number in front."""
+    """Yield where one or more consecutive lines match a title; either may lack the number in front."""
     bare = title.lstrip("0123456789")
     for first, line in enumerate(lines):
         said, behind = line, first + 1
@@ -423,7 +432,7 @@ def _plain(text: str) -> str:
 EDGE = 4
 """Lines at the top and at the bottom of a page that may be its header and footer."""
 SET_APART = 1.8
-"""Times the size: headers and footers are further from the text than its lines are from each other."""
+"""Multiple of the type size: headers and footers are further from the text than its lines are from each other."""
 _NUMBER = re.compile(r"\d{1,9}")
 
 _Place = tuple[str, int]
@@ -431,34 +440,34 @@ _Place = tuple[str, int]
 
 @dataclass(slots=True)
 class RunningLines:
-    """Finds what pages say again at their edges; asked page by page, in order.
+    """Removes lines that repeat at the edges of pages, which must be passed in order.
 
-    `usual` are the lines that stand at one place on many pages of the document (`Typography.running`).
+    `usual` are the lines that are at the same place on many pages of the document (`Typography.running`).
     """
 
     usual: Set[_Place]
     _seen: dict[_Place, tuple[int, list[int]]] = field(default_factory=dict)
 
     def without_said(self, index: int, page: Sequence[Printed]) -> list[Printed]:
-        """Return a page's lines without those at its edges that a page shortly before has at the same place."""
+        """Return a page's lines without those at its edges that an earlier page has at the same place."""
         texts = _texts(page)
         top, bottom = self._said(index, page, texts), self._said(index, page, texts[::-1])
         for printed in page:
             self._seen.update((_place(row), (index, _numbers(row))) for row in printed.rows)
         kept = [at for at in texts if at not in {*top, *bottom}]
-        # Empty lines parted them from the text.
+        # This also removes the empty lines between them and the text.
         return list(page[kept[0] : kept[-1] + 1]) if kept else []
 
     def first_said(self, page: Sequence[Printed]) -> list[int]:
-        """Return which lines at a page's edges are running ones."""
+        """Return which lines at a page's edges are running headers or footers of the document."""
         texts = _texts(page)
         edges = sorted({*texts[:EDGE], *texts[-EDGE:]})
         return [at for at in edges if all(place_of(row) in self.usual for row in page[at].rows)]
 
     def _said(self, index: int, page: Sequence[Printed], texts: Sequence[int]) -> Sequence[int]:
-        """Return the lines of an edge, from the outermost, that were said before."""
+        """Return the lines of one edge, from the outermost, that repeat lines of an earlier page."""
         said = list(takewhile(lambda at: all(self._was_said(index, row) for row in page[at].rows), texts[:EDGE]))
-        # What is close to the text may be a table's header, which says what stands below it.
+        # A line close to the text may be the header of a table and describe the lines below it.
         while said and len(said) < len(texts) and _are_close(page[said[-1]], page[texts[len(said)]]):
             said.pop()
         return said
@@ -466,7 +475,7 @@ class RunningLines:
     def _was_said(self, index: int, row: Line) -> bool:
         before, numbers = self._seen.get(_place(row), (index, []))
         apart = index - before
-        # Left and right pages may differ.
+        # Left and right pages may differ, so the page before the last one counts, too.
         if apart != 1 and (apart != 2 or place_of(row) not in self.usual):
             return False
         same = numbers == _numbers(row)
@@ -474,18 +483,21 @@ class RunningLines:
 
 
 def _texts(page: Sequence[Printed]) -> list[int]:
-    """Return which lines have text in them."""
+    """Return the indices of the lines with text."""
     return [at for at, printed in enumerate(page) if printed.rows]
 
 
 def _counts_pages(text: str) -> bool:
-    """Whether a number in a line may be its page's: "Chapter 4" on the page behind "Chapter 3" says something new."""
+    """Return whether a number in a line may be the page number.
+
+    In "Chapter 4", on the page after "Chapter 3", it is not: this line is new information.
+    """
     words = len(re.findall(r"[^\W\d_]{2,}", text))
     return not words or PAGE_NUMBER.fullmatch(text.strip()) is not None or words >= WORDS_OF_HEADER
 
 
 def _counted_on(numbers: Sequence[int], pages: int) -> list[list[int]]:
-    """Return what numbers are so many pages on: one of them counts."""
+    """Return the variants of `numbers` in which exactly one, the page number, has advanced by `pages`."""
     return [[number + pages * (at == one) for at, number in enumerate(numbers)] for one in range(len(numbers))]
 
 

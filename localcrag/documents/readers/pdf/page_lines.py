@@ -29,28 +29,28 @@ from localcrag.documents.readers.pdf.paragraphs import (
 from localcrag.documents.readers.pdf.tables import ABOVE_BASE, NO_RULES, Rules
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
-# pdfium puts one of these in the place of a hyphen at the end of a line, and no newline after it.
+# pdfium replaces a hyphen at the end of a line by one of these, without a newline after it.
 HYPHENS = "\x02\ufffe"
 WORD = re.compile(r"[^\s\0]+")
-# Of the visible characters; beyond it the text is a jumble of codes, and the page as good as a picture.
+# Share of the visible characters; with more, the text is a jumble of codes, and the page is read like a picture.
 UNKNOWN_SHARE = 0.5
-# What fonts give in the place of letters: characters of private use, and those that are none.
+# Characters that fonts return instead of letters: private-use characters, and code points that are no characters.
 NO_LETTER = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
-# Of the visible characters. Rows of dots in a symbol font outnumber the letters of a table of contents; a page's number
-# beside lettering without meaning is no text.
+# Share of the visible characters. It is this high because rows of dots in a symbol font outnumber the letters of a
+# table of contents; a page number next to unreadable lettering is no text.
 NO_LETTER_SHARE = 0.9
-SMALLEST = 1.0  # points; some files give none
-DOWNWARDS = -0.9  # sine of the angle, straight down or nearly; at others the order of the file is right
-FONT_NAME_BYTES = 128  # names end in what tells bold from regular, and are cut at the end; few are longer
+SMALLEST = 1.0  # points; some files give no size
+DOWNWARDS = -0.9  # sine of the angle: straight down or nearly; at other angles the order of the file is right
+FONT_NAME_BYTES = 128  # pdfium cuts longer names off at the end, which tells bold from regular; few names are longer
 FIXED_PITCH = 1  # ISO 32000, table 121: font flags
 CURRENCIES = frozenset("$€£¥")
 LINE_END = re.compile(f"[\r\n{HYPHENS}]")
 
 
 def page_lines(textpage: Any, rules: Rules = NO_RULES) -> list[Line]:
-    """Return the page's lines in the order of the file; none where its fonts do not say which letters they show.
+    """Return the page's lines in the order of the file; nothing if its fonts do not map to letters.
 
-    `textpage` is a pypdfium2.PdfTextPage; what stands on two sides of an upright rule is in two cells of a line. Raises
+    `textpage` is a pypdfium2.PdfTextPage. Text on two sides of an upright rule becomes two cells of a line. Raises
     PdfiumError; the caller holds pdfium's lock.
     """
     handle = textpage.raw
@@ -70,19 +70,22 @@ def page_lines(textpage: Any, rules: Rules = NO_RULES) -> list[Line]:
 
 
 def character(handle: Any, index: int) -> str:
-    """Return a character of a text page; U+FFFD where its font has no character for it, but a code beyond Unicode."""
+    """Return a character of a text page, or U+FFFD if the font gives a code beyond Unicode."""
     code = raw.FPDFText_GetUnicode(handle, index)
     return chr(code) if code <= sys.maxunicode else "\ufffd"
 
 
 def _means_nothing(visible: str, unknown: int) -> bool:
-    """Return whether a page's visible characters, `unknown` of them guessed by pdfium, are as good as a picture."""
+    """Return whether a page's visible characters mean nothing, so that the page is as good as a picture.
+
+    `unknown` is the number of characters that pdfium guessed.
+    """
     letters = _string(visible)
     return unknown > UNKNOWN_SHARE * len(visible) or len(NO_LETTER.findall(letters)) > NO_LETTER_SHARE * len(letters)
 
 
 def _in_order(lines: list[Line]) -> list[Line]:
-    """Sort lines that run down the page, as on sheets turned to the right: pdfium mixes them up."""
+    """Sort lines that run down the page, as on sheets turned to the right, because pdfium mixes them up."""
     ordered: list[Line] = []
     for downwards, group in groupby(lines, key=lambda line: math.sin(line.angle) < DOWNWARDS):
         run = list(group)
@@ -122,14 +125,14 @@ def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: b
 def _cells(
     words: Sequence[str], sides: Sequence[tuple[float, float]], size: float, parted: Sequence[bool]
 ) -> tuple[Cell, ...]:
-    """Return the words of a line, put together where no gap as between columns is; `parted` are those by a rule."""
+    """Return a line's words as cells, split at gaps as wide as between columns and at rules (`parted`)."""
     gaps = (right[0] - left[1] > COLUMN_GAP * size for left, right in pairwise(sides))
     wide = [False, *(gap or rule for gap, rule in zip(gaps, parted, strict=True))]
     for number, word in enumerate(words):
-        # The gap behind a bullet or an item's number is no column.
+        # The gap behind a bullet or an item's number does not separate columns.
         if number == 1 and is_marker(words[0]) and not parted[0]:
             wide[number] = False
-        # In accounts, the sign of a currency stands at its column's left.
+        # In accounts, the sign of a currency is at the left edge of its column.
         if word in CURRENCIES and any(wide[number + 1 : number + 2]):
             wide[number], wide[number + 1] = number > 0, False
     starts = [0, *(number for number in range(1, len(words)) if wide[number]), len(words)]
@@ -139,15 +142,15 @@ def _cells(
 
 
 def _word(handle: Any, text: str, start: int, end: int) -> str:
-    """Return a word; what stands raised in it is told from what stands before it."""
+    """Return a word; a superscript in it is set apart from the text in front of it."""
     word = _string(text[start:end])
     if len(word) != end - start or not MAY_HAVE_MARK.match(word):
         return word
-    # Punctuation stands behind a superscript, as "10⁶," has it.
+    # Punctuation may follow a superscript, as in "10⁶,".
     last = end - 1
     while last > start and text[last] in ".,;:":
         last -= 1
-    # Where a note begins with its mark, the mark is first.
+    # A footnote begins with its mark, so the raised characters may come first.
     base, raised = (start, last) if _is_raised(handle, start, last) else (last, start)
     if not _is_raised(handle, base, raised):
         return word
@@ -160,7 +163,7 @@ def _word(handle: Any, text: str, start: int, end: int) -> str:
 
 
 def _is_raised(handle: Any, base: int, place: int) -> bool:
-    """Whether a character is smaller and stands higher than another."""
+    """Return whether a character is smaller and higher than another."""
     size = _size(handle, base)
     if _size(handle, place) > SMALLER * size:
         return False
@@ -169,7 +172,7 @@ def _is_raised(handle: Any, base: int, place: int) -> bool:
 
 
 def _string(codes: str) -> str:
-    # Where wide characters have 16 bits (Windows), pdfium counts the rarer characters as two halves.
+    # If wide characters have 16 bits (Windows), pdfium counts the rarer characters as two halves.
     return codes.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -193,14 +196,14 @@ def _baseline(handle: Any, index: int, angle: float) -> float:
 
 
 def _size(handle: Any, index: int) -> float:
-    """Return the type size as it is seen: many programs write a size of 1 and scale it."""
+    """Return the type size as displayed: many programs write a size of 1 and scale it."""
     matrix = raw.FS_MATRIX()
     raw.FPDFText_GetMatrix(handle, index, matrix)
     return float(raw.FPDFText_GetFontSize(handle, index) * math.hypot(matrix.c, matrix.d))
 
 
 def _font(handle: Any, index: int) -> tuple[str, bool]:
-    """Return a font's name, and whether all its letters are of one width."""
+    """Return the name of a font, and whether all its letters have the same width."""
     flags = ctypes.c_int()
     name = ctypes.create_string_buffer(FONT_NAME_BYTES)
     raw.FPDFText_GetFontInfo(handle, index, name, FONT_NAME_BYTES, flags)
@@ -208,7 +211,7 @@ def _font(handle: Any, index: int) -> tuple[str, bool]:
 
 
 def _turned(x: float, y: float, angle: float) -> tuple[float, float]:
-    """Return the point as it lies when text at `angle` (radians, counter-clockwise) is laid level."""
+    """Return the point after text at `angle` (radians, counter-clockwise) is turned level."""
     if not angle:
         return x, y
     return x * math.cos(angle) + y * math.sin(angle), y * math.cos(angle) - x * math.sin(angle)

@@ -1,4 +1,7 @@
-"""Raised digits of a printed page: exponents stay with their number, marks of notes do not."""
+"""Composes the lines of a PDF page to paragraphs, list items and table rows.
+
+In superscripts, exponents stay with their number, and marks of footnotes do not.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,21 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 SMALLER, HIGHER = 0.85, 0.15
-"""Times the size of the word before it: how small a superscript is at most, and how much higher at least."""
+"""Multiples of the size of the word before it: maximum size of a superscript, and minimum distance above the
+baseline."""
 MAY_HAVE_MARK = re.compile(r"\S.*[\d)]|\d.*\S")
-"""Words that may have a superscript in them."""
+"""Words that may contain a superscript."""
 MARK = re.compile(r"[-−–+]?\d{1,3}(?:,\d{1,2}){0,4}|\(\d{1,2}\)|\([a-z]\)")
-"""A superscript that says something else than it would beside the letters before it."""
+"""A superscript that would change its meaning if it were written next to the letters before it."""
 
 _RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _EXPONENT = re.compile(r"[-−–+]?\d{1,3}")
 _TAKES_EXPONENT = re.compile(r"(?:.*[^\d.,])?10|(?:.*[^\w])?(?:[a-zA-Zα-ωΑ-Ω]|[kcdmnµμ]m|ft|in|yd|mi)")
-"""Ten, a variable, or a unit of length."""
+"""Words that take an exponent: ten, a variable, or a unit of length."""
 
 
 def joined(word: str, mark: str) -> str:
-    """Return a word with what stands raised behind it: 10⁶ and m², but 1,234 ¹ and revenue ¹."""
+    """Return a word joined with the superscript behind it: 10⁶ and m², but 1,234 ¹ and revenue ¹."""
     if _EXPONENT.fullmatch(mark) and _TAKES_EXPONENT.fullmatch(word):
         return word + mark.translate(_RAISED)
     said = mark if mark.startswith("(") else mark.translate(_RAISED)
@@ -31,7 +35,7 @@ def joined(word: str, mark: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands between two wide gaps of a line, or all of it."""
+    """The text between two wide gaps of a line, or all of its text."""
 
     text: str
     left: float
@@ -40,13 +44,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A run of text on one baseline. Lengths in points; left and right in reading direction, baselines upwards.
+    """A run of text on one baseline.
 
-    `size` is the type size as it is seen, `first_word` the first word's width.
-    `hyphen` says that a hyphen was taken off its end, `tabular` that it has gaps as between columns,
-    which part its `cells`; `font` is empty
-    where it begins in one and ends in another, `monospaced` tells typewriter fonts. `confidence` is that of text
-    recognition, None where the file itself says the text.
+    Lengths are in points; left and right follow the reading direction, baselines count upwards. `size` is the type size
+    as displayed, `first_word` the first word's width. `hyphen` is whether a hyphen was removed from its end, `tabular`
+    whether it has gaps as between columns, which separate its `cells`. `font` is empty if the line begins in one font
+    and ends in another; `monospaced` marks typewriter fonts. `confidence` is that of text recognition, None if the file
+    itself contains the text.
     """
 
     text: str
@@ -64,16 +68,16 @@ class Line:
     confidence: float | None = None
 
 
-# Multiples of the type size, where not said otherwise; found by trial over some 100 PDFs of all kinds.
+# Multiples of the type size, unless stated otherwise; found by trial over some 100 PDFs of all kinds.
 COLUMN_GAP = 1.7  # wider than the spaces of justified text
 WORD_GAP = 0.12  # a superscript follows its word closer than this
 INDENT = 0.8
-RAGGED = 0.5  # what hyphenation and rounding leave free on a full line
-PROSE = 20  # a line as long as this is a sentence's, not a label or a cell
-SAME_BASELINE = 0.5  # of super- and subscripts
+RAGGED = 0.5  # space that hyphenation and rounding leave free on a full line
+PROSE = 20  # a line of this length is part of a sentence; labels and cells are shorter
+SAME_BASELINE = 0.5  # maximum distance of super- and subscripts
 LEADING = (0.8, 3.2)  # from solid to double spacing
 DEFAULT_LEADING = 1.3  # for a page with too few lines to tell
-LOOSE_LEADING = 1.25  # times the usual distance of lines: more is a gap between paragraphs
+LOOSE_LEADING = 1.25  # times the usual distance of lines; a wider gap separates paragraphs
 SAME_SIZE = 0.12  # share by which the lines of one paragraph may differ in size
 PARALLEL = 0.02  # radians, about one degree
 
@@ -87,19 +91,19 @@ SPACELESS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A line of a page's text, and the rows that it was put together from; an empty line has none."""
+    """A line of composed text, and the rows that it is made of; an empty line has none."""
 
     text: str
     rows: tuple[Line, ...]
 
 
 def compose(lines: Sequence[Line]) -> str:
-    """Return the lines' text: paragraphs on one line each, apart by an empty line, items and rows by a newline."""
+    """Return the lines' text: paragraphs on one line each, separated by an empty line, items and rows by a newline."""
     return "\n".join(printed.text for printed in composed(rows_of(lines)))
 
 
 def composed(rows: Sequence[Line]) -> list[Printed]:
-    """Return the lines of that text in order, each with the rows that are in it."""
+    """Return the lines of the composed text in order, each with the rows that are in it."""
     spelled = set(re.findall(r"\w+-\w+", " ".join(row.text for row in rows)))
     found: list[tuple[list[str], list[Line]]] = [([], [])]
     previous: Line | None = None
@@ -118,7 +122,7 @@ def composed(rows: Sequence[Line]) -> list[Printed]:
 
 
 def rows_of(lines: Sequence[Line]) -> list[Line]:
-    """Put together what stands on one baseline: words with their superscripts, and the cells of a table's row."""
+    """Join lines on the same baseline: words with their superscripts, and the cells of a table row."""
     rows: list[Line] = []
     for line in lines:
         if rows and _same_row(rows[-1], line):
@@ -129,7 +133,7 @@ def rows_of(lines: Sequence[Line]) -> list[Line]:
 
 
 def _same_row(a: Line, b: Line) -> bool:
-    """Return whether `b` goes on to the right of `a`, a little higher or lower at most."""
+    """Return whether `b` continues `a` on the right, at most a little higher or lower."""
     size = max(a.size, b.size)
     level = abs(a.baseline - b.baseline) < SAME_BASELINE * size
     return level and b.left > a.right - SAME_BASELINE * size and parallel(a, b)
@@ -158,7 +162,7 @@ def _merged(a: Line, b: Line) -> Line:
 
 
 def _bonded(a: Line, b: Line, space: str) -> tuple[Cell, ...]:
-    """Return the cells of two lines in one row, the last of the one and the first of the other as one."""
+    """Return the cells of two lines in one row, the last cell of `a` joined with the first cell of `b`."""
     if not a.cells or not b.cells:
         return ()
     last, first = a.cells[-1], b.cells[0]
@@ -166,7 +170,7 @@ def _bonded(a: Line, b: Line, space: str) -> tuple[Cell, ...]:
 
 
 def _blocks(rows: Sequence[Line]) -> list[list[Line]]:
-    """Split where the size changes, where a gap is wider than between the page's lines, and where a column ends."""
+    """Split rows where the size changes, where a gap is wider than the page's usual one, and where a column ends."""
     usual = _usual_leading(rows)
     blocks: list[list[Line]] = []
     for row in rows:
@@ -179,7 +183,7 @@ def _blocks(rows: Sequence[Line]) -> list[list[Line]]:
 
 
 def _leading(a: Line, b: Line) -> float | None:
-    """Return how far `b` stands below `a`, in sizes, or None where they cannot be lines of one paragraph."""
+    """Return how far `b` is below `a`, in sizes, or None if they cannot be lines of one paragraph."""
     if not parallel(a, b) or not _same_size(a, b) or min(a.right, b.right) <= max(a.left, b.left):
         return None
     leading = (a.baseline - b.baseline) / max(a.size, b.size)
@@ -187,7 +191,7 @@ def _leading(a: Line, b: Line) -> float | None:
 
 
 def _usual_leading(rows: Sequence[Line]) -> float:
-    """Return the leading that a third of the page's text keeps to; the gaps between paragraphs are wider."""
+    """Return the page's usual line distance, the lower third by amount of text; gaps between paragraphs are wider."""
     found = sorted((x, len(b.text)) for a, b in pairwise(rows) if (x := _leading(a, b)) is not None)
     left = sum(weight for _, weight in found) / 3
     for leading, weight in found:
@@ -198,7 +202,7 @@ def _usual_leading(rows: Sequence[Line]) -> float:
 
 
 def _separators(block: Sequence[Line], spelled: set[str]) -> list[str]:
-    """Return what goes between the rows of a block."""
+    """Return the separators between the rows of a block."""
     edge = max(row.right for row in block)
     separators = []
     in_item = _opens_item(block[0])
@@ -212,12 +216,12 @@ def _separators(block: Sequence[Line], spelled: set[str]) -> list[str]:
 
 
 def _break(a: Line, b: Line, edge: float, *, in_item: bool) -> str:
-    """Return the newlines between two rows of a block, none where the second goes on with the first's sentence."""
+    """Return the newlines between two rows of a block; none if the second row continues the first's sentence."""
     ended = SENTENCE_END.search(a.text) is not None
     if a.tabular or b.tabular or BULLET.match(b.text) or (NUMBERED.match(b.text) and (in_item or ended)):
         return "\n"
     if a.monospaced and b.monospaced and a.right - a.left < PROSE * a.size:
-        return "\n"  # a program, most likely
+        return "\n"  # program code, most likely
     opens_item = _opens_item(a)
     indented = b.left - a.left > INDENT * a.size and not opens_item and not _centred(a, b)
     outdented = in_item and not opens_item and a.left - b.left > INDENT * a.size
@@ -229,7 +233,7 @@ def _break(a: Line, b: Line, edge: float, *, in_item: bool) -> str:
 
 
 def _between_blocks(a: Line, b: Line, spelled: set[str]) -> str:
-    """Return what goes between two blocks: nothing much where a sentence goes on in the next column or below a gap."""
+    """Return the separator between two blocks; no newline if a sentence continues in the next column or below a gap."""
     alike = parallel(a, b) and _same_size(a, b) and not (a.tabular or b.tabular)
     goes_on = b.text[:1].islower() and not SENTENCE_END.search(a.text)
     if alike and goes_on and (b.baseline > a.baseline or a.right - a.left > PROSE * a.size):
@@ -238,11 +242,12 @@ def _between_blocks(a: Line, b: Line, spelled: set[str]) -> str:
 
 
 def _bond(a: Line, b: Line, spelled: set[str]) -> str:
-    """Return what goes between two lines of one sentence."""
+    """Return the separator between two lines of one sentence: a hyphen, a space or nothing."""
     if a.hyphen:
         left, right = re.search(r"\w*$", a.text), re.match(r"\w*-?", b.text)
         compound = f"{left[0] if left else ''}-{right[0] if right else ''}"
-        # What has another hyphen right after (touch-and-go), or is written with one elsewhere, keeps it.
+        # A compound that another hyphen follows (touch-and-go), or that is spelled with one elsewhere, keeps its
+        # hyphen.
         return "" if b.text[:1].islower() and compound not in spelled and compound[-1] != "-" else "-"
     spaceless = SPACELESS.match(a.text[-1:]) and SPACELESS.match(b.text[:1])
     return "" if spaceless or PLAIN_HYPHEN.search(a.text) else " "

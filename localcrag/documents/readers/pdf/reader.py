@@ -1,12 +1,12 @@
-"""PDF reader: pages as text, and pages as pictures with the places of a text on them, by pdfium.
+"""PDF reader: pages as text, and pages as pictures with the places of given texts, by pdfium.
 
-Its lines are made in `_page_lines.py`, and what becomes of them in `printed_pages.py`.
+`page_lines.py` reads the lines of a page, and `scanned.py` composes them to text.
 
-pdfium must not be entered by two threads at once, whatever the documents: every call is made under one lock, which is
-held for a page at a time, so that two readers take turns. pypdfium2's objects are closed by hand under the lock too,
-because the garbage collector would close them outside of it.
+pdfium must not be called by two threads at once, not even for different documents. So every call is made under one
+lock, which is held for one page at a time: two readers take turns. pypdfium2's objects are closed explicitly under the
+lock, too, because the garbage collector would close them outside of it.
 
-Of a PDF, drawn by pdfium under the reader's lock, or of a file that is a picture.
+`picture` draws a page of a PDF, or a file that is a picture itself.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ from localcrag.records.documents import Box, Page, PagePicture, ScannedPage, tur
 from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from localcrag.text.blocks import cells_of
 
+# Limits on the entries of an outline: in all, and for one page.
 MOST_ENTRIES, MOST_OF_PAGE = 10_000, 100
-LONGEST = 300  # characters of an entry; what is longer is no line of a page
+LONGEST = 300  # characters of an entry; a longer one cannot be a line of a page
 
 
 def outline_of(document: Any) -> Mapping[int, Sequence[Entry]]:
-    """Return the outline's entries by the index of the page that they lead to; none of an outline that is damaged.
+    """Return the outline's entries by the index of the page that they lead to; empty if the outline is damaged.
 
     `document` is a pypdfium2.PdfDocument; the caller holds pdfium's lock.
     """
@@ -67,7 +68,7 @@ def outline_of(document: Any) -> Mapping[int, Sequence[Entry]]:
 
 
 def _title(bookmark: Any) -> str:
-    """Return what an entry is called, nothing where that is no text: half a character, say."""
+    """Return an entry's title, empty if it is not valid text (half a character, say)."""
     try:
         title: str = bookmark.get_title()
     except UnicodeError:
@@ -77,17 +78,17 @@ def _title(bookmark: Any) -> str:
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
 STRAIGHT = 0.7
-"""Points that a line may lean and still be level or upright."""
+"""Maximum points by which a line may lean and still count as level or upright."""
 SHORTEST = 4.0
-"""Points of a rule; what is shorter is part of a letter or a dash."""
+"""Minimum length of a rule in points; anything shorter is part of a letter or a dash."""
 MOST_PATHS, MOST_SEGMENTS = 4_000, 20_000
-"""Of a page; with more it is a drawing or a map."""
+"""Maximum paths and segments of a page; with more, it is a drawing or a map."""
 WHITE = 250
-"""Of 255: a box filled with that is not seen."""
+"""Minimum value (of 255) of a colour that counts as white; a box filled with it is invisible."""
 
 
 def rules_of(page: Any) -> Rules:
-    """Return the rules on a page, in its own points; none where it is a drawing. The caller holds pdfium's lock."""
+    """Return the rules on a page, in its own points; nothing if it is a drawing. The caller holds pdfium's lock."""
     level: list[Rule] = []
     upright: list[Rule] = []
     left = MOST_SEGMENTS
@@ -106,7 +107,7 @@ def rules_of(page: Any) -> Rules:
 
 
 def _is_seen(path: Any) -> bool:
-    """Whether a path is drawn: with a line around it, or filled with a colour that is not white."""
+    """Return whether a path is visible: it has an outline, or a fill colour that is not white."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     if not raw.FPDFPath_GetDrawMode(path, fill, stroke):
         return False
@@ -118,7 +119,7 @@ def _is_seen(path: Any) -> bool:
 
 
 def _straight_lines(part: Any) -> Iterator[tuple[float, float, float, float]]:
-    """Yield the straight lines of a path, from where to where, in the page's points."""
+    """Yield the start and end of each straight line in a path, in the page's points."""
     matrix = part.get_matrix()
     x, y = ctypes.c_float(), ctypes.c_float()
     start = before = (0.0, 0.0)
@@ -137,30 +138,33 @@ def _straight_lines(part: Any) -> Iterator[tuple[float, float, float, float]]:
 
 
 pdfium: Any = pypdfium2  # has no type hints
-# Reentrant, because a forgotten generator may be collected, and so closed, in the midst of another's call.
+# Reentrant, because an abandoned generator may be collected, and so closed, during another generator's call.
 LOCK = threading.RLock()
 FIELDS = (3, 20)  # annotations of free text and of form fields: FPDF_ANNOT_FREETEXT, FPDF_ANNOT_WIDGET
-FORM_DEPTH = 3  # forms within forms in which a scanner hides its picture
-# Curves on a page. A frame has a dozen, lines to write on have none; lettering drawn as outlines has ten a letter.
+FORM_DEPTH = 3  # levels of nested forms in which a scanner hides its picture
+# Curves of a page that may be lettering drawn as outlines, which has ten a letter. A frame has a dozen, ruled lines
+# none.
 OUTLINES = 200
 FEW = 100
-"""Letters of a page whose picture may say the rest: a scanner's name, a stamp, a page number."""
+"""Letters of a page below which its text may be in a picture: they may be a scanner's name, a stamp or a page
+number."""
 COVERED = 0.6
-"""Share of a page that a scan covers."""
+"""Minimum share of a page that a scan covers."""
 MORE = 1.5
-"""Times the letters that a page has itself: what is recognised takes their place where it says so much more."""
+"""Minimum letters of recognised text that replaces a page's own, as a multiple of the page's own letters."""
 MOST_PAGES = 50_000
-"""A small file can name one page a million times; a printed book has a thousand."""
-TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark stands in the last 1,024 bytes
+"""Maximum pages of a PDF. A small file can name one page a million times; a printed book has a thousand."""
+TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark is in the last 1,024 bytes
 
 
 def open_pages(
     path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage]
 ) -> tuple[int, Generator[Page, None, None]]:
-    """Check the file; return its number of pages and the pages, still to be read, numbered from 1.
+    """Check the file; return its number of pages and a generator of the pages, numbered from 1.
 
-    `scans` are pages that text recognition has read, by number: of those without text it is what they say.
-    Raises EncryptedDocument and UnreadableDocument, here and while pages are read, and EmptyDocument after the last.
+    `scans` are pages that text recognition has read, by number; they are used for pages without text of their own.
+    Raises EncryptedDocument and UnreadableDocument, both here and while pages are read, and EmptyDocument after the
+    last page if none has text.
     """
     if b"%PDF-" not in head[: _kinds.PDF_HEADER_WITHIN]:
         raise _kinds.mismatch(path, name, "a PDF", head)
@@ -172,7 +176,7 @@ def open_pages(
             f"{name} says that it has {count:,} pages, and at most {MOST_PAGES:,} are read. "
             "Split it, and add the parts."
         )
-    # Opened anew when the first page is asked for: a generator that nobody starts has nothing to close.
+    # The generator opens the file again at its first page, so that one that never starts has nothing to close.
     return count, _pages(path, name, count, scans)
 
 
@@ -204,7 +208,7 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
 
 
 def load(source: Path | bytes, name: str, password: str | None = None) -> Any:
-    """Open a file. Raises EncryptedDocument and UnreadableDocument. The caller locks, and closes it."""
+    """Open a PDF. Raises EncryptedDocument and UnreadableDocument. The caller locks, and closes the document."""
     try:
         return pdfium.PdfDocument(source if isinstance(source, bytes) else source.absolute(), password)
     except (pypdfium2.PdfiumError, OSError) as error:
@@ -212,7 +216,7 @@ def load(source: Path | bytes, name: str, password: str | None = None) -> Any:
 
 
 def unlocked(path: Path, name: str, password: str) -> bytes:
-    """Return a file as it is without its password. Raises PasswordNeeded when it is another, and UnreadableDocument."""
+    """Return a file without its password. Raises PasswordNeeded if the password is wrong, and UnreadableDocument."""
     copy = BytesIO()
     with LOCK, closing(load(path, name, password)) as document:
         document.save(copy, flags=pdfium.raw.FPDF_REMOVE_SECURITY)
@@ -238,7 +242,7 @@ def _damaged(name: str, reason: str) -> UnreadableDocument:
 
 
 def _check_whole(path: Path, name: str) -> None:
-    """Raise UnreadableDocument when objects begin after the last end mark: pdfium would show what is there of them."""
+    """Raise UnreadableDocument if objects follow the last end mark: pdfium would show a document that is cut off."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
         if b"%%EOF" in file.read():
@@ -251,14 +255,16 @@ def _check_whole(path: Path, name: str) -> None:
 
 
 def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> PrintedPage:
-    """Return what a page holds. The caller locks."""
+    """Return the content of a page. The caller holds the lock."""
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
             rules = rules_of(page)
             lines = page_lines(textpage, rules)
             letters = sum(len(line.text) for line in lines)
+            # A page with few letters may be a scan with a stamp; without any, its pictures or outlines may show text.
             shows = _is_covered(page) if lines and letters < FEW else not lines and _may_show_text(page)
             if shows and scan and sum(len(line.text) for line in scan.lines) > MORE * letters:
+                # The text is upright in the scan, so a quarter turn exchanges the page's width and height.
                 lines = scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
             return printed_page(in_grids(lines, rules), shows=shows)
     except pdfium.PdfiumError as error:
@@ -266,11 +272,11 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> Pri
 
 
 def open_page(document: Any, index: int) -> Any:
-    """Return page number `index`, from 0, as it looks with what was written onto it. The caller locks and closes."""
+    """Return page number `index`, from 0, with its form entries and notes. The caller locks, and closes the page."""
     page = document.get_page(index)
     if not _has_fields(page):
         return page
-    # What was filled into forms or typed over the page lies above its text; flattened in memory, it becomes part of it.
+    # Text filled into forms or typed over the page is above the page's own text; flattening merges it, in memory.
     with closing(page):
         pdfium.raw.FPDFPage_Flatten(page.raw, pdfium.raw.FLAT_NORMALDISPLAY)
     return document.get_page(index)
@@ -314,7 +320,7 @@ def _may_show_text(page: Any) -> bool:
 
 
 def _has_ink(text: Any) -> bool:
-    """Return whether a piece of text is more than spaces, such as Word leaves on empty pages: those have no height."""
+    """Return whether a text is more than spaces, which have no height; Word leaves such spaces on empty pages."""
     left, bottom, right, top = text.get_bounds()
     return bool(left < right and bottom < top)
 
@@ -326,16 +332,16 @@ def _curves(path: Any) -> int:
 
 
 POINTS = 72
-"""PDF's own unit is a 72nd of an inch."""
+"""Points per inch; a point is PDF's own unit."""
 LARGEST_SIDE = 4000
-"""Pixels: a page may be as large as a wall."""
+"""Maximum pixels of a picture's longer side; a page may be as large as a wall."""
 SHEET = 11.7
-"""Inches: the longer side of a sheet of A4, which a picture is taken to be of."""
+"""Inches of the longer side of a sheet of A4, the assumed size of a file that is a picture."""
 
 Part = tuple[float, float, float, float]
 """Left, top, right, bottom, in shares (0..1) of a page's width and height, from the upper left corner."""
 Letter = tuple[str, Part]
-"""A letter or digit, and where it stands."""
+"""A letter or digit, and its place."""
 
 
 def picture(
@@ -347,10 +353,10 @@ def picture(
     dpi: int = 110,
     scan: ScannedPage | None = None,
 ) -> PagePicture:
-    """Return page number `page`, from 1, with the place of every text that is found on it.
+    """Return page number `page`, from 1, as a picture, with the place of every text that is found on it.
 
-    `scan` is what text recognition has read of the page. Raises EncryptedDocument and UnreadableDocument, also for a
-    page that there is not.
+    `scan` is what text recognition has read on the page. Raises EncryptedDocument and UnreadableDocument, also if the
+    page does not exist.
     """
     letters = list(_scanned_letters(scan)) if scan and texts else []
     if b"%PDF-" in source[:PDF_HEADER_WITHIN]:
@@ -370,7 +376,7 @@ def picture(
 
 
 def _of_pdf(source: bytes, name: str, page: int, dpi: int, *, letters: bool) -> tuple[Image.Image, list[Letter]]:
-    """Return a page as it looks, and its letters where they are asked for."""
+    """Return the picture of a page, and its letters if `letters` is true."""
     with LOCK, closing(load(source, name)) as document:
         count = len(document)
         if not 1 <= page <= count:
@@ -382,18 +388,18 @@ def _of_pdf(source: bytes, name: str, page: int, dpi: int, *, letters: bool) -> 
                 printed = list(_letters(opened, width, height)) if letters else []
                 with closing(opened.render(scale=scale)) as bitmap:
                     drawn: Image.Image = bitmap.to_pil()
-                    return drawn.copy(), printed  # The bitmap's memory goes with it.
+                    return drawn.copy(), printed  # closing the bitmap frees its memory
         except pdfium.PdfiumError as error:
             raise UnreadableDocument(f"Page {page} of {name} cannot be drawn: {error}.") from error
 
 
 def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
-    """Yield where each line of each text stands; of a table's row that is written with bars, where each cell does."""
+    """Yield the place of each line of each text; if a text is a table row with bars, of each of its cells."""
     said = "".join(letter for letter, _ in letters)
     end = 0
     for text in (part for row in texts for part in (cells_of(row) if row.startswith("|") else [row])):
         sought = _plain(text)
-        # What is short stands on a page more than once: what follows another text comes behind it.
+        # A short text may be on a page more than once, so the search first continues behind the previous text.
         found = [said.find(sought, begin) for begin in (end, 0)] if sought else []
         start = next((place for place in found if place >= 0), -1)
         if start < 0:
@@ -403,9 +409,9 @@ def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
 
 
 def _letters(page: Any, width: float, height: float) -> Iterator[Letter]:
-    """Yield a page's letters and digits alone, and the place of each.
+    """Yield a page's letters and digits with their places.
 
-    So that spaces, the ends of lines and hyphens at them do not matter.
+    Leaving out all else makes the search independent of spaces, line ends and hyphens.
     """
     with closing(page.get_textpage()) as textpage:
         for place in range(textpage.count_chars()):
@@ -417,7 +423,7 @@ def _letters(page: Any, width: float, height: float) -> Iterator[Letter]:
 
 
 def _scanned_letters(scan: ScannedPage) -> Iterator[Letter]:
-    """Yield the letters and digits that were read on a page, each at its share of its line, in reading order.
+    """Yield the recognised letters and digits of a page in reading order, each at its share of its line.
 
     Their places are on the upright picture.
     """
@@ -431,7 +437,7 @@ def _scanned_letters(scan: ScannedPage) -> Iterator[Letter]:
 
 
 def _as_it_lies(scan: ScannedPage, part: Part) -> Part:
-    """Return where a part of the upright picture is on the page, which may lie otherwise."""
+    """Return the place on the page, which may be turned, of a part of the upright picture."""
     left, top, right, bottom = part
     size = (scan.width, scan.height)
     middle = turned((left + right) / 2 * scan.width, (top + bottom) / 2 * scan.height, scan.slope, size)
@@ -452,7 +458,7 @@ def _line_boxes(boxes: Sequence[Part]) -> list[Part]:
     for left, top, right, bottom in boxes:
         if lines:
             before = lines[-1]
-            # The next character of a line stands to the right, at about the same height.
+            # The next character of a line is to the right, at about the same height.
             if left >= before[0] and min(bottom, before[3]) - max(top, before[1]) > 0:
                 lines[-1] = (before[0], min(top, before[1]), max(right, before[2]), max(bottom, before[3]))
                 continue

@@ -1,9 +1,10 @@
-"""Printed and scanned pages: paragraphs, tables and headings from lines at places; pictures.
+"""Composes printed and scanned pages to text, and opens files that are pictures.
 
-A recogniser gives pieces of lines at places: a cell of a table each, and the columns of a page mixed. Columns are told
-by a gap down the page between long lines; what stands beside each other in a table is short. Uses no OCR library.
+Text recognition returns pieces of lines with their places: each cell of a table is a piece of its own, and the columns
+of a page are mixed. Two columns are separated by a gap that runs down the page between long lines; pieces next to each
+other in a table are short. No OCR library is used here.
 
-Opened by Pillow; what they say is read by text recognition.
+Pillow opens picture files, and text recognition provides their text.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading
 
 SIZE = 0.78
-"""Of a piece's height, the type size: recognisers leave some room around letters."""
+"""Type size, as a share of a piece's height: recognition leaves some room around letters."""
 ABOUT_USUAL = 0.28
-"""Share by which a piece's height may differ from the usual one, with and without letters that go up or down."""
+"""Maximum share by which a piece's height differs from the usual one because of letters that go up or down."""
 # Multiples of the usual height.
 GUTTER = 0.5
 PROSE_WIDTH = 7.0
-"""What is this wide is a line of a text, and not a table's cell."""
+"""Minimum width of a line of text; a cell of a table is narrower."""
 LEAST_LINES = 3
-"""Of a column."""
+"""Minimum lines of a column."""
 A4_WIDTH = 595.0
-"""Points: what a page is taken to be wide that does not say it."""
+"""Width of a page in points, assumed if it is not known."""
 HYPHEN = re.compile(r"\w[-\u2010]$")
 
 
 def scanned_lines(page: ScannedPage, width: float = A4_WIDTH) -> list[Line]:
-    """Return the lines of a page that is `width` points wide when it is upright, in reading order."""
+    """Return the lines of a page in reading order; the page is `width` points wide when it is upright."""
     if not page.lines:
         return []
     usual = _usual_height(page.lines)
@@ -58,7 +59,7 @@ def scanned_lines(page: ScannedPage, width: float = A4_WIDTH) -> list[Line]:
 
 
 def rows_in_order(pieces: Sequence[ScannedLine]) -> list[list[ScannedLine]]:
-    """Return the pieces of a page in rows, column after column where there are columns."""
+    """Return the pieces of a page in rows, one column after another if there are columns."""
     return _in_order(pieces, _usual_height(pieces)) if pieces else []
 
 
@@ -87,7 +88,7 @@ def _in_order(pieces: Sequence[ScannedLine], usual: float) -> list[list[ScannedL
         return _rows(pieces)
     rows: list[list[ScannedLine]] = []
     beside: list[ScannedLine] = []
-    # What crosses the gap (a title, a table over the whole width) parts what stands above it from what is below.
+    # A piece across the gap (a title, a table over the whole width) separates the pieces above it from those below.
     for piece in sorted(pieces, key=_middle):
         if piece.left < gutter < piece.right:
             rows += [*_columns(beside, gutter, usual), [piece]]
@@ -106,7 +107,7 @@ def _columns(pieces: Sequence[ScannedLine], gutter: float, usual: float) -> list
 
 
 def _gutter(pieces: Sequence[ScannedLine], usual: float) -> float | None:
-    """Return where a gap runs down between two columns of text; None where there is none."""
+    """Return the position of the gap between two columns of text, None if there is no such gap."""
     most, found = 0, None
     for at in sorted({piece.left for piece in pieces}):
         gap = at - GUTTER * usual
@@ -124,7 +125,7 @@ def _is_prose(pieces: Sequence[ScannedLine], usual: float) -> bool:
 
 
 def _rows(pieces: Sequence[ScannedLine]) -> list[list[ScannedLine]]:
-    """Put together what stands on one baseline, from left to right."""
+    """Group the pieces that are on the same baseline, from left to right."""
     rows: list[list[ScannedLine]] = []
     for piece in sorted(pieces, key=_middle):
         if rows and _middle(piece) - statistics.mean(map(_middle, rows[-1])) < SAME_BASELINE * SIZE * _height(piece):
@@ -150,28 +151,28 @@ LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x
 BULLETS = dict.fromkeys(map(ord, "\uf0a7\uf0b7\uf0d8\uf0fc"), "•")  # as Word writes them, in symbol fonts
 TIDY = {**LIGATURES, **BULLETS, 0xAD: None}
 LOOKED_AT = 20
-"""Pages, before the first is read."""
+"""Pages that are sampled before the first one is composed."""
 MOST_LOOKED_AT = 300_000
-"""Characters of them: some pages are a book."""
+"""Maximum characters of the sample: some pages are as long as a book."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedPage:
-    """A page's lines; `shows` says that there is something on it that is text to the eye alone."""
+    """A page's lines; `shows` is whether there may be more text on it that is only a picture."""
 
     printed: list[Printed]
     shows: bool
 
 
 def printed_page(lines: Sequence[Line], *, shows: bool) -> PrintedPage:
-    """Return a page of which these are the lines, in reading order."""
+    """Return a page that consists of these lines, which are in reading order."""
     return PrintedPage(composed(with_bars(rows_of(lines))), shows)
 
 
 def composed_pages(
     count: int, read: Callable[[int], PrintedPage], outline_of: Callable[[], Mapping[int, Sequence[Entry]]]
 ) -> Generator[Page, None, None]:
-    """Yield `count` pages, read by their number from 0; `outline_of` returns the file's own headings, by page."""
+    """Yield `count` pages, read by index from 0; `outline_of` returns the file's own headings by page."""
     looked_at: dict[int, PrintedPage] = {}
     for index in _spread(count):
         if sum(len(line.text) for page in looked_at.values() for line in page.printed) > MOST_LOOKED_AT:
@@ -184,19 +185,19 @@ def composed_pages(
         page = looked_at.pop(index, None) or read(index)
         page = PrintedPage(running.without_said(index, page.printed), page.shows)
         headings = found.of_page(page.printed, outline.get(index, ()))
-        # What stands on many pages is no heading where it stands first, either.
+        # A line that is on many pages is no heading on the first of them, either.
         none = [((at, at + 1), 0) for at in running.first_said(page.printed)]
         yield _page(index, page, sorted(dict([*none, *headings]).items()))
 
 
 def _spread(count: int) -> list[int]:
-    """Return which pages are looked at for what is usual in the document: the first ones, and others up to the last."""
+    """Return the indices of the sample: the first pages, and others up to the last."""
     step = max(1.0, count / LOOKED_AT)
     return sorted({*range(min(3, count)), *(int(number * step) for number in range(min(count, LOOKED_AT)))})
 
 
 def _page(index: int, page: PrintedPage, headings: Sequence[tuple[Place, int]]) -> Page:
-    # Line by line, so that it is known where each begins; a newline is nothing that composes with its neighbours.
+    # Normalise line by line, to know where each line begins; a newline never composes with its neighbours.
     lines = [normalise(printed.text.translate(TIDY)) for printed in page.printed]
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     placed = []
@@ -216,17 +217,17 @@ def _confidence(rows: Sequence[Line]) -> float | None:
 
 
 _FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
-"""As Pillow calls those that are read."""
+"""The picture formats that are read, by Pillow's names."""
 TYPES = frozenset(f"image/{name.lower()}" for name in _FORMATS)
-"""Their media types."""
-# Pillow tells of damage in many ways, and of pictures that are made to break programs by an error of its own.
+"""The media types of these formats."""
+# Pillow raises many errors on damaged files, and one of its own on pictures that are made to break programs.
 _ERRORS = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, Image.DecompressionBombError)
 
 
 def open_pages(path: Path, name: str, scans: Mapping[int, ScannedPage]) -> tuple[int, Generator[Page, None, None]]:
-    """Check the file; return its number of pages (of a fax in TIFF) and the pages, numbered from 1.
+    """Check the file; return its number of pages (a TIFF may have several) and a generator of them, numbered from 1.
 
-    A page's text is what `scans`, by number, have read of it. Raises UnreadableDocument.
+    The text of a page is that of `scans`, by number. Raises UnreadableDocument.
     """
     with _opened(path, name) as image:
         count = _frames(image)
@@ -239,22 +240,22 @@ def _lines(scan: ScannedPage | None) -> list[Line]:
 
 
 def drawn(source: bytes, name: str, page: int) -> Image.Image:
-    """Return page number `page`, from 1, as it is looked at.
+    """Return page number `page`, from 1, as it is displayed.
 
-    Raises UnreadableDocument, also for one that there is not.
+    Raises UnreadableDocument, also if the page does not exist.
     """
     with _opened(BytesIO(source), name) as image:
         count = _frames(image)
         if not 1 <= page <= count:
             raise UnreadableDocument(f"{name} has no page {page}: its pages are 1 to {count}.")
         image.seek(page - 1)
-        # A photo says which side is up.
+        # A photo contains the information which side is up.
         return _on_paper(ImageOps.exif_transpose(image))
 
 
 def _on_paper(image: Image.Image) -> Image.Image:
-    """Return a picture of any kind in red, green and blue; what is transparent is white, as paper is."""
-    if image.mode[0] in "IF":  # 16 bits and more a pixel, or numbers: Pillow would cut off what is beyond 255.
+    """Return a picture of any kind in red, green and blue; transparent parts become white, like paper."""
+    if image.mode[0] in "IF":  # 16 or more bits a pixel, or floats: Pillow would cut values off at 255.
         values = np.asarray(image, dtype=np.float32)
         low, high = float(values.min()), float(values.max())
         return Image.fromarray(((values - low) * (255 / max(high - low, 1e-6))).astype(np.uint8)).convert("RGB")
@@ -265,7 +266,7 @@ def _on_paper(image: Image.Image) -> Image.Image:
 
 
 def _frames(image: Image.Image) -> int:
-    # The pages of a fax; the frames of an animation say the same thing again and again.
+    # A TIFF contains the pages of a fax; the frames of an animation would repeat the same text.
     return int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
 
 

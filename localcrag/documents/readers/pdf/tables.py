@@ -1,11 +1,11 @@
-"""Tables of a printed page, by geometry: with and without rules around their cells.
+"""Tables on PDF pages, found by geometry: with and without rules around their cells.
 
-A table in which no cell is missing is told by the gaps between its cells. Where some are, where the header has several
-lines, or where something by itself stands between the rows, the rows are written with bars, as in Markdown: without
-them values would move below another header.
+A table without empty cells can be recognised by the gaps between its cells. If cells are empty, if the header has
+several lines, or if single lines interrupt the rows, the rows are written with bars, as in Markdown. Without bars,
+values would move below another header.
 
-A cell may have several lines, and its neighbour may begin closer to it than words to each other: the rules between them
-tell what the gaps do not.
+A cell may have several lines, and its neighbour may be closer to it than one word to the next. In such tables, the
+rules between the cells show where they end.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from localcrag.documents.readers.pdf.paragraphs import PROSE, Cell, Line, parall
 from localcrag.text.blocks import LONGEST_CELL, row_of
 
 LEAST_FULL, LEAST_SHARE = 2, 0.3
-"""Rows with a cell in every column, by which the columns are known: how many, and their share."""
+"""Minimum number and share of rows with a cell in every column; the columns are determined from them."""
 MOST_BETWEEN = 3
-"""Lines by themselves (names of groups, labels over two lines) between two rows."""
+"""Maximum lines of a single cell (names of groups, labels over two lines) between two rows."""
 FURTHEST, TIGHT = 3.5, 1.5
-"""Times the size: how far below each other the rows of a table may stand, and the lines of a cell."""
+"""Multiples of the type size: maximum distance between the rows of a table, and between the lines of a cell."""
 MOST_HEADER_LINES = 60
 HEADER_GAP, HIGHEST_HEADER = 2.2, 5
-"""Times the size: how far the lines of a header may stand above each other, and above the first row."""
+"""Multiples of the type size: maximum distance between the lines of a header, and of its top from the first row."""
 LONGEST_HEADING = 40
-"""Characters of a part of a header that ends like a sentence."""
+"""Maximum characters of a header's part that ends like a sentence."""
 WIDEST = 2.5 * PROSE
-"""Times the size: what stands by itself in a table is shorter than a line of the text."""
+"""Maximum width, as a multiple of the type size, of a single line within a table; a line of text is wider."""
 LARGER = 1.1
-"""Times the size: what is larger than a table's rows is not of the table."""
+"""Multiple of the size of a table's rows; a line of larger type is not part of the table."""
 SAME_HEIGHT = 0.5
 
 _FIGURE = re.compile(r"(?=.*\d)[^A-Za-z]*\Z|[-–—]\Z|.*\d[.,]\d")
@@ -46,20 +46,20 @@ Columns = Sequence[tuple[float, float]]
 
 @dataclass(slots=True)
 class _Row:
-    """A row that is being put together: what stands in each column."""
+    """A row under construction: the text in each column."""
 
     line: Line
     cells: list[str]
 
     @property
     def alone(self) -> int | None:
-        """Its only column with something in it."""
+        """Return the index of the only column with text, or None."""
         filled = [column for column, text in enumerate(self.cells) if text]
         return filled[0] if len(filled) == 1 else None
 
 
 def with_bars(rows: Sequence[Line]) -> list[Line]:
-    """Return a page's rows; tables with empty cells, or more than rows of cells, are written with bars."""
+    """Return a page's rows, with bars in tables that have empty cells, several header lines or single lines."""
     done: list[Line] = []
     at = 0
     while at < len(rows):
@@ -83,7 +83,7 @@ def with_bars(rows: Sequence[Line]) -> list[Line]:
 
 
 def _end(rows: Sequence[Line], first: int) -> int:
-    """Return where the table ends that a row begins: behind its last row of several cells."""
+    """Return the index behind the table that begins at row `first`: behind its last row of several cells."""
     last = first
     for at in range(first + 1, len(rows) if rows[first].tabular else first):
         above, row = rows[at - 1], rows[at]
@@ -99,7 +99,7 @@ def _end(rows: Sequence[Line], first: int) -> int:
 
 
 def _hangs(above: Line, line: Line, columns: Columns) -> bool:
-    """Whether a line goes on with a cell of the line above: one of them is a cell by itself."""
+    """Return whether a line continues a cell of the line above: one of the two lines is a single cell."""
     near = 0 < above.baseline - line.baseline < TIGHT * line.size and parallel(above, line)
     cells = above.cells if line.tabular else line.cells
     alone = (
@@ -109,21 +109,26 @@ def _hangs(above: Line, line: Line, columns: Columns) -> bool:
 
 
 def _columns(region: Sequence[Line]) -> Columns:
-    """Return where the columns of a table begin and end, nothing where that cannot be known."""
+    """Return where the columns of a table begin and end; nothing if that cannot be determined."""
     counts = Counter(len(row.cells) for row in region if row.tabular)
     least = max(LEAST_FULL, LEAST_SHARE * counts.total())
     width = max(counts, default=0)
     if width < 2 or counts[width] < least:
         return []
     full = [row.cells for row in region if len(row.cells) == width]
+    # Long texts, other than labels, are columns of prose.
     if any(len(cell.text) > LONGEST_CELL for cells in full for cell in cells[1:]):
         return []
     columns = [(min(cell.left for cell in of), max(cell.right for cell in of)) for of in zip(*full, strict=True)]
+    # If columns overlap, it is unclear which of them a cell belongs to.
     return columns if all(a[1] < b[0] for a, b in pairwise(columns)) else []
 
 
 def _table(region: Sequence[Line], done: Sequence[Line], columns: Columns) -> tuple[int, list[Line]] | None:
-    """Return how many of the lines above are of a table's header, and its rows; None where it needs no bars."""
+    """Return how many of the lines above belong to the header, and the table's rows.
+
+    Return None if the table needs no bars, or if a row does not fit its columns.
+    """
     above = _above(region[0], done, columns)
     parts = list(done[len(done) - above :]) if above else []
     body = list(region)
@@ -147,7 +152,7 @@ def _table(region: Sequence[Line], done: Sequence[Line], columns: Columns) -> tu
 
 
 def _above(top: Line, done: Sequence[Line], columns: Columns) -> int:
-    """Return how many of the lines above a table are of its header: they stand over its columns."""
+    """Return how many of the lines above a table belong to its header, because they are over its columns."""
     found, heights = 0, [top.baseline]
     for number, line in enumerate(reversed(done[-MOST_HEADER_LINES:]), start=1):
         places = [_overlapped(cell, columns) for cell in line.cells]
@@ -160,12 +165,12 @@ def _above(top: Line, done: Sequence[Line], columns: Columns) -> int:
             found = number
             heights.append(line.baseline)
     taken = done[len(done) - found :]
-    # What stands over the labels is of the header where it is as high as another part.
+    # A line above the labels belongs to the header only if it is level with another part of the header.
     for line in taken:
         of_labels = all(_overlapped(cell, columns) == [0] for cell in line.cells)
         if of_labels and not any(abs(line.baseline - height) < SAME_HEIGHT * line.size for height in heights[1:]):
             return 0
-    # What is higher is a table of texts over several lines.
+    # Anything higher is a table whose cells are texts of several lines.
     return found if max(heights) - top.baseline < HIGHEST_HEADER * top.size else 0
 
 
@@ -184,7 +189,7 @@ def _is_figure(text: str) -> bool:
 
 
 def _is_of_header(line: Line, parts: Sequence[Line], columns: Columns) -> bool:
-    """Whether a row goes on with the header of a table: words or years over its columns."""
+    """Return whether a row continues the header of a table: words or years over its columns."""
     places = [_overlapped(cell, columns) for cell in line.cells]
     values = [cell.text for cell, place in zip(line.cells, places, strict=True) if place and place[0]]
     if not values or not all(places):
@@ -197,7 +202,7 @@ def _is_of_header(line: Line, parts: Sequence[Line], columns: Columns) -> bool:
 
 
 def _header(parts: Sequence[Line], columns: Columns) -> _Row:
-    """Return a header in one row; what stands over several columns is said in each."""
+    """Return a header as one row; a cell over several columns is repeated in each of them."""
     cells: list[list[str]] = [[] for _ in columns]
     ordered = sorted(parts, key=lambda line: -line.baseline)
     while ordered:
@@ -206,6 +211,7 @@ def _header(parts: Sequence[Line], columns: Columns) -> _Row:
         beside = [cell for line in level for cell in line.cells]
         spans = [_spans(cell, columns, first.size) for cell in beside]
         claimed = Counter(column for wide, _ in spans for column in wide)
+        # If two cells claim the same column, each cell gets only the columns that it overlaps.
         apart = max(claimed.values()) == 1
         for cell, (wide, near) in zip(beside, spans, strict=True):
             for column in wide if apart else near:
@@ -216,12 +222,12 @@ def _header(parts: Sequence[Line], columns: Columns) -> _Row:
 
 
 def _spans(cell: Cell, columns: Columns, size: float) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the columns that a cell of a header is in the middle of, as many as can be, and those that it is over."""
+    """Return the widest range of columns that a header cell is centred over, and the columns that it overlaps."""
     own = _overlapped(cell, columns)
     left, right = columns[own[0]][0], columns[own[-1]][1]
     if own[0] == 0 or (len(own) == 1 and (cell.left > left - size / 2 or cell.right < right + size / 2)):
         return own, own
-    # Figures stand at the right of their columns, and those are as wide as they are apart.
+    # Figures are right-aligned, so a column extends from the right edge of the previous column to its own.
     ends = [end for _, end in columns]
     begins = [ends[0], max(ends[0], 2 * ends[1] - ends[2]) if len(ends) > 2 else ends[0], *ends[1:]]
     spans = [range(a, b + 1) for a in range(1, own[0] + 1) for b in range(own[-1], len(columns))]
@@ -230,11 +236,11 @@ def _spans(cell: Cell, columns: Columns, size: float) -> tuple[Sequence[int], Se
 
 
 def _placed(line: Line, columns: Columns) -> _Row | None:
-    """Return a line as a row of a table; None where it cannot be told which column a cell is of."""
+    """Return a line as a row of a table; None if it is unclear which column a cell belongs to."""
     cells = [""] * len(columns)
     for cell in line.cells:
         places = _overlapped(cell, columns)
-        # A long label reaches over columns that are empty beside it; a value is in one.
+        # A long label may extend over empty columns on its right; a value is in a single column.
         if not places or (len(places) > 1 and (places[0] or (line.tabular and _VALUE_LAST.search(cell.text)))):
             return None
         cells[places[0]] = f"{cells[places[0]]} {cell.text}".strip()
@@ -242,7 +248,7 @@ def _placed(line: Line, columns: Columns) -> _Row | None:
 
 
 def _overlapped(cell: Cell, columns: Columns) -> list[int]:
-    """Return the columns that a cell stands in or over; where it is in none, the nearest one."""
+    """Return the columns that a cell overlaps, or the nearest one if the cell is between two columns."""
     found = [number for number, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
     if found or cell.right < columns[0][0] or cell.left > columns[-1][1]:
         return found
@@ -250,7 +256,7 @@ def _overlapped(cell: Cell, columns: Columns) -> list[int]:
 
 
 def _merged_row(rows: Sequence[_Row], row: _Row) -> bool:
-    """Put a row together with the one above where it goes on with a cell there, or that with a label here."""
+    """Merge a row with the one above if it continues a cell or the label there; return whether it did."""
     if not rows or rows[-1].line.baseline - row.line.baseline > TIGHT * row.line.size:
         return False
     above = rows[-1]
@@ -267,31 +273,32 @@ def _merged_row(rows: Sequence[_Row], row: _Row) -> bool:
 
 
 NEAR = 2.5
-"""Points between two rules that are one, or meet."""
+"""Maximum points between two rules that count as one, or as meeting."""
 MOST_RULES = 600
-"""Of a page, that are put together to tables."""
+"""Maximum rules of a page from which tables are built; a page with more gets none."""
 MOST_COLUMNS, MOST_ROWS = 40, 300
 MOST_WORDS = 25
-"""Of half of a table's cells; with more it is a page that is laid out in boxes."""
+"""Maximum words of the median cell; a table with more is a page that is laid out in boxes."""
 LEAST_FILLED = 0.4
-"""Share of cells with text; with less it is a form or a chart."""
+"""Minimum share of cells with text; with less, it is a form or a chart."""
 LEAST_PAIRED = 0.5
-"""Share of rows with more than one cell; with less they are boxes with a text each, one below the other."""
+"""Minimum share of rows with more than one cell; with less, these are boxes of text, one below the other."""
 MOST_STACKED = 0.3
-"""Share of rows that are several; with more, only groups of rows have rules between."""
+"""Maximum share of ruled rows that consist of several rows; with more, the rules only separate groups of rows."""
 SHORT_CELLS, SHORT_WORDS, SAME_LEVEL = 3, 3, 0.5
-"""Cells of a row among several between two rules, their words, and how far its cells stand apart, times the size."""
+"""For rows that no rule separates: minimum cells of a row, maximum words of a cell, and maximum distance of its cells
+in height, as a multiple of the type size."""
 MOST_BESIDE = 0.1
-"""Of a table's cells, those that stand beside others without a rule between: with more, rules part only some rows."""
+"""Maximum share of cells that no rule separates from the next one; with more, the rules separate only some rows."""
 ABOVE_BASE = 0.3
-"""Of the type size: how far above its baseline the middle of a line is."""
+"""Height of a line's middle above its baseline, as a share of the type size."""
 LEVEL = 0.02
-"""Radians that a line may lean to stand in a table."""
+"""Maximum slope, in radians, of a line in a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line at a place across, from where to where along itself; in points."""
+    """A straight line: its position across its own direction, and its start and end along it, in points."""
 
     at: float
     start: float
@@ -300,13 +307,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a page: level ones from left to right, upright ones from below."""
+    """The rules of a page: `level` ones from left to right, `upright` ones from bottom to top."""
 
     level: tuple[Rule, ...]
     upright: tuple[Rule, ...]
 
     def parts(self, left: float, right: float, height: float) -> bool:
-        """Whether an upright rule stands between two places at that height."""
+        """Return whether an upright rule separates `left` from `right` at this height."""
         return any(left - NEAR < rule.at < right + NEAR and rule.start < height < rule.end for rule in self.upright)
 
 
@@ -315,20 +322,20 @@ NO_RULES = Rules((), ())
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table's rules: where its columns part, from the left, and its rows, from above."""
+    """The rules of a table: the borders of its columns from the left, and of its rows from the top."""
 
     across: tuple[float, ...]
     down: tuple[float, ...]
     rules: Rules
 
     def cell_at(self, across: float, height: float) -> tuple[int, int] | None:
-        """Return row and column of a place; None outside."""
+        """Return the row and column of a point, or None if it is outside."""
         column = next((n for n, (a, b) in enumerate(pairwise(self.across)) if a <= across < b), None)
         row = next((n for n, (a, b) in enumerate(pairwise(self.down)) if b <= height < a), None)
         return None if column is None or row is None else (row, column)
 
     def origins(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Return for each cell the one that it is a part of: itself, or the first of those without a rule between."""
+        """Return for each cell the cell that it is a part of: itself, or the first one without a rule between."""
         rows, columns = len(self.down) - 1, len(self.across) - 1
         found: dict[tuple[int, int], tuple[int, int]] = {}
         for row in range(rows):
@@ -345,10 +352,10 @@ class Grid:
 
 
 def in_grids(lines: Sequence[Line], rules: Rules) -> list[Line]:
-    """Return a page's lines, those of ruled tables as their rows, with bars between the cells, as in Markdown.
+    """Return a page's lines, with those of ruled tables as rows with bars between the cells, as in Markdown.
 
-    `lines` have a cell for what stands between two rules (`Rules.parts`). A table that holds hardly anything, or has
-    long texts in its cells, stays as it is.
+    In `lines`, rules already separate the cells (`Rules.parts`). A table stays unchanged if hardly any of its cells
+    have text, or if its cells contain long texts.
     """
     done = list(lines)
     for grid in grids_in(rules):
@@ -361,7 +368,7 @@ def in_grids(lines: Sequence[Line], rules: Rules) -> list[Line]:
 
 
 def grids_in(rules: Rules) -> Iterator[Grid]:
-    """Yield the tables of a page, from above: rules that meet, with at least two rows and two columns between them."""
+    """Yield the tables of a page from the top: rules that meet, with at least two rows and two columns."""
     level, upright = (_merged_rules(some) for some in (rules.level, rules.upright))
     if len(level) + len(upright) > MOST_RULES:
         return
@@ -370,7 +377,7 @@ def grids_in(rules: Rules) -> Iterator[Grid]:
     for levels, uprights in _meeting(level, upright):
         if not levels or not uprights:
             continue
-        # At its sides a table may be open: it ends where the rules across do.
+        # A table may be open at its sides; it then ends where the rules across it end.
         sides = (min(rule.start for rule in levels), max(rule.end for rule in levels))
         ends = (min(rule.start for rule in uprights), max(rule.end for rule in uprights))
         across = tuple(_places([*(rule.at for rule in uprights), *sides]))
@@ -381,7 +388,7 @@ def grids_in(rules: Rules) -> Iterator[Grid]:
 
 
 def _merged_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """Return rules with those as one that lie on each other, or go on where the other ends."""
+    """Return the rules, merging those that overlap or continue each other."""
     found: list[Rule] = []
     for rule in sorted(rules, key=lambda one: (round(one.at / NEAR), one.start)):
         last = found[-1] if found else None
@@ -393,7 +400,8 @@ def _merged_rules(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _meeting(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
-    """Yield groups of rules that meet each other, directly or over others."""
+    """Yield groups of rules that meet each other, directly or through other rules."""
+    # Rules that meet are put into one group by union-find.
     group = list(range(len(level) + len(upright)))
 
     def root(n: int) -> int:
@@ -415,7 +423,7 @@ def _meeting(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[l
 
 
 def _places(places: Iterable[float]) -> list[float]:
-    """Return places in order, those that are near each other as one."""
+    """Return positions in ascending order, merging those that are near each other."""
     found: list[float] = []
     for place in sorted(places):
         if not found or place - found[-1] > NEAR:
@@ -434,7 +442,7 @@ def _is_inside(line: Line, grid: Grid) -> bool:
 
 
 def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
-    """Return the rows of a table with their cells between bars; none where it is no table, or not of single cells."""
+    """Return the rows of a ruled table, with bars between the cells; nothing if it does not look like a table."""
     origins = grid.origins()
     texts: dict[tuple[int, int], list[str]] = {}
     of_row: dict[int, list[Line]] = {}
@@ -476,7 +484,7 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
 
 
 def _stacked(of_row: Mapping[int, Sequence[Line]]) -> int:
-    """Return how many rows between rules are several rows: lines of short cells, one below the other."""
+    """Return how many ruled rows consist of several rows of short cells, one below the other."""
     number = 0
     for lines in of_row.values():
         levels: dict[int, list[Cell]] = {}
@@ -494,7 +502,7 @@ def _stacked(of_row: Mapping[int, Sequence[Line]]) -> int:
 def _cells(
     row: int, grid: Grid, origins: dict[tuple[int, int], tuple[int, int]], cells: dict[tuple[int, int], str]
 ) -> list[str]:
-    """Return a row's cells: what reaches over several rows is said in each, what over several columns in the first."""
+    """Return a row's cells; a merged cell is repeated in each of its rows, but only in its first column."""
     found = []
     for column in range(len(grid.across) - 1):
         origin = origins[row, column]
@@ -503,7 +511,7 @@ def _cells(
 
 
 def _text(parts: Sequence[str]) -> str:
-    """Return the lines of a cell as one; a hyphen at a line's end goes where a word goes on."""
+    """Return the lines of a cell as one, without a hyphen that divides a word at the end of a line."""
     text = parts[0]
     for part in parts[1:]:
         goes_on = text.endswith("-") and part[:1].islower()
