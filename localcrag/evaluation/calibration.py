@@ -349,7 +349,7 @@ def changes(data: Decided, before: Predicted, after: Predicted, criterion: Crite
     rows = [np.flatnonzero(data.rows.questions == number) for number in range(len(data.own))]
     place = {int(number): at for at, number in enumerate(counted)}
 
-    def ofrows_of(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
+    def over_rows(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
         def value(said: Predicted, drawn: Places) -> float:
             chosen = np.concatenate([rows[number] for number in drawn])
             return figure(said.relevances[chosen], marks[chosen])
@@ -364,10 +364,10 @@ def changes(data: Decided, before: Predicted, after: Predicted, criterion: Crite
         return value
 
     figures = {
-        "log loss": ofrows_of(lambda said, true: float(log_losses(said, true).mean())),
-        "calibration error": ofrows_of(calibration_error),
-        "Brier score": ofrows_of(lambda said, true: float(squared_errors(said, true).mean())),
-        "AUC": ofrows_of(lambda said, true: auc(true, said)),
+        "log loss": over_rows(lambda said, true: float(log_losses(said, true).mean())),
+        "calibration error": over_rows(calibration_error),
+        "Brier score": over_rows(lambda said, true: float(squared_errors(said, true).mean())),
+        "AUC": over_rows(lambda said, true: auc(true, said)),
         "action accuracy": of_questions(accuracy),
         "web rate": of_questions(lambda said, _: web_rate(said)),
         "F1 of CORRECT": of_questions(f1),

@@ -108,7 +108,7 @@ def row(name: str, *cells: Cell | str) -> Row:
 
 
 _TEMPLATES = Environment(
-    loader=PackageLoader("localcrag.evaluation.report"),
+    loader=PackageLoader("localcrag.evaluation"),
     autoescape=select_autoescape(),
     undefined=StrictUndefined,
     trim_blocks=True,

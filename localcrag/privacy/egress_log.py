@@ -203,7 +203,7 @@ def asked_by() -> str:
         name = str(frame.f_globals.get("__name__", ""))
         top = name.split(".", 1)[0]
         if top == "localcrag":
-            if not name.startswith("localcrag.privacy.egress_"):
+            if name not in {"localcrag.privacy.guard", "localcrag.privacy.egress_log"}:
                 names.append(name)
         elif top and top not in sys.stdlib_module_names and not top.startswith("_"):
             names.append(top)
