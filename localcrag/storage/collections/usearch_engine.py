@@ -16,12 +16,12 @@ from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.engines import CONSTRUCTION, LEAST_LOOKED_AT, LINKS, Codes, Found, Ids, coded
 
 if sys.platform == "linux":
-    # Before usearch is imported. Its wheels for Linux bring a copy of the C++ library, which numbers the parts of a
-    # locale again, in the same places as the system's library. What the system's library has not numbered by then is
-    # mixed up, and llama.cpp finds no rules for letters any more (“std::bad_cast” as a model is loaded). To ask the
-    # system's library for its locale first numbers all of them, for good.
+    # This must run before usearch is imported. usearch's wheels for Linux contain a copy of the C++ library, which
+    # numbers the facets of a locale again, in the same memory as the system's library. Facets that the system's library
+    # has not numbered by then are mixed up, and llama.cpp finds no character classes (“std::bad_cast” when a model
+    # loads). A request for the classic locale makes the system's library number all of its facets once and for all.
     with suppress(OSError, AttributeError):
-        # std::locale::classic(), which has no other name than the one it is compiled to.
+        # The mangled name of std::locale::classic().
         ctypes.CDLL("libstdc++.so.6")._ZNSt6locale7classicEv()
 
 
