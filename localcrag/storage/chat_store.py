@@ -111,6 +111,7 @@ class ChatStore:
                 branch = _branch(rows)
                 parent, chosen = branch[-1]["number"] if branch else None, _next_choice(rows)
             else:
+                # With 0, the new version stays hidden until `put` chooses it.
                 parent, chosen = _line(rows, instead_of)[-1]["parent"], 0
                 # Another tab may have chosen another branch since; the new answer would then be hidden.
                 if parent is not None:

@@ -224,6 +224,8 @@ class Database:
     def erase(self) -> None:
         """Delete all content, and remove it from the file itself as well. Raises StoreError."""
         with self.transaction() as connection:
+            # The full-text tables become empty when they are rebuilt below. words_to_overwrite has to keep its one row,
+            # which triggers update.
             tables = connection.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' "
                 "AND name NOT LIKE 'chunks@_fts%' ESCAPE '@' AND name != 'words_to_overwrite'"

@@ -170,6 +170,7 @@ def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) 
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ReportError(f"{folder} is there already, and not empty. Choose a new folder for the evaluation set.")
         folder.parent.mkdir(parents=True, exist_ok=True)
+        # Write to a hidden folder first, so that a failure leaves no incomplete set behind.
         making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
             (making / DOCUMENTS).mkdir()

@@ -30,6 +30,7 @@ def salvaged(damaged: Path, new: Path) -> Counter[str]:
     Database(new).close()
     came: Counter[str] = Counter()
     with closing(sqlite3.connect(new, isolation_level=None)) as target, closing(_to_read(damaged)) as read:
+        # Rows may come without their parents. _tidy removes them at the end.
         target.execute("PRAGMA foreign_keys = OFF")
         target.execute("BEGIN")
         for table in TABLES:

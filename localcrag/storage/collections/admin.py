@@ -153,6 +153,7 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
             f"INSERT INTO chunks (document_id, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             (row["id"], *fields),
         ).lastrowid
+        # Before the chunk is deleted: the deletion would cascade to its vector.
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
     full_text.put(connection, row["id"])

@@ -192,6 +192,7 @@ def take_over(database: Database, collection: str, *, embedder: str, dimension: 
             (collection,),
         )
         connection.execute(f"DELETE FROM new_vectors WHERE chunk_id IN ({_OF_COLLECTION})", (collection,))  # noqa: S608
+        # The index files contain the old model's vectors, so they are removed below.
         connection.execute(
             "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)
         )

@@ -208,7 +208,7 @@ class DocumentStore:
         self._chunks = chunk_changes.Count(database, self.id)
 
     def documents(self) -> list[Document]:
-        """Return all documents, by name."""
+        """Return all documents, sorted by name."""
         return documents_of(self._database, self.name)
 
     def find(self, name: str) -> Document | None:
@@ -248,6 +248,7 @@ class DocumentStore:
         with self._database.transaction() as connection:
             # Another process may have re-indexed the collection with another model since it was opened.
             self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
+            # Both queries need the earlier document, so they come before its deletion.
             read = of_same_file(connection, self.id, name, sha256)
             tags = queries.tags_of(connection, self.id, name)
             self._delete(connection, name)

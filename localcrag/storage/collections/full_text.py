@@ -159,7 +159,7 @@ MOST_RANKED = 20_000
 SQLite goes through all its chunks to weigh it, for each question. In 59,000 paragraphs, the right one was found as
 often with this limit."""
 FEW_DOCUMENTS = 2_000
-"""Maximum number of documents whose chunks are looked up before the words: they have fewer chunks than the words do."""
+"""Maximum number of documents to start from when searching: their chunks are fewer than those with the words."""
 AT_ONCE = 100
 """Chunks whose documents are looked up per query, best chunks first."""
 _WORD = re.compile(r"\w+")
@@ -212,6 +212,7 @@ def _first_of(
     first: list[int] = []
     for at in range(0, len(chunks), AT_ONCE):
         some = chunks[at : at + AT_ONCE]
+        # CROSS JOIN keeps SQLite from changing the order of the tables: it looks up these few chunks first.
         sql = (
             f"SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id{chosen} "  # noqa: S608
             f"WHERE c.id IN ({', '.join('?' * len(some))}) AND d.collection_id = ?"

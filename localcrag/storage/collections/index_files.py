@@ -142,6 +142,8 @@ class Growth:
         """
         codes, hashes, firsts = coded(vectors), np.empty(len(chunks), np.uint64), np.empty(len(chunks), np.int32)
         hashes[:] = [int.from_bytes(hashlib.blake2b(code, digest_size=8).digest(), "little") for code in codes]
+        # Find the first row with each vector: an earlier row with the same hash, or the first of these chunks. Only new
+        # vectors go into the graph.
         different, at, which = np.unique(hashes, return_index=True, return_inverse=True)
         places = np.searchsorted(self._hashes, different)
         known = places < len(self._hashes)

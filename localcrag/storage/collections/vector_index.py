@@ -215,7 +215,7 @@ class ChunkIndex:
     def _grow(self, new: Ids, state: State, *, anew: bool = False) -> None:
         """Write a file that also has these and the recent chunks; rebuild it from scratch if that is better."""
         wanted, before = np.union1d(self._recent.chunks, new), self._file
-        # The ids in a file must ascend, but after a restore of a backup new chunks may have lower ids than the file's.
+        # The ids in a file must ascend. After a backup was restored, new chunks may have lower ids than the file has.
         stale = before is not None and len(wanted) > 0 and wanted[0] <= before.chunks[-1]
         if anew or stale or self._many_gone() or self._other_engine():
             wanted, before = np.array(self._store.chunk_ids(), np.int64), None

@@ -69,6 +69,7 @@ WAIT_FOR_WRITER = 10.0
 LOCK_SPACE = 0x6C6372
 """First key of localcrag's advisory locks ("lcr"); the second key is the collection's id."""
 _LOCK_NOT_AVAILABLE = "55P03"
+"""PostgreSQL's error code after lock_timeout."""
 _NOT_KEPT = re.compile("[\0\ud800-\udfff]")
 """Characters that PostgreSQL cannot store: NUL and unpaired surrogates."""
 _SESSION = (
@@ -267,6 +268,7 @@ class PostgresDatabase:
                 own = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
             except EgressRefused as error:
                 raise StoreError(too_far(address)) from error
+        # The time limit is for connecting only; a statement may take longer.
         own.settimeout(None)
         own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in KEEPALIVE.items():

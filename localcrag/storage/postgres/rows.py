@@ -98,7 +98,7 @@ _WORD = re.compile(r"\w+")
 
 
 def searched_as(language: str) -> str:
-    """Return the language in whose terms a document is indexed: one of those that localcrag.terms knows."""
+    """Return the language by which a document is indexed: one of those that localcrag.terms knows."""
     return PLAIN if language in BY_PAIRS else language if language in LEXICONS else ENGLISH
 
 

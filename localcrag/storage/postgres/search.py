@@ -331,7 +331,7 @@ class PostgresChunks:
         return self._counted[1]
 
     def _searched(self) -> list[str]:
-        """Return the languages in whose terms the collection's documents are indexed."""
+        """Return the languages (names that localcrag.terms knows) by which the documents are indexed."""
         return sorted(set(map(searched_as, self._languages())))
 
 

@@ -28,6 +28,7 @@ def search(folder: Path, marks: Sequence[Mark], left_out: Sequence[Path] = ()) -
     process = ChildProcess(MODULE, PATIENCE)
     places: list[Place] = []
     try:
+        # Paths are sent as hexadecimal bytes, because they need not be valid Unicode.
         process.ask(
             {
                 "folder": os.fsencode(folder).hex(),

@@ -49,6 +49,7 @@ def _files(folder: Path, left_out: list[Path]) -> Iterator[Path]:
 def _places(path: Path, wanted: list[list[bytes]]) -> tuple[list[list[int]], int]:
     """Return the number and first place of each wanted item in a file, and the bytes read. Raises OSError."""
     about = path.lstat()
+    # An empty file cannot be mapped into memory.
     if not stat.S_ISREG(about.st_mode) or not about.st_size:
         return [], 0
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
