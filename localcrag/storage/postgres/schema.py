@@ -156,8 +156,8 @@ CREATE TABLE localcrag.folder_tags (
 CREATE SEQUENCE localcrag.collection_ids AS integer;
 """
 IDS = "CREATE SEQUENCE localcrag.ids START {start}"
-"""SQL of the sequence for ids of documents and chunks. It starts at a random number far above SQLite's ids. An id is
-therefore never used again in another database, and an old question never shows a wrong passage."""
+"""SQL of the sequence for ids of documents and chunks. It starts at a random number far above SQLite's ids, so that ids
+of two databases hardly ever coincide and an old question does not show a wrong passage."""
 LEAST_ID, MOST_ID = 1 << 41, 1 << 52
 """Range of the first id."""
 LINKS, CONSTRUCTION = 16, 200

@@ -54,7 +54,7 @@ def search(folder: Path, marks: Sequence[Mark], left_out: Sequence[Path] = ()) -
 
 
 class _Held:
-    """Container of all values that contain one of the marks. `found` records the marks seen in tested values."""
+    """A container of all values with one of the marks. `found` records the marks that were in the tested values."""
 
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._marks, self.found = list(marks), dict[str, None]()
