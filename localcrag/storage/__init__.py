@@ -1,1 +1,1 @@
-"""TODO."""
+"""Everything that localcrag stores: the SQLite database, vector indexes, PostgreSQL collections and backups."""

@@ -1,4 +1,7 @@
-"""A backup: one SQLite file with all that cannot be made again, written during use and read back."""
+"""Backups: write one while the app is running, check it, and replace the database with it.
+
+A backup is one SQLite file with everything that cannot be computed again.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,18 @@ from localcrag.storage.files import whole_or_not_at_all
 from localcrag.storage.schema import APPLICATION_ID, SCHEMA_VERSION, SHOWN, SQLITE_FAILED, Header, said_by
 
 OUR_TABLES = frozenset({"collections", "documents", "chunks", "runs"})
-"""What every version's database has."""
+"""Tables that the database of every version has."""
 FILES = "files_beside"
-"""The table of a backup with files that lay beside the database; a database has it until they are put back."""
+"""Table of a backup with the other files of the data folder. After a restore, the database has it until the files are
+written."""
 _MAKE_FILES = f"CREATE TABLE IF NOT EXISTS {FILES} (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT"
 
 
 def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) -> BackedUp:
-    """Write a database, as it is now, and files into a new one, private, and read it back. Raises StoreError."""
+    """Write the database and `files` to a new private file, and check the result. Raises StoreError."""
     try:
         with whole_or_not_at_all(path) as temporary:
-            # In pages that are in use alone: what was deleted is not in it.
+            # VACUUM INTO copies only pages in use, so the backup contains nothing that was deleted.
             database.execute("VACUUM INTO ?", (str(temporary),))
             with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
                 copy.execute("PRAGMA journal_mode = MEMORY")
@@ -46,7 +50,7 @@ def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) 
 
 
 def check(path: Path, called: Path | None = None) -> BackedUp:
-    """Return what a backup holds, once all of it was read. Raises StoreError where it is damaged or none of ours."""
+    """Read a whole backup and return its counts. Raises StoreError if it is damaged or not from localcrag."""
     called = called or path
     if not path.is_file():
         raise StoreError(
@@ -88,24 +92,24 @@ def check(path: Path, called: Path | None = None) -> BackedUp:
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """Open a backup to be read alone, also where nothing may be written beside it. Raises sqlite3.Error."""
-    # What has a WAL beside it is no backup of ours, but a copy of the files by hand, and is read with it.
+    """Open a backup read-only, even in a folder that is not writable. Raises sqlite3.Error."""
+    # Our backups have no WAL. A file with one is a manual copy of a data folder, whose WAL has to be read, too.
     unchanging = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{unchanging}", uri=True)
 
 
 def put_back(connection: sqlite3.Connection, data_dir: Path) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of a backup that was put in a database's place, but those that are there; see `forget_files`."""
+    """Yield the files stored in a restored database, except those that exist already; see `forget_files`."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (FILES,)).fetchone():
-        for name, data in connection.execute(f"SELECT name, data FROM {FILES}"):  # noqa: S608 - a table of ours
+        for name, data in connection.execute(f"SELECT name, data FROM {FILES}"):  # noqa: S608 - our own table name
             path = (data_dir / name).absolute()
-            # A backup may come from anybody: nothing goes anywhere else.
+            # A backup may come from a stranger, so nothing is written outside the data folder.
             if path.is_relative_to(data_dir.absolute()) and ".." not in path.parts and not path.exists():
                 yield path, data
 
 
 def forget_files(connection: sqlite3.Connection) -> None:
-    """Remove the files from the database: they lie beside it again."""
+    """Remove the files from the database, after they were written to the data folder."""
     connection.execute(f"DROP TABLE IF EXISTS {FILES}")
 
 
@@ -116,30 +120,31 @@ def _wrong(copy: sqlite3.Connection) -> Iterator[str]:
 
 def _counted(copy: sqlite3.Connection, path: Path, size: int) -> BackedUp:
     def number(of: str) -> int:
-        return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - a table of ours
+        return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - our own table name
 
     rows = copy.execute(
         "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id "
         "WHERE h.state = 'there' ORDER BY k.name"
     )
     elsewhere = [row[0] for row in rows]
-    # Those of a collection that was being imported meanwhile are removed when the backup is in use.
+    # Leave out documents of an unfinished import, which are removed when the backup is opened as the database.
     documents = number(f"documents d JOIN collections k ON k.id = d.collection_id WHERE {SHOWN}")
     return BackedUp(path, size, documents, number("chats"), number("runs"), tuple(elsewhere))
 
 
 STAGED = ".new"
-"""The end of a database's name that is to take the place of another, until it has."""
+"""Suffix of the name of a database that is about to replace another."""
 BESIDE = ("-wal", "-shm")
+"""Suffixes of the files that SQLite keeps next to a database in WAL mode."""
 SOON = 2.0
-"""Seconds to wait for a process that is just ending."""
+"""Seconds to wait for the database, in case another process is just ending."""
 
 
 @contextmanager
 def held_alone(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """Hold a database so that no other process can open it; yield None where it cannot be read, or there is none.
+    """Lock a database against all other processes, and yield its connection, or None if it is missing or unreadable.
 
-    Raises StoreError where another process has it open: in WAL mode SQLite holds the file for each.
+    Raises StoreError if another process has it open: in WAL mode, every open connection has a shared lock.
     """
     if not path.exists():
         yield None
@@ -170,11 +175,11 @@ def held_alone(path: Path) -> Iterator[sqlite3.Connection | None]:
 
 
 def replace(path: Path, copy: Path, bring_up: Callable[[Path], None]) -> BackedUp:
-    """Put a backup in the place of the database `path`, and return what it held; `bring_up` brings one up to date.
+    """Replace the database `path` with a backup, and return the backup's counts; `bring_up` migrates a database.
 
-    What left this computer stays in the ledger, whatever the copy knows of. Killed at any moment, the old database is
-    there or the new one. One that cannot be read is kept beside, in a folder `damaged-…`. Raises StoreError, and has
-    changed nothing then.
+    The entries of the connection log are added to those of the backup. If the process is killed, either the old or the
+    new database is there. An unreadable old database is kept in a folder `damaged-…` next to the new one. Raises
+    StoreError; then nothing has changed.
     """
     told = check(copy)
     with _said(path), held_alone(path) as live, staged(path) as new:
@@ -190,7 +195,7 @@ def replace(path: Path, copy: Path, bring_up: Callable[[Path], None]) -> BackedU
 
 @contextmanager
 def staged(path: Path) -> Iterator[Path]:
-    """Yield the path of an empty private file beside a database; nothing is left of it afterwards. Raises OSError."""
+    """Yield the path of an empty private file next to a database, and remove it afterwards. Raises OSError."""
     new = path.with_name(f"{path.name}{STAGED}")
     remove_staged(path)
     new.touch(0o600)
@@ -201,29 +206,29 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 def remove_staged(path: Path) -> None:
-    """Remove what a killed process left of a database that was to take the place of this one."""
+    """Remove the staged files that a killed process left next to a database."""
     for left in path.parent.glob(f"{path.name}{STAGED}*"):
         with suppress(OSError):
             left.unlink()
 
 
 def put_in_place(new: Path, path: Path, live: sqlite3.Connection | None) -> Path | None:
-    """Put a whole database in the place of another, in one step; return where one that cannot be read is kept.
+    """Replace a database with a complete one, in one step; return the folder of an unreadable old one, or None.
 
-    Raises sqlite3.Error and OSError.
+    `live` is the connection to the old database, None if it cannot be read. Raises sqlite3.Error and OSError.
     """
     if live is not None:
         with closing(sqlite3.connect(new)) as source:
-            source.backup(live)  # in one transaction: it is all there, or nothing of it
-        # It is done; what moves it from the log into the file comes again with every write.
+            source.backup(live)  # one transaction, so all of it is copied, or nothing
+        # The copy is complete. If moving it from the log into the file fails, a later write does that.
         with suppress(*SQLITE_FAILED):
             live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return None
     kept = _kept_beside(path) if path.exists() else None
-    # A WAL of before would be taken for the new file's.
+    # SQLite would apply the old WAL to the new file.
     for end in BESIDE:
         path.with_name(path.name + end).unlink(missing_ok=True)
-    # Also after a power cut, of which the new name would be there and the WAL, too.
+    # Sync the folder first: otherwise, after a power cut, the new file could be there together with the old WAL.
     to_disk(path.parent)
     to_disk(new)
     new.replace(path)
@@ -232,7 +237,7 @@ def put_in_place(new: Path, path: Path, live: sqlite3.Connection | None) -> Path
 
 
 def _kept_beside(path: Path) -> Path:
-    """Give a damaged database a second name, in a folder of its own, with its WAL; return the folder."""
+    """Link a damaged database and its WAL into a new folder next to it, and return the folder."""
     folder = path.with_name(f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}-{time.monotonic_ns() % 10**6:06}")
     folder.mkdir(mode=0o700)
     for end in ("", *BESIDE):
@@ -240,7 +245,7 @@ def _kept_beside(path: Path) -> Path:
         if one.exists():
             try:
                 (folder / one.name).hardlink_to(one)
-            except OSError:  # a disk without links
+            except OSError:  # the file system has no hard links
                 (folder / one.name).write_bytes(one.read_bytes())
                 to_disk(folder / one.name)
     for one in (folder, folder.parent):
@@ -249,9 +254,9 @@ def _kept_beside(path: Path) -> Path:
 
 
 def _keep_ledger(live: sqlite3.Connection, new: Path) -> None:
-    """Put the lines of the ledger, those that can be read, into a database that is to come. Raises sqlite3.Error."""
+    """Copy the readable entries of the connection log into the new database. Raises sqlite3.Error."""
     rows: list[sqlite3.Row] = []
-    with suppress(sqlite3.Error):  # damaged
+    with suppress(sqlite3.Error):  # The old database may be damaged; lost entries must not prevent the restore.
         rows = live.execute("SELECT * FROM egress ORDER BY rowid").fetchall()
     with closing(sqlite3.connect(new)) as target, target:
         target.executemany("INSERT OR IGNORE INTO egress VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)

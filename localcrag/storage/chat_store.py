@@ -1,4 +1,4 @@
-"""Conversations, in SQLite."""
+"""Conversations, stored in SQLite as trees of turns."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, Version, 
 from localcrag.storage.database import Database
 
 _Row = dict[str, Any]
-"""A turn as it is stored, or as much of it as places it among the others: `number`, `parent` and `chosen`."""
+"""A stored turn, or only the columns that give its place in the tree: `number`, `parent` and `chosen`."""
 _PLACES = "SELECT chat_id, number, parent, chosen FROM chat_turns"
 _TURNS = "SELECT * FROM chat_turns WHERE chat_id = ? ORDER BY number"
 
 
 class ChatStore:
-    """The chats of a database. Every method raises StoreError; those that take an id, UnknownChat.
+    """The chats of a database. Every method raises StoreError; methods that take an id also raise UnknownChat.
 
-    The turns of a chat are a tree: a question that is edited or answered once more becomes another version of its turn,
-    and each version keeps the turns that follow it. The visible branch leads from the first turn to the last one, by
-    way of the version that was chosen of each.
+    The turns of a chat are a tree: a question that is edited or answered again becomes another version of its turn, and
+    each version keeps the turns that follow it. The visible branch leads from the first turn to the last one, through
+    the chosen version of each.
 
-    What became of a question and could not be written down (the disk is full) is kept here, and read as if it were,
-    until a write goes well: that one writes it too.
+    If the outcome of a question cannot be written (the disk is full), it is kept in memory and shown as if it were
+    stored. The next write that succeeds stores it as well.
     """
 
     def __init__(self, database: Database) -> None:
@@ -46,7 +46,7 @@ class ChatStore:
         llm: str | None = None,
         restriction: Restriction = EVERYWHERE,
     ) -> Chat:
-        """Make an empty chat."""
+        """Create an empty chat."""
         with self._writing() as connection:
             now = _after_all(connection)
             made = connection.execute(
@@ -57,7 +57,7 @@ class ChatStore:
         return self.chat(made or 0)
 
     def chats(self, words: str = "") -> list[Chat]:
-        """Return the chats that say `words` in their title or any version of a turn; the last changed one first."""
+        """Return the chats with `words` in their title or in any version of a turn, the last changed one first."""
         rows = self._database.rows("SELECT * FROM chats ORDER BY changed_at DESC, id DESC")
         if sought := words.strip().casefold():
             said = self._said()
@@ -67,7 +67,7 @@ class ChatStore:
         return [_chat(row, turns.get(row["id"], 0)) for row in rows]
 
     def _said(self) -> dict[int, str]:
-        # Here and not by LIKE, which knows upper and lower case in English alone.
+        # The search compares texts in Python, because SQLite's LIKE ignores case for ASCII letters only.
         rows = self._database.rows(
             "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) AS said FROM chat_turns "
             "GROUP BY chat_id"
@@ -83,7 +83,7 @@ class ChatStore:
         return _chat(rows[0], len(turns))
 
     def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]:
-        """Return the turns of a chat's visible branch, in order; with `to`, those that lead to this turn, and itself.
+        """Return the turns of a chat's visible branch, in order; with `to`, the turns up to and including that one.
 
         Raises QuestionError if there is no turn `to`.
         """
@@ -101,8 +101,8 @@ class ChatStore:
     def ask(self, chat_id: int, question: str, *, instead_of: int | None = None) -> ChatTurn:
         """Add a question to the visible branch, or as another version of the turn `instead_of`.
 
-        That turn stays visible until `put` brings the new version's answer. The first question names a chat that has no
-        name yet. Raises QuestionError if there is no turn `instead_of`.
+        That turn stays visible until `put` stores the new version's answer. The first question becomes the title of an
+        untitled chat. Raises QuestionError if there is no turn `instead_of`.
         """
         with self._writing() as connection:
             self._touch(connection, chat_id)
@@ -111,8 +111,9 @@ class ChatStore:
                 branch = _branch(rows)
                 parent, chosen = branch[-1]["number"] if branch else None, _next_choice(rows)
             else:
+                # With 0, the new version stays hidden until `put` chooses it.
                 parent, chosen = _line(rows, instead_of)[-1]["parent"], 0
-                # If another tab has chosen another branch since, the new answer would not be seen.
+                # Another tab may have chosen another branch since; the new answer would then be hidden.
                 if parent is not None:
                     _choose(connection, chat_id, parent)
             number = max((row["number"] for row in rows), default=0) + 1
@@ -128,9 +129,9 @@ class ChatStore:
         return turn
 
     def put(self, chat_id: int, turn: ChatTurn) -> None:
-        """Write down what became of a question; nothing, if its turn has been removed.
+        """Store the outcome of a question, unless its turn has been removed.
 
-        Another version of a turn is shown from now on if it was answered, or if the version before was not either.
+        A new version of a turn becomes visible if it was answered, or if the visible version was not answered either.
         """
         try:
             with self._writing() as connection:
@@ -140,26 +141,26 @@ class ChatStore:
             raise
 
     def catch_up(self) -> None:
-        """Write down what could not be written when it was time to."""
+        """Store the outcomes that could not be written in time."""
         if self._late:
             with self._writing():
                 pass
 
     def forget_late(self) -> None:
-        """Forget what was said in answers that could not be written down: documents that they quote may be gone."""
+        """Clear the answers that could not be written yet, because they may quote deleted documents."""
         for place, turn in [*self._late.items()]:
             self._late[place] = dataclasses.replace(turn, answer="", run_id=None, state=TurnState.STOPPED)
 
     def show(self, chat_id: int, number: int) -> None:
-        """Have the visible branch lead through this version of a turn. Raises QuestionError if there is none."""
+        """Make the visible branch lead through this version of a turn. Raises QuestionError if there is none."""
         self.chat(chat_id)
         with self._writing() as connection:
             _choose(connection, chat_id, number)
 
     def change(self, chat: Chat) -> None:
-        """Take over what was chosen for a chat, but for its collection, which never changes.
+        """Store a chat's title and settings, except for its collection, which never changes.
 
-        An empty title is made of the chat's first question.
+        If the title is empty, the chat's first question becomes the title.
         """
         turns = self.turns(chat.id)
         title = chat.title.strip() or (title_from(turns[0].question) if turns else UNTITLED)
@@ -177,7 +178,7 @@ class ChatStore:
             connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
 
     def settle(self) -> int:
-        """Mark what was being answered when the server ended as stopped; return how many there were."""
+        """Mark the turns that were being answered when the server ended as stopped; return their number."""
         with self._database.transaction() as connection:
             return connection.execute(
                 "UPDATE chat_turns SET state = ? WHERE state = ?", (TurnState.STOPPED, TurnState.ASKED)
@@ -185,7 +186,7 @@ class ChatStore:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Begin to write, with what is late."""
+        """Begin a transaction that also stores the late outcomes; if it fails, keep them for the next one."""
         late: dict[tuple[int, int], ChatTurn] = {}
         try:
             with self._database.transaction() as connection:
@@ -201,11 +202,11 @@ class ChatStore:
     def _touch(self, connection: sqlite3.Connection, chat_id: int) -> None:
         now = _after_all(connection)
         if not connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (now, chat_id)).rowcount:
-            self.chat(chat_id)  # which says that there is none
+            self.chat(chat_id)  # raises UnknownChat
 
 
 def delete_turn(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
-    """Remove one version of a turn; the turns that followed it then follow the turn before."""
+    """Remove one version of a turn; the turns after it then follow the turn before it."""
     connection.execute(
         "UPDATE chat_turns SET parent = (SELECT parent FROM chat_turns WHERE chat_id = ?1 AND number = ?2) "
         "WHERE chat_id = ?1 AND parent = ?2",
@@ -228,10 +229,10 @@ def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
 
 
 def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
-    """Have the visible branch lead to a turn: it and the turns before it are chosen among their versions."""
+    """Make the visible branch lead to a turn, by choosing it and the turns before it among their versions."""
     rows = _places(connection, chat_id)
     versions = _by_parent(rows)
-    # SQLite writes a row as a whole, with its texts: those that are shown already stay as they are.
+    # SQLite rewrites a whole row with its texts, so rows that are already visible are left alone.
     hidden = [row for row in _line(rows, number) if row is not _shown(versions[row["parent"]])]
     connection.executemany(
         "UPDATE chat_turns SET chosen = ? WHERE chat_id = ? AND number = ?",
@@ -248,7 +249,7 @@ def _dicts(rows: Iterable[sqlite3.Row]) -> list[_Row]:
 
 
 def _by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:
-    """Return the versions of each turn, in the order in which they were asked, by the number of the turn before."""
+    """Group turns by the number of the turn before; each group has the versions of a turn, in the order of asking."""
     versions: dict[int | None, list[_Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["number"])):
         versions.setdefault(row["parent"], []).append(row)
@@ -256,7 +257,7 @@ def _by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:
 
 
 def _shown(versions: Sequence[_Row]) -> _Row:
-    """Return the version of a turn that is shown: the one that was chosen last."""
+    """Return the visible version of a turn: the one that was chosen last."""
     return max(versions, key=lambda row: (row["chosen"], row["number"]))
 
 
@@ -266,14 +267,14 @@ def _branch(rows: Sequence[_Row]) -> list[_Row]:
     branch: list[_Row] = []
     at: int | None = None
     while at in versions:
-        # Each turn once, also where a damaged database has turns that follow each other in a circle.
+        # pop visits each turn only once, even if the turns of a damaged database follow each other in a circle.
         branch.append(_shown(versions.pop(at)))
         at = branch[-1]["number"]
     return branch
 
 
 def _line(rows: Sequence[_Row], number: int) -> list[_Row]:
-    """Return the turns that lead to a turn, from the first one on, and itself. Raises QuestionError without it."""
+    """Return the turns from the first one to this turn, inclusive. Raises QuestionError if it does not exist."""
     by_number: dict[int | None, _Row] = {row["number"]: row for row in rows}
     line: list[_Row] = []
     at: int | None = number
@@ -286,7 +287,7 @@ def _line(rows: Sequence[_Row], number: int) -> list[_Row]:
 
 
 def _takes_over(turn: _Row, rows: Sequence[_Row]) -> bool:
-    """Whether a version of a turn is shown now that it is done: a finished answer gives way to a finished one alone."""
+    """Return whether a finished version becomes visible: an answered version gives way only to an answered one."""
     shown = _shown(_by_parent(rows)[turn["parent"]])
     return bool(turn["state"] == TurnState.ANSWERED or shown["state"] != TurnState.ANSWERED)
 
@@ -296,7 +297,7 @@ def _next_choice(rows: Sequence[_Row]) -> int:
 
 
 def _is_of(turn: ChatTurn, asked: _Row) -> bool:
-    """Whether a turn is what became of one as it is stored."""
+    """Return whether a turn is the outcome of a stored question that is not answered yet."""
     return bool(asked["state"] == TurnState.ASKED and asked["question"] == turn.question)
 
 
@@ -315,7 +316,7 @@ def _written(restriction: Restriction) -> str | None:
 
 
 def _turn(row: _Row, rows: Sequence[_Row]) -> ChatTurn:
-    """Return a turn that has these versions."""
+    """Return the turn of a row; `rows` are all versions of the turn."""
     versions = [Version(row["number"], TurnState(row["state"])) for row in rows]
     return ChatTurn(
         number=row["number"],
@@ -329,7 +330,7 @@ def _turn(row: _Row, rows: Sequence[_Row]) -> ChatTurn:
 
 
 def _after_all(connection: sqlite3.Connection) -> str:
-    """Return the time, after those of all chats: where the clock was set back, what is new still stands first."""
+    """Return the current time, but later than any chat's, so that a clock set back does not change the order."""
     now = datetime.now(UTC)
     last = connection.execute("SELECT max(changed_at) FROM chats").fetchone()[0]
     if last is not None:

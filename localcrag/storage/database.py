@@ -1,7 +1,7 @@
-"""The SQLite file that is the source of truth: connection, schema, transactions.
+"""The SQLite database of a data folder: opening, migration, transactions, backup and erasure.
 
-Knows nothing of what is stored. One connection per process, used by one thread at a time; WAL lets other processes read
-while one writes.
+The database is the source of truth; this module does not interpret its rows. Each process has one connection, used by
+one thread at a time. WAL mode lets other processes read while one writes.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from localcrag.storage.schema import (
 )
 
 FULL_TEXT = ("chunks_fts", "chunks_fts_stems")
-"""The indexes of full text."""
+"""Names of the full-text indexes (FTS5 tables)."""
 PRAGMAS = (
     "foreign_keys = ON", "secure_delete = ON",
-    # A row that is replaced counts as deleted for triggers, too: what it said is to be overwritten.
+    # Otherwise INSERT OR REPLACE fires no delete triggers, and the old row's words would not be queued for overwriting.
     "recursive_triggers = ON",
-    # What is reported done is on the disk, past a power cut: NORMAL would lose the last transactions of a WAL.
+    # A committed transaction survives a power cut; with NORMAL, the last transactions in the WAL could be lost.
     "synchronous = FULL",
-    # The same on macOS, where fsync leaves it in the disk's own memory; elsewhere it changes nothing.
+    # On macOS, fsync alone leaves data in the drive's cache. On other systems this has no effect.
     "fullfsync = ON",
 )  # fmt: skip
-"""How each connection is set up (https://www.sqlite.org/pragma.html)."""
+"""Settings of each connection (https://www.sqlite.org/pragma.html)."""
 BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that is writing."""
 
@@ -51,9 +51,9 @@ class Database:
     """An open database file."""
 
     def __init__(self, path: Path, *, steps: Sequence[str] = STEPS) -> None:
-        """Open `path`, making it and its folder if need be; `steps` bring the schema of 0.1.0 up to date.
+        """Open `path`, creating it and its folder if needed; `steps` are the migrations after the schema of 0.1.0.
 
-        Raises StoreError, also for a database that was made before 0.1.0 or by a newer version.
+        Raises StoreError, also for a database from before 0.1.0 or from a newer version.
         """
         self.path, self._scripts = path, (SCHEMA, *steps)
         self._lock = threading.RLock()
@@ -75,7 +75,8 @@ class Database:
             for pragma in PRAGMAS:
                 self._connection.execute(f"PRAGMA {pragma}")
             self._bring_up_to_date()
-            # Of a killed process: whoever makes one now holds this database, so that nobody opens it.
+            # A restore keeps the database locked while its staged file exists. Since the database could be opened, any
+            # staged file was left by a killed process.
             backup.remove_staged(path)
         except (*SQLITE_FAILED, OSError) as error:
             if is_full(error) or isinstance(error, MemoryError):
@@ -87,7 +88,7 @@ class Database:
 
     def _check_origin(self) -> None:
         """Raise StoreError for a database that localcrag cannot use, before anything is written to it."""
-        # Once more: what was written last may still be in the log of writes, which check_data_folder does not read.
+        # check_data_folder reads only the main file, but the newest header may still be in the write-ahead log.
         kind, version, tables = (
             self._connection.execute(sql).fetchone()[0]
             for sql in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
@@ -95,9 +96,10 @@ class Database:
         check_header(Header(kind, version), self.path, empty=not tables)
 
     def _use_wal(self) -> None:
-        """Have writes go to a log beside the file, as a new one has to be told.
+        """Switch to write-ahead logging, which is not the default of a new database.
 
-        SQLite itself does not wait here for another process that is about to write, which at a first start is there.
+        SQLite's busy timeout does not cover this pragma. At a first start another process may be about to write, so
+        this method retries until BUSY_TIMEOUT.
         """
         end = time.monotonic() + BUSY_TIMEOUT
         while True:
@@ -110,7 +112,7 @@ class Database:
             time.sleep(0.01)
 
     def _bring_up_to_date(self) -> None:
-        """Make the tables of a new database, and take the steps that an older one lacks, in one transaction."""
+        """Create the tables of a new database, or apply the migrations an older one lacks, in one transaction."""
         with self.transaction() as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             newest = len(self._scripts)
@@ -128,7 +130,10 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything done inside is written together, or not at all; in another one, with that. Raises StoreError."""
+        """Run the block as one transaction: everything in it is written, or nothing. Raises StoreError.
+
+        Inside another transaction, the block is a savepoint of the outer one.
+        """
         with self._lock:
             if self._connection.in_transaction:
                 with self._part():
@@ -140,7 +145,7 @@ class Database:
                     yield self._connection
                     self._connection.execute("COMMIT")
                 finally:
-                    # SQLite ends a transaction by itself where the disk is full.
+                    # If the disk is full, SQLite has already rolled back.
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
             except SQLITE_FAILED as error:
@@ -148,12 +153,12 @@ class Database:
 
     @contextmanager
     def _part(self) -> Iterator[None]:
-        """Undo what is done inside if that fails, and nothing of what the transaction had done before."""
+        """Run the block as a savepoint: if it fails, undo its changes but no earlier ones of the transaction."""
         self._connection.execute("SAVEPOINT part")
         try:
             yield
         except BaseException:
-            # SQLite ends a transaction by itself where the disk is full.
+            # If the disk is full, SQLite has already rolled back the whole transaction.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO part")
                 self._connection.execute("RELEASE part")
@@ -161,9 +166,10 @@ class Database:
         self._connection.execute("RELEASE part")
 
     def rows(self, sql: str, *values: object, chosen: Container[Any] = ()) -> list[sqlite3.Row]:
-        """Return what a query finds; `chosen(number)` in it says whether a number is one of these. Raises StoreError.
+        """Return the rows of a query. Raises StoreError.
 
-        So many numbers need not be handed to SQLite, which would make a table of them for each query.
+        In the SQL, the function `chosen(value)` returns whether a value is in `chosen`. Thousands of ids are thus not
+        passed to SQLite, which would build a table of them for each query.
         """
         with self._lock:
             self._chosen = chosen
@@ -175,17 +181,17 @@ class Database:
                 self._chosen = ()
 
     def free(self) -> int:
-        """Return how many bytes of the file are empty: what was deleted was there. Raises StoreError."""
+        """Return the number of bytes on free pages, which deletions leave in the file. Raises StoreError."""
         pages, size = (self.rows(f"PRAGMA {pragma}")[0][0] for pragma in ("freelist_count", "page_size"))
         return int(pages * size)
 
     def copy_to(self, path: Path, files: Mapping[str, bytes] | None = None) -> BackedUp:
-        """Write everything, and files from beside it, into a new file; see backup_file.write. Raises StoreError."""
+        """Write a backup to a new file, including `files` from the data folder; see backup.write. Raises StoreError."""
         with self._lock:
             return backup.write(self._connection, path, files or {})
 
     def replace_by(self, path: Path) -> BackedUp:
-        """Put a copy's content in the place of this one's; see replacing.replace. Raises StoreError."""
+        """Replace this database's content with that of a backup; see backup.replace. Raises StoreError."""
         with self._lock:
             self._connection.close()
             try:
@@ -197,11 +203,12 @@ class Database:
         try:
             self._open()
         except StoreError:
-            # What failed once may go well now (memory, a lock): else all that follows would fail, until the next start.
+            # The failure may be temporary (memory, a lock). Without a second try, every later call would fail until the
+            # next start.
             self._open()
 
     def put_back_files(self, folder: Path) -> None:
-        """Put the files of a copy that took this one's place beside it, but those that are there. Raises StoreError."""
+        """Write the files of a restored backup to `folder`, except those that exist already. Raises StoreError."""
         with self.transaction() as connection:
             try:
                 for path, data in backup.put_back(connection, folder):
@@ -215,14 +222,16 @@ class Database:
             backup.forget_files(connection)
 
     def erase(self) -> None:
-        """Remove all that is in it, also from the file itself. Raises StoreError."""
+        """Delete all content, and remove it from the file itself as well. Raises StoreError."""
         with self.transaction() as connection:
+            # The full-text tables become empty when they are rebuilt below. words_to_overwrite has to keep its one row,
+            # which triggers update.
             tables = connection.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' "
                 "AND name NOT LIKE 'chunks@_fts%' ESCAPE '@' AND name != 'words_to_overwrite'"
             ).fetchall()
             for (name,) in tables:
-                connection.execute(f"DELETE FROM {name}")  # noqa: S608 - a table of ours
+                connection.execute(f"DELETE FROM {name}")  # noqa: S608 - our own table name
             for index in FULL_TEXT:
                 connection.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")  # noqa: S608 - as above
         with self._lock:
@@ -233,9 +242,9 @@ class Database:
                 raise refusal(self.path, error) from error
 
     def empty_log(self, *, anew: bool = False, patience: float = BUSY_TIMEOUT) -> None:
-        """Have the log of writes (`-wal`) be empty; with `anew`, write the file without free pages and gaps before.
+        """Empty the write-ahead log (`-wal`); with `anew`, first rewrite the file without free pages and gaps.
 
-        Raises StoreError, also where another process is reading for longer than `patience` seconds.
+        Raises StoreError, also if another process keeps reading for longer than `patience` seconds.
         """
         with self._lock:
             try:
@@ -255,13 +264,13 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close the file; using the object afterwards raises StoreError."""
+        """Close the connection; any later use of the object raises StoreError."""
         with self._lock:
             self._connection.close()
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Cut a script into statements: executescript would commit the transaction it runs in."""
+    """Split a script into statements, because executescript would commit the current transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -271,5 +280,5 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def bring_up(path: Path) -> None:
-    """Bring a database up to date that no other process has open, without a WAL next to it. Raises StoreError."""
+    """Migrate a database that no other process has open and that has no WAL next to it. Raises StoreError."""
     Database(path).close()

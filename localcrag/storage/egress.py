@@ -1,4 +1,4 @@
-"""What left this computer: the connection log in SQLite, and cached web answers."""
+"""The log of connections from this computer, and the cache of web answers, in SQLite."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from localcrag.records.run import WebAnswer
 from localcrag.storage.database import Database
 
 MOST_ROWS = 10_000
-"""Older ones go: something that tries without end must not fill the disk."""
+"""Maximum number of rows of the log. Older rows are removed, so that endless attempts cannot fill the disk."""
 _FIELDS = ("id", "at", "kind", "destination", "purpose", "allowed", "asked_by", "query_bytes")
 _MODELS = (Purpose.LANGUAGE_MODEL, Purpose.RELEVANCE_MODEL)
 _OF_SET_UP = f"purpose = '{Purpose.SET_UP}'"
@@ -26,11 +26,11 @@ _OF_SET_UP = f"purpose = '{Purpose.SET_UP}'"
 
 @dataclass(frozen=True, slots=True)
 class EgressSummary:
-    """How much left. `connections` to other machines, but for searches; `searches` by the SearXNG that they went to.
+    """Numbers of connections from this computer.
 
-    `to_models`: requests to model servers on other computers, by the server; `to_collections`: connections to
-    PostgreSQL servers there that collections live in. They are no `connections`.
-    `set_up`: downloads of the models that set-up brings, which are no `connections` either.
+    `connections` are those to other machines that none of the other fields counts. `searches` is by SearXNG server,
+    `to_models` by model server on another computer, and `to_collections` by PostgreSQL server with collections.
+    `set_up` counts the downloads of models during set-up, and `refused` the blocked attempts.
     """
 
     connections: int
@@ -42,19 +42,22 @@ class EgressSummary:
 
 
 class EgressLedger:
-    """The rows of one data folder."""
+    """The connection log of one data folder."""
 
     def __init__(self, database: Database, data_dir: Path) -> None:
         self._database, self._data_dir = database, data_dir
 
     def collect(self) -> None:
-        """Take over what was taken down since, by this process and by others. Raises StoreError."""
+        """Move the attempts that this and other processes recorded since the last call into the log.
+
+        Raises StoreError.
+        """
         with egress_log.taken(self._data_dir) as new:
             if new:
                 self.put(new)
 
     def put(self, attempts: Iterable[Attempt]) -> None:
-        """Keep attempts; those that are there already stay as they are. Raises StoreError."""
+        """Add attempts to the log; those that are already in it stay unchanged. Raises StoreError."""
         with self._database.transaction() as connection:
             for attempt in attempts:
                 connection.execute(
@@ -67,13 +70,13 @@ class EgressLedger:
             )
 
     def newest(self, count: int = MOST_ROWS) -> list[Attempt]:
-        """Return the last attempts, the newest first. Raises StoreError."""
+        """Return the last attempts, newest first. Raises StoreError."""
         self.collect()
         rows = self._database.rows("SELECT * FROM egress ORDER BY at DESC, rowid DESC LIMIT ?", count)
         return [_attempt(row) for row in rows]
 
     def summary(self) -> EgressSummary:
-        """Return how much left. Raises StoreError."""
+        """Return the numbers of logged connections. Raises StoreError."""
         self.collect()
         counted = self._database.rows(
             "SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose NOT IN (?, ?, ?, ?) "  # noqa: S608
@@ -119,9 +122,9 @@ def _utc() -> datetime:
 
 
 class StoredAnswers:
-    """A WebCache of one endpoint, asked with one set of parameters.
+    """A WebCache for one endpoint and one set of parameters.
 
-    What is older than `hours` is deleted, of whatever endpoint; 0 keeps nothing.
+    Answers older than `hours` are deleted, whatever their endpoint. If `hours` is 0, no answers are kept.
     """
 
     def __init__(
@@ -133,7 +136,7 @@ class StoredAnswers:
         hours: int,
         now: Callable[[], datetime] = _utc,
     ) -> None:
-        """`endpoint` is the address without credentials."""
+        """Create the cache; `endpoint` is the server's address without credentials."""
         self._database = database
         self._endpoint = endpoint
         self._parameters = json.dumps(parameters, sort_keys=True)
@@ -141,7 +144,7 @@ class StoredAnswers:
         self._now = now
 
     def get(self, query: str) -> WebAnswer | None:
-        """Return the answer that `query` got before, with its time, or None. Raises StoreError."""
+        """Return the cached answer to `query`, with the time it was received, or None. Raises StoreError."""
         self._delete_old()
         rows = self._database.rows(
             "SELECT answer, asked_at FROM web_cache WHERE endpoint = ? AND query = ? AND parameters = ?",
@@ -152,11 +155,11 @@ class StoredAnswers:
         try:
             answer = _ADAPTER.validate_json(rows[0]["answer"])
         except ValidationError:
-            return None  # Written by another version: as good as none.
+            return None  # Another version wrote it; treat it as missing.
         return dataclasses.replace(answer, cached_at=rows[0]["asked_at"])
 
     def put(self, query: str, answer: WebAnswer) -> None:
-        """Keep an answer. Raises StoreError."""
+        """Store an answer, unless none are kept. Raises StoreError."""
         if not self._hours:
             return
         with self._database.transaction() as connection:
@@ -168,7 +171,7 @@ class StoredAnswers:
     def _delete_old(self) -> None:
         now = self._now()
         with self._database.transaction() as connection:
-            # One from the future was written under a wrong clock: nobody knows how old it is.
+            # An answer from the future was written under a wrong clock, so its age is unknown.
             connection.execute(
                 "DELETE FROM web_cache WHERE asked_at <= ? OR asked_at > ?",
                 (_text(now - timedelta(hours=self._hours)), _text(now)),

@@ -1,6 +1,7 @@
-"""Files that last: written durably, kept as given, or temporary.
+"""Files: durable atomic writes, files locked by their process, temporary files, and stored originals.
 
-And those that do not: what a process works with is held by it, so that what a killed one leaves is known and removed.
+A process locks the temporary files that it works with. If it is killed, they are no longer locked, and the next start
+removes them.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 PART = ".part"
-"""The end of a file's name while it is written."""
+"""Suffix of a file's name while it is being written."""
 JUST_MADE = 10.0
-"""Seconds within which a file may not be held yet by the process that has made it."""
+"""Seconds for which a new file may not be locked yet by the process that created it."""
 FORGOTTEN = 3600.0
-"""Seconds after which a file is taken for left behind where files cannot be held (Windows, some network drives)."""
+"""Seconds after which a file counts as abandoned if files cannot be locked (Windows, some network drives)."""
 
 
 @contextmanager
 def whole_or_not_at_all(path: Path) -> Iterator[Path]:
-    """Yield the path of an empty file to write, private, which has the name `path` afterwards, and lasts.
+    """Yield the path of an empty private file to write, which is synced to disk and renamed to `path` afterwards.
 
-    Raises FileExistsError where there is such a file, which is left as it is, and OSError.
+    Raises FileExistsError if `path` exists, which stays unchanged, and OSError.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
@@ -53,28 +54,28 @@ def whole_or_not_at_all(path: Path) -> Iterator[Path]:
             yield temporary
         to_disk(temporary)
         try:
-            # Unlike a renaming, this takes nobody's place.
+            # Unlike renaming, linking fails if another process has created `path` in between.
             path.hardlink_to(temporary)
         except FileExistsError:
             raise
-        except OSError:  # a disk without links, as sticks have
+        except OSError:  # the file system has no hard links, as on many USB sticks
             temporary.replace(path)
         to_disk(path.parent)
     finally:
-        # Whether this works says nothing of whether the file is written; the next start removes what is left.
+        # A failure here does not mean that the file was not written. The next start removes what is left.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold a file or folder as this process's own, until it is done with or has ended, however."""
+    """Lock a file or folder for this process during the block. The lock also ends when the process is killed."""
     if fcntl is None:
         yield
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # the file system has no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
@@ -82,7 +83,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def remove_abandoned(folder: Path, *patterns: str) -> None:
-    """Remove the files and folders of these names that no process holds, all within them too."""
+    """Remove the files and folders that match these patterns and that no process has locked."""
     for path in (one for pattern in patterns for one in folder.glob(pattern)):
         if is_abandoned(path):
             with suppress(OSError):
@@ -90,9 +91,9 @@ def remove_abandoned(folder: Path, *patterns: str) -> None:
 
 
 def is_abandoned(path: Path, just_made: float = JUST_MADE) -> bool:
-    """Whether no process holds a file or folder. What was made just now, in seconds, may be about to be held."""
+    """Return whether no process has locked a file or folder that is older than `just_made` seconds."""
     try:
-        # A clock that was set back makes files of the future: these are old.
+        # After the clock was set back, a file may be dated in the future. It is old all the same.
         age = abs(time.time() - path.stat().st_mtime)
         if age < just_made:
             return False
@@ -114,10 +115,10 @@ def is_abandoned(path: Path, just_made: float = JUST_MADE) -> bool:
 
 @contextmanager
 def as_file(data: bytes, data_dir: Path, *, prefix: str, what: str, changed: float | None = None) -> Iterator[Path]:
-    """Yield the path of a file with these bytes, in a folder of its own below `data_dir`; both are gone afterwards.
+    """Yield the path of a temporary file with these bytes, in a new folder below `data_dir`; remove both afterwards.
 
-    `prefix` begins the folder's name; `what` is it, in words; `changed` is when it was changed last, in seconds since
-    1970. Raises StoreError.
+    `prefix` begins the folder's name, `what` describes the file in error messages, and `changed` is its modification
+    time in seconds since 1970. Raises StoreError.
     """
     try:
         folder = tempfile.TemporaryDirectory(prefix=prefix, dir=data_dir, ignore_cleanup_errors=True)
@@ -134,12 +135,13 @@ def as_file(data: bytes, data_dir: Path, *, prefix: str, what: str, changed: flo
 
 
 _PIECE = 1 << 20
+"""Bytes to read from a file at once."""
 
 
 def pieces_of(file: FileAsRead) -> Iterator[bytes]:
-    """Yield a file in pieces: it may be larger than what is wanted in memory.
+    """Yield a file in pieces, because it may be too large for memory.
 
-    Raises UnreadableDocument, behind the last one as well: where it cannot be read, or is another than was read.
+    Raises UnreadableDocument if the file cannot be read or, after the last piece, if its checksum has changed.
     """
     digest = hashlib.sha256()
     try:
@@ -154,16 +156,16 @@ def pieces_of(file: FileAsRead) -> Iterator[bytes]:
 
 
 def keep_file(connection: sqlite3.Connection, document_id: int, file: FileAsRead) -> None:
-    """Write the file of a document into the database. Raises UnreadableDocument."""
+    """Store the file of a document in the database. Raises UnreadableDocument."""
     try:
         connection.execute("INSERT INTO originals VALUES (?, zeroblob(?))", (document_id, file.path.stat().st_size))
         with connection.blobopen("originals", "data", document_id) as blob:
             for piece in pieces_of(file):
                 blob.write(piece)
-    except (OSError, ValueError) as error:  # ValueError: more than there is room for
+    except (OSError, ValueError) as error:  # ValueError: the file has grown beyond the size of the blob
         raise changed(file) from error
 
 
 def changed(file: FileAsRead) -> UnreadableDocument:
-    """Return what is said of a file that is another now, or gone."""
+    """Return the error for a file that was changed or removed while it was added."""
     return UnreadableDocument(f"{file.path.name} changed while it was added. Add it again.")

@@ -1,4 +1,7 @@
-"""Labels and pinned questions, in SQLite. They outlive their runs, documents and collections."""
+"""Labels and pinned questions in SQLite, and files with evaluation sets and kept scores.
+
+Labels and pins outlive their runs, documents and collections.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class LabelStore:
         self._database = database
 
     def put(self, label: Label) -> Label:
-        """Keep a label in place of an earlier one of the same target; return it with its id. Raises StoreError."""
+        """Store a label, replacing an earlier one for the same target; return it with its id. Raises StoreError."""
         names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
         changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
         with self._database.transaction() as connection:
@@ -66,9 +69,9 @@ class LabelStore:
         document: str | None = None,
         kind: LabelKind | None = None,
     ) -> list[Label]:
-        """Return labels, oldest first; only those of a collection, run, document or kind where one is given.
+        """Return labels, oldest first; if given, only those of a collection, run, document or kind.
 
-        A label is of a document when what was labelled came from it, or its run found a passage in it. Raises
+        A label belongs to a document if the labelled text came from it, or if its run found a passage in it. Raises
         StoreError.
         """
         rows = self._database.rows(
@@ -82,7 +85,7 @@ class LabelStore:
         return [label for label in labels if document is None or _quotes(label, document)]
 
     def remove(self, ids: Sequence[int]) -> int:
-        """Remove the labels of these ids; return how many there were. Raises StoreError."""
+        """Remove the labels with these ids; return the number removed. Raises StoreError."""
         removed = 0
         with self._database.transaction() as connection:
             for label_id in ids:
@@ -97,7 +100,7 @@ class PinStore:
         self._database = database
 
     def put(self, collection: str, question: Question) -> Pin:
-        """Pin a question, in place of what its run was pinned with before. Raises StoreError."""
+        """Pin a question, replacing an earlier pin of the same run. Raises StoreError."""
         pin = Pin(question.id, datetime.now(UTC).isoformat(timespec="seconds"), collection, question)
         with self._database.transaction() as connection:
             connection.execute(
@@ -107,7 +110,7 @@ class PinStore:
         return pin
 
     def find(self, *, collection: str | None = None, run_id: str | None = None) -> list[Pin]:
-        """Return pins, oldest first; only those of a collection or run where one is given. Raises StoreError."""
+        """Return pins, oldest first; if given, only those of a collection or run. Raises StoreError."""
         rows = self._database.rows(
             "SELECT * FROM pins WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
             "ORDER BY rowid",
@@ -119,7 +122,7 @@ class PinStore:
         ]
 
     def remove(self, run_id: str) -> None:
-        """Unpin. Raises LabelError when nothing of that run is pinned, and StoreError."""
+        """Remove the pin of a run. Raises LabelError if there is none, and StoreError."""
         with self._database.transaction() as connection:
             found = connection.execute("DELETE FROM pins WHERE run_id = ?", (run_id,))
         if not found.rowcount:
@@ -162,11 +165,12 @@ def _quotes(label: Label, document: str) -> bool:
 
 
 def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) -> None:
-    """Write an evaluation set to `folder`, which must not exist yet, or be empty. Raises ReportError."""
+    """Write an evaluation set to `folder`, which must be new or empty. Raises ReportError."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ReportError(f"{folder} is there already, and not empty. Choose a new folder for the evaluation set.")
         folder.parent.mkdir(parents=True, exist_ok=True)
+        # Write to a hidden folder first, so that a failure leaves no incomplete set behind.
         making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
             (making / DOCUMENTS).mkdir()
@@ -181,7 +185,7 @@ def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) 
 
 
 def write_lines(file: Path, lines: Iterable[str]) -> None:
-    """Write lines to `file`, in place of what was there. Raises ReportError."""
+    """Write lines to `file`, replacing its content in one step. Raises ReportError."""
     temporary = file.with_name(f".{file.name}.tmp")
     try:
         temporary.write_text("".join(lines), "utf-8")
@@ -199,15 +203,15 @@ def _not_written(path: Path, error: OSError) -> ReportError:
 
 
 KEPT_FIELDS = " ".join(field.name for kind in (LabelledScore, LabelledStrip) for field in fields(kind))
-"""Part of the file's name: what was kept without a field says nothing of it."""
+"""Field names, hashed into the file's name so that scores without one of these fields are not used."""
 Scored = tuple[list[LabelledScore], list[LabelledStrip]]
 
 
 class KeptScores:
-    """The scores of one set, of one scorer under one retrieval; the file's name has to tell these apart."""
+    """The scores of one evaluation set by one scorer and retrieval method; these must determine the file's name."""
 
     def __init__(self, path: Path) -> None:
-        """Read what is kept. Lines that are torn or of another version do not count."""
+        """Read the stored scores, without incomplete lines and lines of another version."""
         self._path = path
         self._known: dict[str, Scored] = {}
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
@@ -220,11 +224,11 @@ class KeptScores:
                 )
 
     def of(self, question: str) -> Scored | None:
-        """Return what is kept of a question, by its id."""
+        """Return the stored scores of a question (by its id), or None."""
         return self._known.get(question)
 
     def keep(self, question: str, scored: Scored) -> None:
-        """Write down the scores of a question. Raises EvaluationError."""
+        """Append the scores of a question to the file. Raises EvaluationError."""
         scores, strips = scored
         row = {
             "question": question,
@@ -233,7 +237,7 @@ class KeptScores:
         }
         try:
             with self._path.open("a", encoding="utf-8") as file:
-                # On a line of its own, also after a line that was torn.
+                # Begin with a line break, in case the last line is incomplete.
                 file.write("\n" + json.dumps(row))
         except OSError as error:
             raise EvaluationError(

@@ -1,4 +1,4 @@
-"""Which runs, turns, labels and pins quote a document: by its name, and by what it says."""
+"""Find and remove the runs, turns, labels and pins that quote a document, by its name or its text."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from localcrag.storage.database import Database
 
 _BETWEEN = re.compile(r"\[\d[\d, ]*\]|\n")
 _AROUND = " \t-–•*>_|“”\"'."
-"""What an answer has between what it quotes, and around it."""
+"""Citations and line breaks between the quotations of an answer, and the characters around a quotation."""
 LEAST_QUOTED = 20
-"""Characters from which on a text that a document has is taken to come from it."""
+"""Minimum number of characters for a text that occurs in a document to count as a quotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quoting:
-    """The documents that are looked for: their collection, names, texts, and phrases that no other document has.
+    """The documents to look for: their collection, names, texts, and phrases that no other document has.
 
-    `others` are the documents that stay, by collection and name: what is cited as theirs is not of these.
+    `others` are the documents that stay, by collection and name. A passage from one of them counts as a quotation only
+    if it contains one of the phrases.
     """
 
     collection: str
@@ -36,25 +37,25 @@ class Quoting:
     others: frozenset[tuple[str, str]] = frozenset()
 
     def in_text(self, text: str | None) -> bool:
-        """Return whether a text is part of one of the documents, or has a phrase of one."""
+        """Return whether a text is part of one of the documents, or contains one of the phrases."""
         if not text:
             return False
         part = text.strip()
         return self._says_phrase(text) or (len(part) >= LEAST_QUOTED and any(part in one for one in self.texts))
 
     def is_named(self, collection: str, document: object) -> bool:
-        """Return whether a name is that of one of the documents."""
+        """Return whether this is the name of one of the documents."""
         return collection == self.collection and document in self.names
 
     def in_run(self, run: Mapping[str, Any], *, by_name: bool = True) -> bool:
-        """Return whether a run, as it is stored, found or quotes something of the documents.
+        """Return whether a stored run found or quotes text of the documents.
 
-        Without `by_name`, by what it says alone: the documents of an evaluation set may have any names.
+        Without `by_name`, only texts are compared, since the documents of an evaluation set may have any names.
         """
         return bool(self._passages(run, by_name=by_name)) or self._beside_passages(run, by_name=by_name)
 
     def without(self, run: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a run without what it found in the documents; None where its answer cites that, or says it."""
+        """Return a run without the passages from the documents, or None if its answer cites or quotes them."""
         found = self._passages(run, by_name=True)
         cited = {n for text in (run.get("answer", ""), *_cited_beside(run)) for n in citations(text)}
         if any(piece["passage"] in found and piece["n"] in cited for piece in run.get("evidence", ())):
@@ -66,7 +67,7 @@ class Quoting:
         return None if self._beside_passages(rest, by_name=True) else rest
 
     def _passages(self, run: Mapping[str, Any], *, by_name: bool) -> set[str]:
-        """Return the ids of a run's passages that are of the documents."""
+        """Return the ids of a run's passages that come from the documents."""
         return {one["id"] for one in run.get("passages", ()) if self._is_ours(one, run["collection"], by_name=by_name)}
 
     def _is_ours(self, passage: Mapping[str, Any], collection: str, *, by_name: bool) -> bool:
@@ -77,9 +78,9 @@ class Quoting:
         return self.in_text(passage["text"])
 
     def _beside_passages(self, run: Mapping[str, Any], *, by_name: bool) -> bool:
-        """Return whether something else of a run is from the documents: answer, sources, a table computed on, the rest.
+        """Return whether anything but a run's passages comes from the documents, such as its answer or its sources.
 
-        An answer may show a passage's lines without citing them: where none was sure, the likeliest passages.
+        An answer may show lines of a passage without citing them: if no passage was certain, it shows the likeliest.
         """
         computation = run.get("computation") or {}
         named = [one.get("document") for one in (*run.get("sources", ()), computation)]
@@ -97,17 +98,17 @@ class Quoting:
 
 
 def _cited_beside(run: Mapping[str, Any]) -> list[str]:
-    """Return what the sentences of a run's answer cite, as citations."""
+    """Return the citations that belong to the sentences of a run's answer, each written as “[n]”."""
     return [f"[{n}]" for one in run.get("support", ()) if one.get("shown", True) for n in one["citations"]]
 
 
 def _pieces(answer: str) -> list[str]:
-    """Return what an answer may quote word for word, without citations and marks."""
+    """Return the parts of an answer that may be literal quotations, without citations and punctuation."""
     return [piece.strip(_AROUND) for piece in _BETWEEN.split(answer)]
 
 
 def answers_before(run: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Return the turns that a stored run was read with: question and answer."""
+    """Return the earlier turns that a stored run had as context: question and answer."""
     return [(turn["question"], turn["answer"]) for turn in run.get("history", ())]
 
 
@@ -115,21 +116,25 @@ Turns = list[sqlite3.Row]
 
 
 def passages_of(database: Database, collection: str, names: Iterable[str]) -> list[str]:
-    """Return what runs found in documents of these names, which may be gone; each text once. Raises StoreError."""
+    """Return the distinct passages that runs found in documents of these names, which may be deleted.
+
+    Raises StoreError.
+    """
     with database.transaction() as connection:
         return list(dict.fromkeys(_passages(connection, collection, frozenset(names))))
 
 
 def are_quoted(database: Database, collection: str, names: Iterable[str]) -> bool:
-    """Return whether a run found something in documents of these names, which may be gone. Raises StoreError."""
+    """Return whether a run found a passage in documents of these names, which may be deleted. Raises StoreError."""
     with database.transaction() as connection:
         return any(True for _ in _passages(connection, collection, frozenset(names)))
 
 
 def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[str]) -> Iterator[str]:
-    """Yield what runs found in the documents, a run at a time: all records can be more than there is memory for.
+    """Yield the passages that runs found in the documents.
 
-    Only those are read in which SQLite finds one of the names, written as a record has it.
+    Records are read one at a time, because all of them may exceed the memory. SQLite preselects the records that
+    contain one of the names in its JSON form.
     """
     sql = (
         "SELECT record FROM runs WHERE collection = ? "
@@ -142,10 +147,10 @@ def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[
 
 
 def remove_quotations(database: Database, quoting: Quoting) -> Removed:
-    """Remove all that quotes the documents, all or nothing. Raises StoreError.
+    """Remove everything that quotes the documents, all or nothing. Raises StoreError.
 
-    A chat loses the turns that do, hidden versions as well, and goes when none is left; a run that was read with such a
-    turn goes, too.
+    A chat loses the turns that quote them, including hidden versions, and is deleted if no turn is left. A run that had
+    such a turn as context is removed as well.
     """
     with database.transaction() as connection:
         quoted, redacted, read_with = _runs(connection, quoting)
@@ -171,9 +176,10 @@ def remove_quotations(database: Database, quoting: Quoting) -> Removed:
 def _runs(
     connection: sqlite3.Connection, quoting: Quoting
 ) -> tuple[set[str], dict[str, str], dict[str, set[tuple[str, str]]]]:
-    """Return the ids of runs that are removed, records without what they found, and the turns each was read with.
+    """Return the ids of the runs to remove, the redacted records of others, and the earlier turns of each run.
 
-    A run that repeats a removed one is, too. Oldest first: a repetition comes after what it repeats.
+    A run that repeats a removed run is removed, too. Runs are read oldest first, so the original precedes its
+    repetition.
     """
     quoted: set[str] = set()
     redacted, read_with = {}, {}
@@ -197,7 +203,7 @@ def _turns(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> 
 
 
 def _settle_chats(connection: sqlite3.Connection, turns: Turns, quoting: Quoting) -> int:
-    """Remove the chats that have lost all their turns, and name others anew that have their name from a lost one."""
+    """Remove the chats without turns, and return their number; retitle chats that were named after a removed turn."""
     removed = 0
     lost = {title_from(turn["question"]) for turn in turns}
     for chat in {turn["chat_id"] for turn in turns}:
@@ -214,7 +220,7 @@ def _settle_chats(connection: sqlite3.Connection, turns: Turns, quoting: Quoting
 
 
 def _labels(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> set[int]:
-    """Return the ids of labels that are removed; others no longer name the documents among those that were found."""
+    """Return the ids of the labels to remove; delete the documents' names from the found documents of other labels."""
     found = set()
     for row in connection.execute("SELECT * FROM labels").fetchall():
         kept = json.loads(row["circumstances"] or "{}")
@@ -255,5 +261,5 @@ def _web_answers(connection: sqlite3.Connection, quoting: Quoting) -> set[int]:
 def _remove(connection: sqlite3.Connection, table: str, column: str, keys: Iterable[object]) -> int:
     removed = 0
     for key in keys:
-        removed += connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,)).rowcount  # noqa: S608 - ours
+        removed += connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,)).rowcount  # noqa: S608 - our own names
     return removed

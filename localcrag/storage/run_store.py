@@ -19,14 +19,14 @@ from localcrag.runs.threshold_explorer import ScoredRun
 from localcrag.storage.database import Database
 
 FEWEST_TOKENS = 8
-"""Of an answer that a speed is taken from."""
+"""Number of tokens that an answer must exceed for its speed to count."""
 EVERY = -1
-"""SQLite's LIMIT for no limit."""
+"""Value of SQLite's LIMIT that means no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A line of the list of runs."""
+    """One line of the list of runs."""
 
     run_id: str
     created_at: str
@@ -36,13 +36,13 @@ class RunSummary:
 
 
 class RunStore:
-    """The runs of a database, in the order in which they were stored: the clock may have been set back meanwhile."""
+    """The runs of a database, in the order of storing and not by time, because the clock may have been set back."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def save(self, run: Run) -> None:
-        """Keep a run, in place of an earlier one of the same id. Raises StoreError."""
+        """Store a run, replacing an earlier one with the same id. Raises StoreError."""
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)",
@@ -52,7 +52,7 @@ class RunStore:
     def newest(
         self, number: int | None = None, *, collection: str | None = None, action: Action | None = None
     ) -> list[RunSummary]:
-        """Return runs, newest first; only those of a collection or action where one is given."""
+        """Return runs, newest first; if given, only those of a collection or action."""
         rows = self._database.rows(
             "SELECT id AS run_id, created_at, collection, question, action FROM runs "
             "WHERE collection = coalesce(?, collection) AND (? IS NULL OR action = ?) "
@@ -65,10 +65,10 @@ class RunStore:
         return [RunSummary(**row) for row in rows]
 
     def lines(self, collection: str | None = None) -> list[RunLine]:
-        """Return what is counted of each run but the replays, oldest first.
+        """Return each run's values for the statistics, oldest first, without replays.
 
-        SQLite reads it out of the stored records, which is quicker than to parse them: 1.1 s instead of 5.5 s for
-        10,000 of 26 kB, on a machine that was busy otherwise.
+        SQLite extracts them from the stored records, which is faster than parsing the records in Python: 1.1 s instead
+        of 5.5 s for 10,000 records of 26 kB, on a machine that was also busy with other work.
         """
         rows = self._database.rows(
             "SELECT id, created_at, collection, action, json_extract(record, "
@@ -80,7 +80,7 @@ class RunStore:
         return [_line(row, counted) for row, (replays, *counted) in lines if replays is None]
 
     def speeds(self, newest: int = 200) -> dict[str, float]:
-        """Return how many tokens a second each language model wrote, its prompt included: the median of the newest."""
+        """Return each language model's median tokens per second over the newest runs, prompt time included."""
         rows = self._database.rows(
             "SELECT json_extract(r.record, '$.models.llm') AS llm, json_extract(s.value, '$.completion_tokens') AS "
             "tokens, json_extract(s.value, '$.seconds') AS seconds FROM (SELECT record FROM runs ORDER BY rowid "
@@ -95,9 +95,9 @@ class RunStore:
         return {name: statistics.median(speeds) for name, speeds in by_model.items()}
 
     def scored(self, collection: str) -> list[ScoredRun]:
-        """Return the scores of each run of a collection but the replays, oldest first; of local passages alone.
+        """Return the scores of the local passages of each run of a collection, oldest first, without replays.
 
-        Read by SQLite out of the stored records, as `lines` does.
+        SQLite extracts them from the stored records, as in `lines`.
         """
         rows = self._database.rows(
             "SELECT id, question, action, json_extract(record, '$.replays', '$.standalone_question', '$.scorer', "
@@ -115,7 +115,7 @@ class RunStore:
         return found
 
     def count(self) -> int:
-        """Return how many runs there are. Raises StoreError."""
+        """Return the number of runs. Raises StoreError."""
         return int(self._database.rows("SELECT count(*) FROM runs")[0][0])
 
     def stamp(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What can still be read of a damaged database, put into a new one; full-text indexes made anew."""
+"""Repair: copy the readable rows of a damaged database to a new one, and rebuild full-text indexes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ TABLES = (
     "chunks", "vectors", "scans", "chats", "chat_turns", "runs", "labels", "pins", "calibrations", "web_cache",
     "egress",
 )  # fmt: skip
-"""What is copied, in an order in which no row comes before the one that it belongs to; the rest is made of it."""
+"""Tables to copy, each after the tables that its rows refer to. Everything else is derived from them."""
 NARROWEST = 1
-"""Rows: of a stretch that cannot be read, its halves are tried, down to single rows."""
+"""Smallest difference of ids at which an unreadable range of rows is still halved, so down to single rows."""
 
 
 def salvaged(damaged: Path, new: Path) -> Counter[str]:
-    """Write what can be read of a damaged database into a new one, and return how many rows came of each table.
+    """Copy the readable rows of a damaged database to a new one, and return the number of rows per table.
 
-    Rows are read table by table, around what cannot be read. SQLite's `.recover`, which finds rows whose table is lost
-    as well, is of its shell alone, and the app starts no programs. Raises sqlite3.Error, OSError and StoreError.
+    Rows are read table by table, skipping unreadable ones. SQLite's `.recover` also finds the rows of a lost table, but
+    only SQLite's shell has it, and the app starts no programs. Raises sqlite3.Error, OSError and StoreError.
     """
     Database(new).close()
     came: Counter[str] = Counter()
     with closing(sqlite3.connect(new, isolation_level=None)) as target, closing(_to_read(damaged)) as read:
+        # Rows may come without their parents. _tidy removes them at the end.
         target.execute("PRAGMA foreign_keys = OFF")
         target.execute("BEGIN")
         for table in TABLES:
@@ -46,7 +47,7 @@ def salvaged(damaged: Path, new: Path) -> Counter[str]:
 
 def _to_read(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path)
-    # A damaged text is better than none.
+    # Keep damaged texts, with replacement characters, instead of losing their rows.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection
 
@@ -58,12 +59,12 @@ def _columns(read: sqlite3.Connection, table: str) -> set[str]:
 
 
 def _copied(read: sqlite3.Connection, target: sqlite3.Connection, table: str, columns: str) -> int:
-    """Copy the rows of a table that can be read, and return how many these are."""
+    """Copy the readable rows of a table, and return their number."""
     marks = ", ".join("?" * (columns.count(",") + 1))
-    put = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - tables and columns of ours
+    put = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - our own table and column names
     before = target.total_changes
     for row in _rows(read, table, columns):
-        with suppress(sqlite3.Error):  # of another kind than its column: damaged
+        with suppress(sqlite3.Error):  # A damaged value may not have its column's type.
             target.execute(put, row)
     return target.total_changes - before
 
@@ -74,17 +75,17 @@ def _rows(read: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[
     def within(low: int, high: int) -> list[tuple[object, ...]]:
         return read.execute(f"{whole} WHERE rowid BETWEEN ? AND ?", (low, high)).fetchall()
 
-    # Up to the damage, and then what is behind it; a row that comes twice is put once.
+    # Read up to the damage, then by ranges of ids around it. Rows that come twice are inserted only once.
     with suppress(sqlite3.Error):
         yield from read.execute(whole)
         return
-    with suppress(sqlite3.Error):  # a table without rowids, or without an end
+    with suppress(sqlite3.Error):  # The table may have no rowids, or its last row may be unreadable.
         last = read.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0  # noqa: S608 - as above
         yield from _stretch(within, 1, last)
 
 
 def _stretch(rows: Callable[[int, int], list[tuple[object, ...]]], low: int, high: int) -> Iterator[tuple[object, ...]]:
-    """Yield the rows with these ids, around those that cannot be read."""
+    """Yield the rows with ids from `low` to `high`, skipping unreadable ones."""
     if low > high:
         return
     try:
@@ -97,19 +98,19 @@ def _stretch(rows: Callable[[int, int], list[tuple[object, ...]]], low: int, hig
 
 
 def _tidy(target: sqlite3.Connection) -> None:
-    """Remove rows that belong to nothing, and all chunks of documents of which a chunk has no vector.
+    """Remove rows whose parent is missing, and all chunks of a document if one of them has no vector.
 
-    Documents without chunks are cut again from their text (app/health.py).
+    The app later makes new chunks from the text of documents without any (app/health.py).
     """
     while orphans := target.execute("PRAGMA foreign_key_check").fetchall():
         for table, rowid, *_ in orphans:
             if rowid is not None:
-                target.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))  # noqa: S608 - a table of ours
-        if any(rowid is None for _, rowid, *_ in orphans):  # of tables without rowids
+                target.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))  # noqa: S608 - our own table name
+        if any(rowid is None for _, rowid, *_ in orphans):  # in a table without rowids
             target.execute("DELETE FROM chat_turns WHERE chat_id NOT IN (SELECT id FROM chats)")
             target.execute("DELETE FROM document_tags WHERE document_id NOT IN (SELECT id FROM documents)")
             target.execute("DELETE FROM folder_tags WHERE collection_id NOT IN (SELECT id FROM collections)")
-    # A turn whose parent is lost follows the last one before it that is left.
+    # A turn whose parent is lost now follows the last remaining turn before that parent.
     target.execute(
         "UPDATE chat_turns SET parent = (SELECT max(number) FROM chat_turns AS earlier WHERE earlier.chat_id = "
         "chat_turns.chat_id AND earlier.number < chat_turns.parent) WHERE parent IS NOT NULL AND "
@@ -123,7 +124,7 @@ def _tidy(target: sqlite3.Connection) -> None:
 
 
 def full_text_anew(database: Database) -> int:
-    """Make the full-text index, and that of stems, anew from the chunks; return of how many. Raises StoreError."""
+    """Rebuild the full-text index and the index of stems; return the number of chunks. Raises StoreError."""
     with database.transaction() as connection:
         connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
         connection.execute("DELETE FROM chunks_fts_stems")

@@ -1,6 +1,6 @@
-"""What SQLite raises where it fails, and what is said of that.
+"""The SQLite schema, the version check of a data folder, and error messages for SQLite failures.
 
-Python's module raises MemoryError, which is no sqlite3.Error, where SQLite got no memory (SQLITE_NOMEM).
+If SQLite runs out of memory (SQLITE_NOMEM), Python raises MemoryError, which is not a sqlite3.Error.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pathlib import Path
 from localcrag.records.errors import StoreError
 
 SQLITE_FAILED = (sqlite3.Error, MemoryError)
-"""All that a call of SQLite may raise, where nothing is wrong with the call."""
+"""Exceptions that a correct SQLite call may raise."""
 
 
 def said_by(error: BaseException) -> str:
-    """Return what an error of SQLite, or of the system, says in a few words."""
+    """Return a short description of an error from SQLite or the operating system."""
     if isinstance(error, MemoryError):
         return "the computer has no memory left"
     return getattr(error, "strerror", None) or str(error)
 
 
 def refusal(path: Path, error: BaseException) -> StoreError:
-    """Return the error that says of a database in use what was refused, and what to do."""
+    """Return the error for a failed operation on an open database, with advice on what to do."""
     if is_full(error):
         return StoreError(
             f"The disk with the database {path} is full: what was to be written is not in it, all that was there "
@@ -46,19 +46,19 @@ def refusal(path: Path, error: BaseException) -> StoreError:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether the disk is full."""
+    """Return whether the error means that the disk is full."""
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
 ARRIVING = "\nimport "
-"""Begins the names of the others: no name that was typed has a line break."""
+"""Prefix of the names of hidden collections (imports in progress). A typed name never contains a line break."""
 SHOWN = f"substr(k.name, 1, {len(ARRIVING)}) != char(10) || '{ARRIVING[1:]}'"
-"""Holds, in SQL, for a collection `k` that is shown."""
+"""SQL condition that is true for a collection `k` that is not hidden."""
 
 
 APPLICATION_ID = 0x6C637264
-"""The number that marks a SQLite file as a localcrag database (application_id): “lcrd”. Databases that were made before
-0.1.0 have none; their user_version counted other schemas."""
+"""The application_id that marks a SQLite file as a localcrag database: “lcrd”. Databases from before 0.1.0 have no
+application_id, and their user_version counts other schemas."""
 SCHEMA = """
 -- Collections of documents, each indexed by one embedding model.
 CREATE TABLE collections (
@@ -445,15 +445,17 @@ CREATE TRIGGER words_of_web_answer_left AFTER DELETE ON web_cache BEGIN
     UPDATE words_to_overwrite SET deleted = deleted + 1;
 END;
 """
-"""The tables of 0.1.0."""
+"""The schema of 0.1.0."""
 STEPS: tuple[str, ...] = ()
-"""One script per version after the first: each brings a database of the version before it to its own."""
+"""Migration scripts, one per schema version after the first. Each upgrades a database from the previous version."""
 SCHEMA_VERSION = 1 + len(STEPS)
-"""The version of the newest schema (user_version)."""
+"""The newest schema version, stored as user_version."""
 
 
 DATABASE_NAME = "localcrag.sqlite3"
-"""The database's name in a data folder."""
+"""File name of the database in a data folder."""
+# Layout of a SQLite file's header (https://www.sqlite.org/fileformat2.html#the_database_header): its first bytes, its
+# length, and the offsets of user_version and application_id.
 _MAGIC, _LENGTH = b"SQLite format 3\x00", 100
 _VERSION_AT, _KIND_AT = 60, 68
 
@@ -467,12 +469,12 @@ class Header:
 
     @property
     def is_before_first_release(self) -> bool:
-        """Whether a localcrag before 0.1.0 made this file: it counted its schemas and set no application_id."""
+        """Return whether a localcrag before 0.1.0 made this file: it set user_version, but no application_id."""
         return self.kind == 0 and self.version > 0
 
 
 def read_header(path: Path) -> Header | None:
-    """Return the header of a SQLite file, None if the file is something else. Raises OSError."""
+    """Return the header of a SQLite file, or None if the file is something else. Raises OSError."""
     with path.open("rb") as file:
         data = file.read(_LENGTH)
     if len(data) < _LENGTH or not data.startswith(_MAGIC):
@@ -481,8 +483,8 @@ def read_header(path: Path) -> Header | None:
 
 
 def check_data_folder(path: Path) -> None:
-    """Raise StoreError if the database `path` was made before 0.1.0 or by another program; change nothing."""
-    # A file that cannot be read, or is no database, gets its message when it is opened.
+    """Raise StoreError if the database `path` was made before 0.1.0 or by another program. Writes nothing."""
+    # An unreadable file, or one that is not a database, causes an error later, when it is opened.
     with suppress(OSError):
         header = read_header(path)
         if header is not None:
@@ -490,7 +492,7 @@ def check_data_folder(path: Path) -> None:
 
 
 def check_header(header: Header, path: Path, *, empty: bool) -> None:
-    """Raise StoreError unless this is a localcrag database or a new one, which is `empty`."""
+    """Raise StoreError unless the header is that of a localcrag database of this format, or the file is `empty`."""
     if header.is_before_first_release:
         raise StoreError(
             f"The data folder {path.parent} was made by a localcrag before 0.1.0, which this version cannot open. "

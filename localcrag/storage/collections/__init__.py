@@ -1,1 +1,1 @@
-"""TODO."""
+"""Collections in SQLite: documents, chunks, full-text and vector search, folders, and collection files."""

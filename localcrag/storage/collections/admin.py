@@ -16,12 +16,13 @@ from localcrag.storage.database import Database
 from localcrag.text.titles import in_front, named
 
 LONGEST_NAME = 100
+"""Maximum number of characters of a collection's name."""
 _BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
-"""Tables that know a collection by its name; runs do too, in their record as well."""
+"""Tables that refer to a collection by its name. Runs do, too, and repeat the name in their record."""
 
 
 def rename_collection(database: Database, old: str, new: str) -> None:
-    """Give a collection another name, with everything that is kept under it. Raises NameRefused, UnknownCollection."""
+    """Rename a collection and everything stored under its name. Raises NameRefused and UnknownCollection."""
     new = checked(new, "collection")
     with database.transaction() as connection:
         collection_row(connection, old)
@@ -29,7 +30,7 @@ def rename_collection(database: Database, old: str, new: str) -> None:
             return
         require_free(connection, new)
         connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
-        # What was once chosen for a collection of that name, which is gone, is not this one's.
+        # Settings of a deleted collection with the new name must not apply to this one.
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
         give_past(connection, old, new, _BY_NAME)
 
@@ -37,7 +38,7 @@ def rename_collection(database: Database, old: str, new: str) -> None:
 def give_past(
     connection: sqlite3.Connection, old: str, new: str, tables: Sequence[str] = ("labels", "pins", "chats")
 ) -> None:
-    """Have questions that were asked of one collection, and what is kept by its name in these tables, be another's."""
+    """Assign the runs of the collection `old`, and its rows in these tables, to the collection `new`."""
     for table in tables:
         connection.execute(f"UPDATE {table} SET collection = ? WHERE collection = ?", (new, old))  # noqa: S608
     connection.execute(
@@ -49,7 +50,7 @@ def give_past(
 def make_collection(
     connection: sqlite3.Connection, name: str, *, embedder: str, dimension: int, created_at: str
 ) -> str:
-    """Make an empty collection of an embedder, and return its name. Raises NameRefused, also when there is one."""
+    """Create an empty collection and return its name. Raises NameRefused, also if the name is taken."""
     name = checked(name, "collection")
     require_free(connection, name)
     connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
@@ -61,13 +62,13 @@ def make_collection(
 
 
 def require_free(connection: sqlite3.Connection, name: str) -> None:
-    """Raise NameRefused where there is a collection of that name."""
+    """Raise NameRefused if there is a collection of that name."""
     if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
         raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
 
 
 def delete_collection(database: Database, name: str) -> None:
-    """Remove a collection with its documents and what was chosen for it; chats, runs and labels stay.
+    """Remove a collection with its documents, settings and calibrations; chats, runs and labels stay.
 
     Raises UnknownCollection.
     """
@@ -78,7 +79,7 @@ def delete_collection(database: Database, name: str) -> None:
 
 
 def delete_attachments(connection: sqlite3.Connection, collection: int, name: str) -> int:
-    """Remove the documents that came within another one, as a letter's attachments do; return how many there were."""
+    """Remove the documents that are part of another one, such as the attachments of an e-mail; return their number."""
     within = f"{name}/"
     gone = connection.execute(
         "DELETE FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?", (collection, len(within), within)
@@ -87,7 +88,7 @@ def delete_attachments(connection: sqlite3.Connection, collection: int, name: st
 
 
 def rename_document(database: Database, collection: str, old: str, new: str) -> None:
-    """Give a document another name. Raises NameRefused, UnknownCollection and UnknownDocument."""
+    """Rename a document. Raises NameRefused, UnknownCollection and UnknownDocument."""
     new = checked(new, "document")
     with database.transaction() as connection:
         shelf = collection_row(connection, collection)["id"]
@@ -104,13 +105,14 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
 
 
 def search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> None:
-    """Have the chunks of a document that is called as its file is found by its new name."""
+    """Index the chunks of a document under its new name, unless it has a title of its own."""
     for row in connection.execute(
         "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
         "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
         (shelf, name),
     ).fetchall():
         front = in_front(named(name), row["text"], section=row["section"], lead=row["lead"])
+        # The index has no copy of the text, so FTS5 needs the old values to find the words that it has to remove.
         delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
         connection.execute(delete, (row["id"], row["text"], row["front"]))
         connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
@@ -121,10 +123,10 @@ def search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> Non
 
 
 def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
-    """Put documents into another collection, all or none.
+    """Move documents to another collection, all or none.
 
-    Raises NameRefused, EmbedderMismatch when the other one was indexed with another embedder, UnknownCollection and
-    UnknownDocument.
+    Raises NameRefused, UnknownCollection, UnknownDocument, and EmbedderMismatch if the two collections were indexed
+    with different embedding models.
     """
     with database.transaction() as connection:
         old, new = collection_row(connection, origin), collection_row(connection, target)
@@ -143,7 +145,7 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
     if row is None:
         raise UnknownDocument(f"The collection “{origin}” has no document “{name}” any more.")
     connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, row["id"]))
-    # Under new ids: an index that has deleted an entry does not take it back.
+    # The chunks get new ids, because a vector index does not add an id again that it has marked as deleted.
     columns = f"{COLUMNS}, front"
     chunks = connection.execute(f"SELECT id, {columns} FROM chunks WHERE document_id = ?", (row["id"],))  # noqa: S608
     for chunk_id, *fields in chunks.fetchall():
@@ -151,13 +153,14 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
             f"INSERT INTO chunks (document_id, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             (row["id"], *fields),
         ).lastrowid
+        # Before the chunk is deleted: the deletion would cascade to its vector.
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
     full_text.put(connection, row["id"])
 
 
 def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
-    """Return what is known of a collection itself. Raises UnknownCollection."""
+    """Return a collection's row. Raises UnknownCollection."""
     row: sqlite3.Row | None = connection.execute("SELECT * FROM collections WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
@@ -165,7 +168,7 @@ def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
 
 
 def other_embedders(origin: str, of_origin: str, target: str, of_target: str) -> EmbedderMismatch:
-    """Return the error for two collections that different embedders have indexed."""
+    """Return the error for two collections that were indexed with different embedding models."""
     return EmbedderMismatch(
         f"“{origin}” was indexed with {of_origin} and “{target}” with {of_target}: their vectors cannot be in one "
         f"collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
@@ -173,12 +176,12 @@ def other_embedders(origin: str, of_origin: str, target: str, of_target: str) ->
 
 
 def name_taken(collection: str, name: str) -> NameRefused:
-    """Return the error for a name that a document of a collection has already."""
+    """Return the error for a name that another document of the collection already has."""
     return NameRefused(f"The collection “{collection}” has a document “{name}” already. Choose another name.")
 
 
 def checked(name: str, what: str) -> str:
-    """Return a name without needless spaces. Raises NameRefused when it is empty or too long."""
+    """Return a name without needless spaces. Raises NameRefused if it is empty, or too long for a collection."""
     name = " ".join(name.split())
     if not name:
         raise NameRefused(f"A {what} needs a name. Write one.")
@@ -188,20 +191,20 @@ def checked(name: str, what: str) -> str:
 
 
 class LocalNames:
-    """The names of a collection's documents."""
+    """The names of a collection's documents: bulk renaming, and look-up by name or content."""
 
     def __init__(self, database: Database, collection: str) -> None:
         self._database, self._collection = database, collection
 
     def rename_all(self, names: Mapping[str, str]) -> None:
-        """Give documents other names, all at once: they may take each other's. One that has such a name is replaced.
+        """Rename several documents at once, even if they swap names; a document that has a new name is replaced.
 
         Raises UnknownCollection and StoreError.
         """
         rename = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
         with self._database.transaction() as connection:
             shelf = collection_row(connection, self._collection)["id"]
-            # By way of names that nobody has.
+            # Rename by way of temporary names that no document can have, in case documents swap names.
             away = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
             moved = {
                 there: new
@@ -214,7 +217,7 @@ class LocalNames:
                 search_by_name(connection, shelf, new)
 
     def there(self, names: Iterable[str]) -> set[str]:
-        """Return those of these names that documents have."""
+        """Return those of these names that belong to documents."""
         sql = (
             "SELECT d.name FROM json_each(?) j CROSS JOIN collections k CROSS JOIN documents d "
             "ON d.collection_id = k.id AND d.name = j.value WHERE k.name = ?"
@@ -222,8 +225,9 @@ class LocalNames:
         return {row["name"] for row in self._database.rows(sql, json.dumps([*names]), self._collection)}
 
     def within(self, name: str) -> list[str]:
-        """Return the document of that name, if it is there, and those that came within it, by name."""
-        # What begins with “name/” lies between it and “name0”: “0” comes after “/”, and an index knows that order.
+        """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
+        # All names that begin with “name/” are between “name/” and “name0”, because “0” is the next character after
+        # “/”. The database's index finds such a range quickly.
         sql = (
             "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?1 "
             "AND (d.name = ?2 OR d.name > ?2 || '/' AND d.name < ?2 || '0') ORDER BY d.name"
@@ -231,7 +235,7 @@ class LocalNames:
         return [row["name"] for row in self._database.rows(sql, self._collection, name)]
 
     def with_content(self, sha256: str) -> str | None:
-        """Return the first name, in order, of a document of that checksum."""
+        """Return the first name, in order, of a document with that checksum, or None."""
         sql = (
             "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? "
             "AND d.sha256 = ? ORDER BY d.name LIMIT 1"
@@ -241,7 +245,11 @@ class LocalNames:
 
 
 class HomeState(StrEnum):
-    """How far a collection is: its documents are here while it arrives there, there, and here again when it leaves."""
+    """Stage of a move to or from a server.
+
+    The documents are in this database while the collection is ARRIVING, on the server while it is THERE, and back in
+    this database while it is LEAVING.
+    """
 
     ARRIVING = "arriving"
     THERE = "there"
@@ -250,7 +258,7 @@ class HomeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """The address of a database, without a password, and the number that the collection has there."""
+    """A server's database (its address without a password), the collection's id there, and the stage of its move."""
 
     address: str
     number: int
@@ -258,7 +266,7 @@ class Elsewhere:
 
 
 def of(database: Database, collection: str) -> Elsewhere | None:
-    """Return where a collection is, None where it is here and is not moving. Raises StoreError."""
+    """Return the server of a collection, or None if it is in this database and is not moving. Raises StoreError."""
     rows = database.rows(
         "SELECT h.* FROM collection_homes h JOIN collections k ON k.id = h.collection_id WHERE k.name = ?", collection
     )
@@ -266,7 +274,7 @@ def of(database: Database, collection: str) -> Elsewhere | None:
 
 
 def there(database: Database) -> list[str]:
-    """Return the names of the collections that live elsewhere. Raises StoreError."""
+    """Return the names of the collections that are on a server. Raises StoreError."""
     rows = database.rows(
         "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id WHERE h.state = ? "
         "ORDER BY k.name",
@@ -276,7 +284,7 @@ def there(database: Database) -> list[str]:
 
 
 def addresses(database: Database) -> list[tuple[str, str]]:
-    """Return the collections on a server, and those on their way there or back, with its address. Raises StoreError."""
+    """Return the collections that are on a server, or moving, with its address. Raises StoreError."""
     rows = database.rows(
         "SELECT k.name, h.address FROM collection_homes h JOIN collections k ON k.id = h.collection_id ORDER BY k.name"
     )
@@ -284,7 +292,7 @@ def addresses(database: Database) -> list[tuple[str, str]]:
 
 
 def known(database: Database, collection: str) -> Mapping[str, Any]:
-    """Return the row of a collection. Raises UnknownCollection and StoreError."""
+    """Return a collection's row as a mapping. Raises UnknownCollection and StoreError."""
     with database.transaction() as connection:
         return dict(collection_row(connection, collection))
 
@@ -292,7 +300,7 @@ def known(database: Database, collection: str) -> Mapping[str, Any]:
 def put(
     database: Database, collection: str, home: Elsewhere | None, embedder: str | None = None, dimension: int = 0
 ) -> None:
-    """Remember where a collection is, None: here alone, and of which embedder its vectors are. Raises StoreError."""
+    """Record a collection's server (None: only here), and its embedding model if given. Raises StoreError."""
     with database.transaction() as connection:
         put_in(connection, collection, home)
         if embedder:
@@ -301,7 +309,7 @@ def put(
 
 
 def put_in(connection: sqlite3.Connection, collection: str, home: Elsewhere | None) -> None:
-    """Do so within a transaction. What is here of a collection that is there is removed."""
+    """Record a collection's server within a transaction; if the move there is complete, remove its local documents."""
     number = collection_row(connection, collection)["id"]
     connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
     if home is None:
@@ -310,13 +318,13 @@ def put_in(connection: sqlite3.Connection, collection: str, home: Elsewhere | No
     connection.execute(sql, (number, home.address, home.number, home.state))
     if home.state is HomeState.THERE:
         for table in ("documents", "folder_tags", "index_files"):
-            connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608 - a table of ours
+            connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608 - our own table name
 
 
 def make(
     database: Database, collection: str, home: Elsewhere, *, embedder: str, dimension: int, created_at: str
 ) -> None:
-    """Add a collection that lives elsewhere already. Raises StoreError."""
+    """Add a collection that is already on a server. Raises StoreError."""
     with database.transaction() as connection:
         number = connection.execute(
             "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",

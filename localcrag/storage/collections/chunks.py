@@ -1,4 +1,8 @@
-"""Chunks as rows of the database, with their vectors."""
+"""Chunks and their vectors as rows of the database, and re-indexing with another embedding model.
+
+While a collection is re-indexed, its new vectors are collected in the table `new_vectors`; searches use the old ones
+until all are there.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +26,13 @@ NAMES_AND_TITLES = "SELECT d.id, d.name, d.title FROM documents d"
 
 
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
-    """Return id and text of a collection's chunks as they are embedded, shortest first. Needs no embedder."""
+    """Return the id and the text to embed of each chunk of a collection, shortest text first."""
     rows = database.rows(
         "SELECT c.id, c.text, c.section, c.lead, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
         "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
         collection,
     )
-    # What is deleted between the two has no title, and replace_vectors refuses what was made of it.
+    # A document that is deleted between the two queries has no title; replace_vectors then refuses its vectors.
     titles = titles_of(
         database.rows(f"{NAMES_AND_TITLES} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
     )
@@ -36,13 +40,13 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
 
 
 def embedded_texts(database: Database, document: int) -> dict[int, str]:
-    """Return the texts that the vectors of a document's chunks were made of, by chunk."""
+    """Return the texts that were embedded for a document's chunks, by chunk id."""
     rows = database.rows("SELECT id, text, section, lead, document_id FROM chunks WHERE document_id = ?", document)
     return _in_context(rows, titles_of(database.rows(f"{NAMES_AND_TITLES} WHERE d.id = ?", document)))
 
 
 def _in_context(rows: Iterable[sqlite3.Row], titles: Mapping[int, str]) -> dict[int, str]:
-    """Return the texts of chunks as they are embedded, by chunk."""
+    """Return the texts to embed, by chunk id."""
     return {
         row["id"]: in_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"])
         for row in rows
@@ -52,9 +56,9 @@ def _in_context(rows: Iterable[sqlite3.Row], titles: Mapping[int, str]) -> dict[
 def replace_vectors(
     database: Database, collection: str, *, embedder: str, dimension: int, vectors: dict[int, Vectors]
 ) -> None:
-    """Replace the vectors of a collection's chunks by those of another embedder, in one transaction.
+    """Replace the vectors of a collection's chunks with those of another embedding model, in one transaction.
 
-    Raises StoreError when the chunks are no longer those that were embedded; then nothing has changed.
+    Raises StoreError if the collection's chunks are not exactly those in `vectors`; then nothing has changed.
     """
     with database.transaction() as connection:
         now = connection.execute(
@@ -90,11 +94,11 @@ def packed(vector: Vectors) -> bytes:
 
 
 COLUMNS = 'page, start, "end", text, section, lead, confidence, rows'
-"""Of a chunk, in the order of its fields."""
+"""Columns of a chunk, in the order of its fields."""
 
 
 def with_front(title: str | None, chunks: Sequence[Chunk], vectors: Vectors) -> list[StoredChunk]:
-    """Return chunks with what stands in front of them in a document of this title, and their vectors, a row each."""
+    """Return chunks with the headings to search in front of them and their vectors; `vectors` has a row for each."""
     return [
         StoredChunk(chunk, in_front(title, chunk.text, section=chunk.section, lead=chunk.lead), packed(vector))
         for chunk, vector in zip(chunks, vectors, strict=True)
@@ -102,7 +106,7 @@ def with_front(title: str | None, chunks: Sequence[Chunk], vectors: Vectors) -> 
 
 
 def put_chunks(connection: sqlite3.Connection, document: int, chunks: Sequence[StoredChunk]) -> None:
-    """Add chunks to a document, and have all of its chunks found by their words."""
+    """Add chunks with their vectors to a document, and index all of its chunks for full-text search."""
     for stored in chunks:
         chunk = stored.chunk
         rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
@@ -118,14 +122,14 @@ def put_chunks(connection: sqlite3.Connection, document: int, chunks: Sequence[S
 
 
 def chunk_from(row: sqlite3.Row | Mapping[str, Any]) -> Chunk:
-    """Return the chunk of a row that has COLUMNS."""
+    """Return the chunk of a row with COLUMNS."""
     rows = tuple(SheetRow(*one) for one in json.loads(row["rows"] or "[]"))
     known = (row["section"], row["lead"], row["confidence"])
     return Chunk(row["page"], row["start"], row["end"], row["text"], *known, rows)
 
 
 def own_title(title: str | None, name: str) -> str | None:
-    """Return a title to be kept, None where it is the name's: it changes with that."""
+    """Return the title to store: None if it is made from the name, so that it changes with the name."""
     return None if title == named(name) else title
 
 
@@ -136,16 +140,16 @@ _OF_COLLECTION = (
 
 
 def begin(database: Database, collection: str, embedder: str) -> None:
-    """Forget what another embedder than this one had made for a collection. Raises StoreError."""
+    """Remove new vectors of a collection that were computed with another embedding model. Raises StoreError."""
     with database.transaction() as connection:
         connection.execute(
-            f"DELETE FROM new_vectors WHERE embedder != ? AND chunk_id IN ({_OF_COLLECTION})",  # noqa: S608 - ours
+            f"DELETE FROM new_vectors WHERE embedder != ? AND chunk_id IN ({_OF_COLLECTION})",  # noqa: S608 - our own SQL
             (embedder, collection),
         )
 
 
 def begun(database: Database) -> list[str]:
-    """Return the names of the collections that have some, in order: embedding them was stopped. Raises StoreError."""
+    """Return the names of the collections with new vectors: re-indexing them was interrupted. Raises StoreError."""
     rows = database.rows(
         "SELECT name FROM collections k WHERE EXISTS (SELECT 1 FROM new_vectors n JOIN chunks c ON c.id = n.chunk_id "
         "JOIN documents d ON d.id = c.document_id WHERE d.collection_id = k.id) ORDER BY name"
@@ -154,14 +158,14 @@ def begun(database: Database) -> list[str]:
 
 
 def missing(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
-    """Return id and text of the chunks that have no new vector, shortest first, and how many chunks there are."""
+    """Return the id and text of the chunks without a new vector, shortest first, and the number of all chunks."""
     there = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}
     texts = chunk_texts(database, collection)
     return [one for one in texts if one[0] not in there], len(texts)
 
 
 def put(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> None:
-    """Keep new vectors of chunks, of those that are still there. Raises StoreError."""
+    """Store new vectors for those of the chunks that still exist. Raises StoreError."""
     with database.transaction() as connection:
         connection.executemany(
             "INSERT OR REPLACE INTO new_vectors SELECT id, ?2, ?3 FROM chunks WHERE id = ?1",
@@ -170,9 +174,9 @@ def put(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> No
 
 
 def take_over(database: Database, collection: str, *, embedder: str, dimension: int) -> bool:
-    """Put the new vectors in the place of the old ones, in one transaction; do nothing where some are missing.
+    """Replace the old vectors with the new ones, in one transaction, unless some are missing.
 
-    Return whether that was done. Raises StoreError.
+    Return whether they were replaced. Raises StoreError.
     """
     with database.transaction() as connection:
         lacking = connection.execute(
@@ -188,6 +192,7 @@ def take_over(database: Database, collection: str, *, embedder: str, dimension: 
             (collection,),
         )
         connection.execute(f"DELETE FROM new_vectors WHERE chunk_id IN ({_OF_COLLECTION})", (collection,))  # noqa: S608
+        # The index files contain the old model's vectors, so they are removed below.
         connection.execute(
             "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)
         )

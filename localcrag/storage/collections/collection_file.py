@@ -1,8 +1,11 @@
-"""Collections on their way in: put piece by piece, shown only when they are whole, else removed.
+"""Collection files (export and import), and hidden collections that collect an import until it is complete.
 
-Such a one has a name that no person can give, and nothing lists it; at its end it is renamed. Others read and write
-between its pieces. The process that makes it holds a file beside the database as long as it does: where nobody holds
-that, the process was killed, and the next start removes what it left.
+A collection file is a SQLite file of its own format (FORMAT, KIND). It may come from a stranger, so the reader checks
+its schema, its digests and every value of every document.
+
+An import writes one piece at a time to a hidden collection, so others can read and write in between. Its name cannot be
+typed, and nothing lists it; when the import is complete, the collection is renamed. The importing process locks a file
+next to the database. If the process is killed, the lock is free, and the next start removes the partial import.
 """
 
 from __future__ import annotations
@@ -33,14 +36,14 @@ from localcrag.storage.files import PART, held, is_abandoned
 from localcrag.storage.schema import ARRIVING, SHOWN, read_header
 
 AT_ONCE = 50
-"""Documents that are removed in one transaction."""
+"""Documents to remove per transaction."""
 
 
 @contextmanager
 def arriving(database: Database, *, embedder: str, dimension: int, created_at: str) -> Iterator[str]:
-    """Make a collection that nothing lists, and yield its name. Raises StoreError.
+    """Create a hidden collection for an import, and yield its name. Raises StoreError.
 
-    Unless it was renamed (shelving.rename_collection), it is removed at the end, however that comes.
+    Unless the block renames it (admin.rename_collection), the collection is removed afterwards, also after an error.
     """
     token = secrets.token_hex(8)
     name, file = f"{ARRIVING}{token}", _file(database, token)
@@ -61,7 +64,7 @@ def arriving(database: Database, *, embedder: str, dimension: int, created_at: s
             try:
                 yield name
             finally:
-                with suppress(StoreError):  # What is left stays hidden, and the next start tries again.
+                with suppress(StoreError):  # The rest stays hidden, and the next start removes it.
                     _remove(database, name)
     finally:
         with suppress(OSError):
@@ -69,19 +72,21 @@ def arriving(database: Database, *, embedder: str, dimension: int, created_at: s
 
 
 def still_arrives(database: Database, name: str) -> None:
-    """Say that a collection is being made still, for file systems where no file can be held."""
+    """Refresh the time stamp of an import's lock file, for file systems that cannot lock files."""
     with suppress(OSError):
         _file(database, name.removeprefix(ARRIVING)).touch()
 
 
 def remove_abandoned(database: Database) -> None:
-    """Remove what killed processes have left half in, also as a copy has it that was made meanwhile. Raises StoreError.
+    """Remove imports that killed processes left unfinished. Raises StoreError.
 
-    What another process is making is left alone.
+    A restored backup that was made during an import has such a partial import, too. Imports of other running processes
+    stay.
     """
-    for row in database.rows(f"SELECT k.name FROM collections k WHERE NOT {SHOWN}"):  # noqa: S608 - ours
+    for row in database.rows(f"SELECT k.name FROM collections k WHERE NOT {SHOWN}"):  # noqa: S608 - our own SQL
         file = _file(database, row["name"].removeprefix(ARRIVING))
-        # It is held before there is anything in the database.
+        # The importing process locks its file before it writes to the database. If the file is missing or not locked,
+        # the process has ended.
         if not file.exists() or is_abandoned(file, just_made=0.0):
             _remove(database, row["name"])
             with suppress(OSError):
@@ -89,11 +94,11 @@ def remove_abandoned(database: Database) -> None:
 
 
 def _remove(database: Database, name: str) -> None:
-    """Remove a collection, if there is one of that name, in pieces that let others read and write."""
+    """Remove a collection, if it exists, in small transactions so that others can read and write in between."""
     some = "SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? LIMIT ?"
     while True:
         with database.transaction() as connection:
-            removed = connection.execute(f"DELETE FROM documents WHERE id IN ({some})", (name, AT_ONCE))  # noqa: S608 - ours
+            removed = connection.execute(f"DELETE FROM documents WHERE id IN ({some})", (name, AT_ONCE))  # noqa: S608 - our own SQL
             if not removed.rowcount:
                 connection.execute("DELETE FROM collections WHERE name = ?", (name,))
                 return
@@ -104,13 +109,14 @@ def _file(database: Database, token: str) -> Path:
 
 
 LONGEST_DOCUMENT_NAME, LONGEST_LINE = 1_000, 2_000
-"""Characters of a name with its folders, and of a title or path of headings."""
+"""Maximum number of characters of a name with its folders, and of a title or path of headings."""
 MOST_PAGES, MOST_DIMENSIONS = 1_000_000, 8_192
 UNIT = 0.1
-"""How far from 1 the length of a vector may be: embedders give unit vectors, rounded."""
+"""Maximum deviation of a vector's length from 1: embedding models return unit vectors, with rounding errors."""
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-"""Control characters, and those that turn the direction of what is shown behind them."""
+"""Control characters, marks that change the writing direction of the text after them, and noncharacters."""
 _NUMBER = 4
+"""Bytes of one number of a vector (float32)."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
 _EMBEDDER = re.compile(r"[\w.:/@+-]{1,200}", re.ASCII)
@@ -119,12 +125,12 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:.]{5,15}(?:[+-]\d{2}:\d{2}|Z)?", re.A
 
 
 class Damaged(Exception):
-    """Something in a file is not what it has to be; says what, for the end of a sentence."""
+    """Part of the file is invalid. The message is the end of a sentence: “FILE was not imported: …”."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A document's row in the file."""
+    """The row of a document in the file."""
 
     document: str
     vectors: bytes
@@ -157,7 +163,7 @@ _FIELDS = tuple(name for name in _Document.__dataclass_fields__ if name != "chun
 
 
 def written(document: StoredDocument) -> Written:
-    """Return a document as it stands in the file."""
+    """Return the row for a document."""
     chunks = tuple(_Chunk(one.chunk, one.front) for one in document.chunks)
     one = _Document(chunks=chunks, **{name: getattr(document, name) for name in _FIELDS})
     vectors = b"".join(chunk.vector for chunk in document.chunks)
@@ -165,7 +171,7 @@ def written(document: StoredDocument) -> Written:
 
 
 def checked(one: Written, dimension: int) -> StoredDocument:
-    """Return the document of a row, names and titles without characters that are not seen. Raises Damaged."""
+    """Check a row and return its document, with invisible characters in names and titles replaced. Raises Damaged."""
     try:
         read = _DOCUMENT.validate_json(one.document, strict=True)
     except ValidationError as error:
@@ -193,7 +199,7 @@ def checked(one: Written, dimension: int) -> StoredDocument:
 
 
 def checked_about(said: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the file says of its collection. Raises Damaged."""
+    """Check the file's description of its collection, and return it. Raises Damaged."""
     try:
         about = {key: json.loads(value) for key, value in said.items()}
         name, tags = _line(about["name"]), about["folder_tags"]
@@ -203,7 +209,7 @@ def checked_about(said: Mapping[str, str]) -> dict[str, Any]:
             "dimension": about["dimension"],
             "documents": about["documents"],
             "preset": about["preset"] if about["preset"] in {None, *Preset} else None,
-            # What is not known asks nothing of the web.
+            # An unknown mode becomes NEVER, so that nothing is sent.
             "web": about["web"] if about["web"] in {None, *WebMode} else WebMode.NEVER,
             "folder_tags": {_name(folder): [_tag(tag) for tag in words] for folder, words in tags.items()},
         }
@@ -220,7 +226,7 @@ def checked_about(said: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _name(name: str) -> str:
-    """Return a document's or folder's name. It is no path, but looks like one where it has folders. Raises Damaged."""
+    """Check and return a document or folder name. Although it is not a path, its parts must be safe. Raises Damaged."""
     clean = _UNSEEN.sub("\ufffd", name)
     parts = clean.split("/")
     if not clean.strip() or len(clean) > LONGEST_DOCUMENT_NAME or any(part in {"", ".", ".."} for part in parts):
@@ -272,7 +278,7 @@ def _need(right: object, name: str, what: str) -> None:
 
 
 FORMAT, KIND = 1, 0x6C637263
-"""The format's number (user_version), and what tells it from other SQLite files (application_id): “lcrc”."""
+"""Version of the format (user_version), and the application_id that marks a collection file: “lcrc”."""
 SCHEMA = (
     "CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
     """CREATE TABLE documents (
@@ -280,12 +286,12 @@ SCHEMA = (
 ) STRICT""",
 )
 LONGEST = 1 << 30
-"""Bytes of one value; SQLite's own limit is about as high."""
+"""Maximum number of bytes of one value; SQLite's own limit is about as high."""
 
 
 @dataclass(frozen=True, slots=True)
 class AboutCollection:
-    """What a file says of its collection; `folder_tags` by folder."""
+    """The file's description of its collection. `folder_tags` maps a folder to its tags."""
 
     name: str
     embedder: str
@@ -297,10 +303,10 @@ class AboutCollection:
 
 
 class CollectionWriter:
-    """A file that is being written, beside its place; `finish` puts it there."""
+    """Writer of a collection file. It writes to a temporary file, which `finish` moves into place."""
 
     def __init__(self, path: Path) -> None:
-        """Begin. Raises StoreError, also when there is a file already."""
+        """Create the temporary file. Raises StoreError, also if `path` exists already."""
         self._path = path
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         self._digests, self._number = hashlib.sha256(), 0
@@ -330,7 +336,7 @@ class CollectionWriter:
             raise self._unwritable(error) from error
 
     def finish(self, about: AboutCollection) -> None:
-        """Write what is said of the collection, and put the file in its place. Raises StoreError."""
+        """Write the description of the collection, and move the file into place. Raises StoreError."""
         said = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(about).items()}
         said["digest"] = json.dumps(_whole(self._digests, said))
         try:
@@ -343,7 +349,7 @@ class CollectionWriter:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """Remove what is not finished."""
+        """Close the file, and remove it if it is not finished."""
         self._connection.close()
         with suppress(OSError):
             self._temporary.unlink(missing_ok=True)
@@ -356,10 +362,10 @@ class CollectionWriter:
 
 
 class CollectionReader:
-    """A file that somebody gave, which has been looked at."""
+    """Reader of a collection file. The file may come from a stranger, so everything in it is checked."""
 
     def __init__(self, path: Path) -> None:
-        """Open it, and check that it is whole. Raises StoreError, with what is wrong with it."""
+        """Open the file, and check its schema and digests. Raises StoreError, which gives the reason."""
         self._path = path
         self._connection = self._opened()
         try:
@@ -369,7 +375,7 @@ class CollectionReader:
             raise
 
     def documents(self) -> Iterator[StoredDocument]:
-        """Yield the documents, each checked. Raises StoreError."""
+        """Check and yield the documents one by one. Raises StoreError."""
         names: set[str] = set()
         try:
             for number in range(1, self.about.documents + 1):
@@ -400,18 +406,18 @@ class CollectionReader:
                 f"{self._path} has the format {header.version}; this localcrag knows {FORMAT}. Nothing was changed. "
                 "Update localcrag, then import it."
             )
-        # Nobody writes to it, and no journal beside it is looked for.
+        # immutable: SQLite takes no locks, and ignores any journal next to the file.
         address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
         connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
         return connection
 
     def _about(self) -> AboutCollection:
-        """Check all of the file but what the documents say. Raises StoreError."""
+        """Check the file, except for the content of its documents, and return its description. Raises StoreError."""
         try:
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
                 self._connection.execute(f"PRAGMA {pragma}")
-            # Before anything is read: no view, trigger or virtual table of a stranger's is ever run.
+            # Compare the schema before any query, so that no view, trigger or virtual table of a stranger ever runs.
             tables = [row[0] for row in self._connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")]
             if tables != list(SCHEMA):
                 raise Damaged("it has other tables than such a file has")

@@ -1,4 +1,7 @@
-"""Pages that are pictures: which wait for text recognition, and what it has read of the others."""
+"""Documents, chunks and scanned pages of one SQLite collection.
+
+A scanned page is a picture that waits for text recognition, was recognised, or failed.
+"""
 
 from __future__ import annotations
 
@@ -44,46 +47,46 @@ class ScanStore:
         self._database, self._collection = database, collection
 
     def documents(self) -> list[Document]:
-        """Return the documents with pages that wait, or that were read and are not in the text yet, oldest first."""
+        """Return documents with pages to recognise, or recognised pages missing from their text, oldest first."""
         to_do = "EXISTS (SELECT 1 FROM scans s WHERE s.document_id = d.id AND s.error IS NULL AND NOT s.in_text)"
         rows = self._database.rows(f"{DOCUMENT} AND {to_do} ORDER BY d.id", self._collection)
         return [document_from(row) for row in rows]
 
     def original(self, document: Document) -> bytes | None:
-        """Return a document's file; None when the document is gone."""
+        """Return a document's file, or None if the document is gone."""
         rows = self._database.rows("SELECT data FROM originals WHERE document_id = ?", document.id)
         return rows[0]["data"] if rows else None
 
     def text(self, document: Document) -> str:
-        """Return a document's text; nothing when it is gone."""
+        """Return a document's text, or "" if the document is gone."""
         rows = self._database.rows("SELECT text FROM documents WHERE id = ?", document.id)
         return str(rows[0]["text"]) if rows else ""
 
     def waiting(self, document: Document) -> list[int]:
-        """Return the pages that are still to be read, in order."""
+        """Return the numbers of the pages that still wait for text recognition, in order."""
         rows = self._database.rows(f"{_SCAN} AND read IS NULL AND error IS NULL ORDER BY page", document.id)
         return [row["page"] for row in rows]
 
     def read(self, document: Document) -> dict[int, ScannedPage]:
-        """Return what was read of a document's pages, by their numbers."""
+        """Return the recognised pages of a document, by page number."""
         rows = self._database.rows(f"{_SCAN} AND read IS NOT NULL", document.id)
         return {row["page"]: ScannedPage.of(json.loads(row["read"])) for row in rows}
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
-        """Keep what was read of a page, unless the document is gone. Raises StoreError."""
+        """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
         said = json.dumps(read.plain(), ensure_ascii=False)
         sql = "UPDATE scans SET read = ?, confidence = ?, seconds = ? WHERE document_id = ? AND page = ?"
         with self._database.transaction() as connection:
             connection.execute(sql, (said, read.confidence, seconds, document.id, page))
 
     def give_up(self, document: Document, page: int, error: str) -> None:
-        """Keep why a page cannot be read, unless the document is gone. Raises StoreError."""
+        """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
         sql = "UPDATE scans SET error = ? WHERE document_id = ? AND page = ?"
         with self._database.transaction() as connection:
             connection.execute(sql, (error, document.id, page))
 
     def try_again(self) -> None:
-        """Have pages that could not be read wait again. Raises StoreError."""
+        """Queue the pages that failed for text recognition again. Raises StoreError."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE scans SET error = NULL WHERE document_id IN (SELECT d.id FROM documents d "
@@ -92,7 +95,7 @@ class ScanStore:
             )
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
-        """Return the vectors of a document's chunks, by the text that each was made of."""
+        """Return the vectors of a document's chunks, each under the text that was embedded."""
         texts = embedded_texts(self._database, document.id)
         rows = self._database.rows(
             "SELECT v.* FROM vectors v JOIN chunks c ON c.id = v.chunk_id WHERE c.document_id = ?", document.id
@@ -109,9 +112,9 @@ class ScanStore:
         title: str,
         pages: Sequence[int],
     ) -> None:
-        """Put this text and these chunks in the place of a document's, in one transaction; they have these `pages`.
+        """Replace a document's text and chunks in one transaction; the new text includes the scanned `pages`.
 
-        A document that is gone stays gone. `vectors` has a row per chunk. Raises StoreError.
+        Does nothing if the document is gone. `vectors` has a row per chunk. Raises StoreError.
         """
         with self._database.transaction() as connection:
             changed = connection.execute(
@@ -129,9 +132,12 @@ class ScanStore:
 
 
 def collections(database: Database) -> dict[str, str]:
-    """Return which collections have pages to be read, or read and not in the text, by name, with their embedders."""
+    """Return the collections with pages to recognise or to add to the text, with their embedding models.
+
+    The keys are the collections' names.
+    """
     rows = database.rows(
-        "SELECT DISTINCT k.name, k.embedder FROM scans s JOIN documents d ON d.id = s.document_id "  # noqa: S608 - ours
+        "SELECT DISTINCT k.name, k.embedder FROM scans s JOIN documents d ON d.id = s.document_id "  # noqa: S608 - our own SQL
         "JOIN collections k ON k.id = d.collection_id WHERE s.error IS NULL AND NOT s.in_text "
         f"AND {SHOWN} ORDER BY k.name"
     )
@@ -139,7 +145,7 @@ def collections(database: Database) -> dict[str, str]:
 
 
 def of_page(database: Database, collection: str, name: str, page: int) -> ScannedPage | None:
-    """Return what was read of a document's page, if it was."""
+    """Return the recognised content of a page, or None if there is none."""
     rows = database.rows(
         "SELECT s.read FROM scans s JOIN documents d ON d.id = s.document_id "
         "JOIN collections k ON k.id = d.collection_id "
@@ -152,7 +158,7 @@ def of_page(database: Database, collection: str, name: str, page: int) -> Scanne
 
 
 def of_same_file(connection: sqlite3.Connection, collection: int, name: str, sha256: str) -> dict[int, sqlite3.Row]:
-    """Return what text recognition has read of a document as long as its file was the same, by page."""
+    """Return the recognised pages of a document, by page, if its stored file has this checksum."""
     rows = connection.execute(
         "SELECT s.* FROM scans s JOIN documents d ON d.id = s.document_id "
         "WHERE d.collection_id = ? AND d.name = ? AND d.sha256 = ? AND s.read IS NOT NULL",
@@ -162,7 +168,7 @@ def of_same_file(connection: sqlite3.Connection, collection: int, name: str, sha
 
 
 def put(connection: sqlite3.Connection, document: int, pages: Sequence[int], read: Mapping[int, sqlite3.Row]) -> None:
-    """Have these pages of a document wait for text recognition, but for those that it has read already."""
+    """Queue these pages of a document for text recognition, except those that `read` has the content of."""
     columns = ("read", "confidence", "seconds")
     connection.executemany(
         "INSERT INTO scans (document_id, page, read, confidence, seconds) VALUES (?, ?, ?, ?, ?)",
@@ -171,19 +177,19 @@ def put(connection: sqlite3.Connection, document: int, pages: Sequence[int], rea
 
 
 _AT_ONCE = 500
-"""Ids in one statement; SQLite's oldest limit on variables is 999."""
+"""Ids per statement; SQLite's oldest limit on variables is 999."""
 _COLLECTION = (
     "SELECT k.*, h.address FROM collections k LEFT JOIN collection_homes h ON h.collection_id = k.id "
     "AND h.state = 'there' WHERE k.id = ?"
 )
-"""A collection's row, with its address where it lives elsewhere."""
+"""Query for a collection's row, with the server's address if the collection is on a server."""
 
 
 class DocumentStore:
-    """One collection's part of the database."""
+    """The documents and chunks of one collection."""
 
     def __init__(self, database: Database, collection: str, *, embedder: str, dimension: int) -> None:
-        """Open the collection, making it if there is none of that name. Raises EmbedderMismatch and StoreError."""
+        """Open the collection, creating it if it does not exist. Raises EmbedderMismatch and StoreError."""
         self._database = database
         self.name = collection
         self.embedder = embedder
@@ -202,16 +208,16 @@ class DocumentStore:
         self._chunks = chunk_changes.Count(database, self.id)
 
     def documents(self) -> list[Document]:
-        """Return all documents, by name."""
+        """Return all documents, sorted by name."""
         return documents_of(self._database, self.name)
 
     def find(self, name: str) -> Document | None:
-        """Return the document of that name, if there is one."""
+        """Return the document of that name, or None."""
         rows = self._database.rows(DOCUMENT + " AND d.name = ?", self.name, name)
         return document_from(rows[0]) if rows else None
 
     def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of another document than `but` with that checksum, if there is one."""
+        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
         sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
         rows = self._database.rows(sql, self.id, sha256, but)
         return rows[0]["name"] if rows else None
@@ -231,17 +237,18 @@ class DocumentStore:
         original: FileAsRead | None = None,
         unread: Sequence[int] = (),
     ) -> None:
-        """Store a document in place of the one of that name, in one transaction, with its file where that is given.
+        """Store a document in one transaction, with its file if given; replace an earlier one of the same name.
 
-        `vectors` has a row per chunk; a chunk's text is searched with what stands in front of it. Without a title the
-        document has the one that its text and name make. Pages that are `unread` wait for text recognition, unless it
-        read them when the same file was put before. Tags of before stay. Raises StoreError, and UnreadableDocument when
-        the file has gone or is another; then nothing has changed.
+        `vectors` has a row per chunk. A chunk is found by its text and by the headings in front of it. Without a title,
+        the document gets one from its text and name. The pages in `unread` wait for text recognition, unless they were
+        recognised for the same file before. Existing tags are kept. Raises StoreError, and UnreadableDocument if the
+        file is gone or has changed; then nothing is stored.
         """
         title = title or title_of(text[:BEGINNING], name)
         with self._database.transaction() as connection:
-            # Another process may have embedded the collection anew since it was opened.
+            # Another process may have re-indexed the collection with another model since it was opened.
             self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
+            # Both queries need the earlier document, so they come before its deletion.
             read = of_same_file(connection, self.id, name, sha256)
             tags = queries.tags_of(connection, self.id, name)
             self._delete(connection, name)
@@ -267,15 +274,15 @@ class DocumentStore:
         return str(rows[0]["text"])
 
     def title(self, name: str) -> str | None:
-        """Return a document's title where it is not made of its name."""
+        """Return a document's title, or None if it is made from the name."""
         rows = self._database.rows("SELECT title FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
         return rows[0]["title"] if rows else None
 
     def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
-        """Give these chunks to a document without any, in one transaction; `vectors` has a row per chunk.
+        """Add chunks to a document that has none, in one transaction; `vectors` has a row per chunk.
 
-        From then on its checksum is that of its text, which the chunks were made from: if its file is added again, it
-        is read again. Raises StoreError, UnknownCollection and EmbedderMismatch.
+        The document's checksum becomes that of its text, from which the chunks were made. If its file is added again,
+        it is therefore read again. Raises StoreError, UnknownCollection and EmbedderMismatch.
         """
         with self._database.transaction() as connection:
             self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
@@ -287,7 +294,7 @@ class DocumentStore:
             put_chunks(connection, document.id, with_front(title, chunks, vectors))
 
     def delete(self, name: str) -> int:
-        """Remove a document with all made from it, and return of how many attachments. Raises UnknownDocument."""
+        """Remove a document and its attachments; return the number of attachments. Raises UnknownDocument."""
         with self._database.transaction() as connection:
             if not self._delete(connection, name):
                 raise no_document(self.name, name)
@@ -298,12 +305,12 @@ class DocumentStore:
         return connection.execute(sql, (self.id, name)).rowcount > 0
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
-        """Return the ids of all chunks, or of those of the documents `within`, ascending."""
+        """Return the ids of all chunks, or only of those in the documents `within`, in ascending order."""
         sql = f"SELECT c.id {self._of(within)} ORDER BY c.id"
         return [row["id"] for row in self._database.rows(sql, self.id, chosen=word_search.looked_up(within))]
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
-        """Return how many chunks there are, or how many the documents `within` have."""
+        """Return the number of all chunks, or only of those in the documents `within`."""
         if within is None:
             return self._chunks()
         sql = f"SELECT count(*) {self._of(within)}"
@@ -314,10 +321,10 @@ class DocumentStore:
         return f"FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?{chosen}"
 
     def changes(self, since: chunk_changes.State | None) -> tuple[chunk_changes.State, chunk_changes.Changes | None]:
-        """Return the state of the chunks, and what came and went since another one, where that is known.
+        """Return the state of the chunks, and the changes since the state `since`, or None if these are unknown.
 
-        Raises EmbedderMismatch when another process has embedded the collection anew, and UnknownCollection when it is
-        gone.
+        Raises EmbedderMismatch if another process has re-indexed the collection with another model, and
+        UnknownCollection if the collection is gone.
         """
         rows = self._database.rows(_COLLECTION, self.id)
         self._require_embedder(rows[0] if rows else None)
@@ -327,12 +334,12 @@ class DocumentStore:
         return now, chunk_changes.since(self._database, self.id, since) if since else None
 
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
-        """Return document name and chunk of each id that still exists."""
+        """Return the document name and the chunk of each id that still exists."""
         sql = "SELECT c.*, d.name FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
         return {row["id"]: (row["name"], chunk_from(row)) for row in self._by_id(sql, ids)}
 
     def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
-        """Return the chunk before or behind one in its document, with its id; None where there is none."""
+        """Return the previous or (`behind`) next chunk of the same document, with its id, or None."""
         document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
         before, after = "SELECT max(id) FROM chunks WHERE id < ?1 AND ", "SELECT min(id) FROM chunks WHERE id > ?1 AND "
         identifier = self._database.rows((after if behind else before) + document, chunk_id)[0][0]
@@ -340,12 +347,12 @@ class DocumentStore:
         return (identifier, there[identifier][1]) if there else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
-        """Return what stands at these places of a chunk's document; nothing when it is gone."""
+        """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""
         sql = "SELECT substr(text, ?, ?) FROM documents WHERE id = (SELECT document_id FROM chunks WHERE id = ?)"
         return next((str(row[0]) for row in self._database.rows(sql, start + 1, end - start, chunk_id)), "")
 
     def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
-        """Return the ids of the chunks of a chunk's document that have a part of these places, in order."""
+        """Return the ids of the chunks that overlap these characters of a chunk's document, in order."""
         sql = (
             "SELECT id FROM chunks WHERE document_id = (SELECT document_id FROM chunks WHERE id = ?) "
             'AND start < ? AND "end" > ? ORDER BY id'
@@ -353,7 +360,7 @@ class DocumentStore:
         return [row["id"] for row in self._database.rows(sql, chunk_id, end, start)]
 
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the date of each chunk's document, for those that have one."""
+        """Return the date of each chunk's document, where the document has one."""
         sql = (
             "SELECT c.id, d.dated FROM chunks c JOIN documents d ON d.id = c.document_id "
             "WHERE d.dated IS NOT NULL AND c.id IN ({})"
@@ -372,29 +379,29 @@ class DocumentStore:
         return {row["chunk_id"]: np.frombuffer(row["vector"], dtype="<f4") for row in rows}
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
-        """Return up to `k` chunk ids by BM25, best first, of the documents `within` if they are given."""
+        """Return up to `k` chunk ids by BM25, best first, restricted to the documents `within` if given."""
         return word_search.best_by_words(self._database, self.id, question, k, within)
 
     def documents_with(self, word: str) -> frozenset[int] | None:
-        """Return the ids of the documents that have a word; None where very many chunks have it."""
+        """Return the ids of the documents that contain a word, or None if very many chunks contain it."""
         return word_search.documents_with(self._database, self.id, word)
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the id of the document of each chunk that still exists."""
+        """Return the document id of each chunk that still exists."""
         rows = self._by_id("SELECT id, document_id FROM chunks WHERE id IN ({})", ids)
         return {row["id"]: row["document_id"] for row in rows}
 
     def number_of_documents(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         rows = self._database.rows("SELECT count(*) AS number FROM documents WHERE collection_id = ?", self.id)
         return int(rows[0]["number"])
 
     def index_file(self) -> IndexRow | None:
-        """Return which vector index file was written last, if one was."""
+        """Return the row of the vector index file that was written last, or None."""
         return index_folder.kept(self._database, self.id)
 
     def set_index_file(self, row: IndexRow | None) -> str | None:
-        """Remember the vector index file that was just written, and return the name of the one before."""
+        """Record the vector index file that was just written, and return the name of the previous one."""
         return index_folder.keep(self._database, self.id, row)
 
     def _by_id(self, sql: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:

@@ -1,4 +1,4 @@
-"""The choice of the engine that serves a collection."""
+"""Choose the vector engine of a collection, and import it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from localcrag.records.enums import IndexEngine
 from localcrag.storage.collections.engines import Engine
 
 MOST_IN_HNSWLIB = 100_000
-"""Different vectors up to which hnswlib serves. It keeps the graph and the vectors in memory, as float32: 170 MB for so
-many vectors of 384 numbers. usearch maps its file, and needs no memory of its own."""
+"""Maximum number of different vectors for hnswlib. It keeps the graph and the vectors in memory, as float32: 170 MB for
+this many vectors of 384 numbers. usearch maps its file and needs no memory of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """Which engine serves a collection: the one that is set, or one by the number of different vectors."""
+    """The rule for choosing an engine: a fixed engine, or one by the number of different vectors."""
 
     wanted: IndexEngine = IndexEngine.AUTO
     most_in_hnswlib: int = MOST_IN_HNSWLIB
 
     def engine(self, different: int) -> type[Engine]:
-        """Return the engine for so many different vectors."""
+        """Return the engine for this number of different vectors."""
         small = self.wanted is IndexEngine.AUTO and different <= self.most_in_hnswlib
         if (small or self.wanted is IndexEngine.HNSWLIB) and not why_not_hnswlib():
             return engine_of(".hnsw")
@@ -29,8 +29,8 @@ class EngineChoice:
 
 
 def engine_of(suffix: str) -> type[Engine]:
-    """Return the engine that writes files of this ending. Raises RuntimeError if it cannot be imported."""
-    # Each engine is imported by whoever needs it: each takes a while, and hnswlib may be missing.
+    """Return the engine that writes files with this suffix. Raises RuntimeError if it cannot be imported."""
+    # An engine is imported only when it is needed: the import takes a while, and hnswlib may be missing.
     if suffix == ".hnsw":
         if missing := why_not_hnswlib():
             raise RuntimeError(f"hnswlib cannot be used: {missing}")
@@ -44,7 +44,7 @@ def engine_of(suffix: str) -> type[Engine]:
 
 @cache
 def why_not_hnswlib() -> str:
-    """Return why hnswlib cannot be used on this computer; empty if it can."""
+    """Return why hnswlib cannot be used on this computer, or "" if it can."""
     try:
         import hnswlib  # noqa: F401, PLC0415 - it is compiled where it is installed, and may be missing
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Bound folders and their files as they were seen last, in SQLite."""
+"""Watched folders, and the last seen state of their files, in SQLite."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _ALSO = (
     "AND f.gone_at IS NULL AND f.stored = f.sha256"
 )
 _ALSO_OF = _ALSO.replace("folder_files f", "json_each(?) j CROSS JOIN folder_files f ON f.document = j.value")
-"""Of these documents. CROSS JOIN: else SQLite reads all files of a folder, and does not look up these."""
+"""The same query for given documents. CROSS JOIN makes SQLite look these up; otherwise it reads all files of a
+folder."""
 _HOLDER = (
     "SELECT document FROM folder_files WHERE folder_id = ? AND path = ? AND gone_at IS NULL AND stored = sha256 "
     "AND document IS NOT NULL"
@@ -30,23 +31,23 @@ _PUT = "INSERT OR REPLACE INTO folder_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 
 
 class FolderStore:
-    """The bound folders of a data folder."""
+    """The watched folders of a data folder."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def folders(self, collection: str | None = None) -> list[BoundFolder]:
-        """Return the folders of a collection, or of all, by collection and path. Raises StoreError."""
+        """Return the folders of a collection, or of all, sorted by collection and path. Raises StoreError."""
         where = " WHERE k.name = ?" if collection is not None else ""
         values = (collection,) if collection is not None else ()
         return [_folder(row) for row in self._database.rows(f"{_FOLDERS}{where} ORDER BY k.name, b.path", *values)]
 
     def find(self, folder: int) -> BoundFolder | None:
-        """Return a folder by its number, None when it is bound no more. Raises StoreError."""
+        """Return the folder with this id, or None if it is no longer watched. Raises StoreError."""
         return next((_folder(row) for row in self._database.rows(f"{_FOLDERS} WHERE b.id = ?", folder)), None)
 
     def bind(self, wanted: BoundFolder) -> BoundFolder:
-        """Bind a folder, or give one that is bound other patterns; return it as it is then. Raises StoreError."""
+        """Watch a folder, or change the rules of a watched one; return it as stored. Raises StoreError."""
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO bound_folders (collection_id, path, prefix, include, exclude, gone, added_at) VALUES "
@@ -61,48 +62,49 @@ class FolderStore:
         return _folder(row)
 
     def unbind(self, folder: int) -> None:
-        """Follow a folder no more, and forget what was seen of its files. Raises StoreError."""
+        """Stop watching a folder, and forget the state of its files. Raises StoreError."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM bound_folders WHERE id = ?", (folder,))
 
     def pause(self, folder: int, *, paused: bool) -> None:
-        """Follow a folder no more for a while, or again. Raises StoreError."""
+        """Pause or resume the watching of a folder. Raises StoreError."""
         self._change(folder, "paused = ?", int(paused))
 
     def in_step(self, folder: int) -> None:
-        """Remember that a folder is there, and all its files as they were seen. Raises StoreError."""
+        """Record that a folder exists and that the collection is up to date with its files. Raises StoreError."""
         self._change(folder, "in_step_at = ?, away_since = NULL, away_why = NULL", now())
 
     def there(self, folder: int) -> None:
-        """Remember that a folder is there. Raises StoreError."""
+        """Record that a folder exists. Raises StoreError."""
         self._change(folder, "away_since = NULL, away_why = NULL")
 
     def away(self, folder: int, why: str) -> None:
-        """Remember that a folder is not there, since now unless it was away already. Raises StoreError."""
+        """Record that a folder is missing: since now, unless it was missing before. Raises StoreError."""
         self._change(folder, "away_since = coalesce(away_since, ?), away_why = ?", now(), why)
 
     def files(self, folder: int) -> dict[str, KnownFile]:
-        """Return the files of a folder as they were seen last, by their paths within it. Raises StoreError."""
+        """Return the last seen state of a folder's files, by their paths within it. Raises StoreError."""
         rows = self._database.rows("SELECT * FROM folder_files WHERE folder_id = ?", folder)
         return {one.path: one for one in map(_file, rows)}
 
     def put(self, folder: int, files: Iterable[KnownFile], forget: Iterable[str] = ()) -> None:
-        """Remember these files, and forget those of the paths `forget`, together. Raises StoreError."""
+        """Record the state of these files, and forget the paths in `forget`, in one transaction. Raises StoreError."""
         with self._database.transaction() as connection:
             gone = [(folder, os.fsencode(path)) for path in forget]
             connection.executemany("DELETE FROM folder_files WHERE folder_id = ? AND path = ?", gone)
             connection.executemany(_PUT, [(folder, *_row(one)) for one in files])
 
     def renamed(self, collection: str, names: Mapping[str, str]) -> None:
-        """Follow documents of a collection to their new names; they may have taken each other's. Raises StoreError."""
+        """Update the names of a collection's renamed documents, which may have swapped names. Raises StoreError."""
         with self._database.transaction() as connection:
             number = collection_row(connection, collection)["id"]
-            rename = f"UPDATE folder_files SET document = ? WHERE document = ? AND {_OF_COLLECTION}"  # noqa: S608 - ours
+            rename = f"UPDATE folder_files SET document = ? WHERE document = ? AND {_OF_COLLECTION}"  # noqa: S608 - our own SQL
+            # The prefix \0, which no document's name has, keeps swapped names apart in between.
             connection.executemany(rename, [(f"\0{new}", old, number) for old, new in names.items()])
             connection.executemany(rename, [(new, f"\0{new}", number) for new in names.values()])
 
     def others(self, folder: BoundFolder, document: str) -> list[str]:
-        """Return what the files of the collection's other folders are called that a document has the content of."""
+        """Return the names of the files in the collection's other folders that belong to a document."""
         return [
             name
             for other in self.folders(folder.collection)
@@ -111,10 +113,10 @@ class FolderStore:
         ]
 
     def also(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
-        """Return what other files with the content of these documents are called, or of all, by document.
+        """Return the other names of these documents, or of all: those of further files with the same content.
 
-        A single file of a document that is called otherwise is not another one: a person has named its document. Those
-        without any are left out. Raises StoreError.
+        If a document has a single file, and that has another name, a person has renamed the document; such a name does
+        not count. Documents without other names are left out. Raises StoreError.
         """
         found: dict[str, list[str]] = {}
         sql, given = (_ALSO, []) if documents is None else (_ALSO_OF, [json.dumps([*documents])])
@@ -130,7 +132,7 @@ class FolderStore:
         }
 
     def holders(self, collection: str, files: Iterable[str]) -> dict[str, list[str]]:
-        """Return the documents whose content files called so have, by what these are called. Raises StoreError."""
+        """Return the documents that the files of these names belong to, by file name. Raises StoreError."""
         found: dict[str, list[str]] = {}
         wanted = [*files]
         for folder in self.folders(collection):
@@ -141,25 +143,25 @@ class FolderStore:
         return found
 
     def counts(self, folder: int) -> FolderCounts:
-        """Return how many files of a folder are in, failed and are gone. Raises StoreError."""
+        """Return the numbers of imported, failed and missing files of a folder. Raises StoreError."""
         every = "SELECT count(*) FROM folder_files WHERE folder_id = ?"
         failed, gone = (self._database.rows(f"{every} AND {what}", folder)[0][0] for what in (_FAILED, _GONE))
         return FolderCounts(self._database.rows(every, folder)[0][0] - failed - gone, failed, gone)
 
     def failed(self, folder: int, most: int) -> list[KnownFile]:
-        """Return some files of a folder that failed, by path. Raises StoreError."""
+        """Return up to `most` failed files of a folder, sorted by path. Raises StoreError."""
         return self._some(folder, _FAILED, most)
 
     def gone(self, folder: int, most: int = -1) -> list[KnownFile]:
-        """Return files of a folder that are no more and asked about, by path; all without `most`. Raises StoreError."""
+        """Return up to `most` missing files that await a decision, or all, sorted by path. Raises StoreError."""
         return self._some(folder, _GONE, most)
 
     def _some(self, folder: int, what: str, most: int) -> list[KnownFile]:
-        sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {what} ORDER BY path LIMIT ?"  # noqa: S608 - ours
+        sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {what} ORDER BY path LIMIT ?"  # noqa: S608 - our own SQL
         return [_file(row) for row in self._database.rows(sql, folder, most)]
 
     def _has_file(self, folder: BoundFolder, document: str) -> bool:
-        """Return whether a file of a folder is called as a document, whether it is there or gone."""
+        """Return whether a folder has or had a file with a document's name."""
         path = os.fsencode(document.removeprefix(folder.prefix))
         sql = "SELECT 1 FROM folder_files WHERE folder_id = ? AND path = ? AND document = ?"
         return document.startswith(folder.prefix) and bool(self._database.rows(sql, folder.id, path, document))
@@ -170,7 +172,7 @@ class FolderStore:
 
     def _change(self, folder: int, what: str, *values: object) -> None:
         with self._database.transaction() as connection:
-            connection.execute(f"UPDATE bound_folders SET {what} WHERE id = ?", (*values, folder))  # noqa: S608 - ours
+            connection.execute(f"UPDATE bound_folders SET {what} WHERE id = ?", (*values, folder))  # noqa: S608 - our own SQL
 
 
 _FAILED = "error IS NOT NULL AND gone_at IS NULL"
@@ -178,14 +180,14 @@ _GONE = "gone_at IS NOT NULL"
 
 
 def now() -> str:
-    """Return the time, in UTC and whole seconds."""
+    """Return the current UTC time in whole seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _folder(row: sqlite3.Row | None) -> BoundFolder:
     if row is None:
         raise StoreError("The folder is bound no more. Bind it again: localcrag folder add PATH")
-    fields = {key: row[key] for key in row.keys() if key != "collection_id"}  # noqa: SIM118 - a row has values otherwise
+    fields = {key: row[key] for key in row.keys() if key != "collection_id"}  # noqa: SIM118 - iterating over a row yields its values
     return BoundFolder(
         **fields
         | {
@@ -205,6 +207,6 @@ def _file(row: sqlite3.Row) -> KnownFile:
 
 
 def _row(one: KnownFile) -> tuple[object, ...]:
-    # Numbers of files and devices may have 64 bits without a sign, which SQLite's integers do not hold.
+    # Inode and device numbers may be unsigned 64-bit integers, which do not fit into SQLite's signed ones.
     stamp = (one.stamp.size, one.stamp.mtime_ns, one.stamp.ctime_ns, str(one.stamp.inode), str(one.device))
     return (os.fsencode(one.path), *stamp, one.sha256, one.document, one.stored, one.error, one.gone_at)

@@ -1,13 +1,14 @@
-"""Full text: keyword search by BM25, the index of stems, and purging of deleted words.
+"""Keyword search by BM25, the index of stems, the list of chunk changes, and purging of deleted words.
 
-SQLite overwrites rows by itself (`secure_delete`). Two places keep words: full text has those of deleted chunks, and
-the note that they are deleted, until its parts are merged into one; the log (`-wal`) has pages as they were. A merge
-reads and writes all of full text, whatever was deleted: once for many documents costs as much as once for one. It is
-done in steps, each a transaction of its own, so that others read and write meanwhile; who is killed leaves a note of
-what is left (`words_to_overwrite`, which triggers of the schema count up).
+SQLite overwrites deleted rows (`secure_delete`), but their words survive in two places. The full-text indexes keep the
+words of deleted chunks, marked as deleted, until their segments are merged into one. The write-ahead log (`-wal`) has
+old versions of pages. A merge reads and writes the whole index, however much was deleted, so one merge for many
+documents costs as much as for a single one. It runs in steps, each in its own transaction, so that others can read and
+write in between. If the process is killed, the table `words_to_overwrite`, which triggers of the schema count up, shows
+that work is left.
 
-FTS5 can overwrite words as they are deleted (`secure-delete`, from SQLite 3.42 on). It then notes in the table that no
-SQLite before 3.42 may read or write it, until the table is made anew (`rebuild`); Debian 12 has 3.40.
+FTS5 can overwrite words as they are deleted (`secure-delete`, from SQLite 3.42 on). It then marks the table, so that no
+SQLite before 3.42 may read or write it until the table is rebuilt; Debian 12 has 3.40.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from localcrag.text.lexicon import STEMMED, stems
 from localcrag.text.words import MOST_CHARACTERS, is_function_word, language_of
 
 Changes = tuple[set[int], set[int]]
-"""The ids of chunks that came, some of which may have been there before, and of those that went."""
+"""Ids of the chunks that were added, some of which may have been there before, and of those that were removed."""
 State = tuple[int, int]
-"""The newest change, and the highest id of any chunk. Ids only grow: what was put since is above the one, and what left
-or moved (by the triggers of schema.py) above the other."""
+"""Number of the newest change, and the highest id of any chunk. Both only grow: a chunk that was added later has a
+higher id, and a removal or move (recorded by triggers in schema.py) has a higher change number."""
 KEPT = 100_000
-"""Changes: an index that lacks more reads all ids."""
+"""Number of changes to keep; an index that missed more than that reads all ids."""
 
 
 def state(database: Database) -> State:
-    """Return how things stand now: no two different sets of chunks have had the same. Raises StoreError."""
+    """Return the current state; two different sets of chunks never have the same state. Raises StoreError."""
     newest, highest = database.rows(
         "SELECT (SELECT coalesce(max(number), 0) FROM chunk_changes), (SELECT coalesce(max(id), 0) FROM chunks)"
     )[0]
@@ -40,7 +41,7 @@ def state(database: Database) -> State:
 
 
 class Count:
-    """How many chunks a collection has, counted anew when any came or went: a question says on how many it rests."""
+    """The number of chunks of a collection, counted again only after a change, since every question shows it."""
 
     def __init__(self, database: Database, collection: int) -> None:
         self._database, self._collection = database, collection
@@ -56,9 +57,9 @@ class Count:
 
 
 def since(database: Database, collection: int, before: State) -> Changes | None:
-    """Return what came to a collection and went after a state. Raises StoreError.
+    """Return the changes of a collection since a state, or None if they are unknown. Raises StoreError.
 
-    None where it is not known any more: the state is too old, or of a database that this one was put in the place of.
+    They are unknown if the state is too old, or belongs to a database that this one has replaced.
     """
     number, highest = before
     newest, oldest = database.rows("SELECT max(number), min(number) FROM chunk_changes")[0]
@@ -72,16 +73,16 @@ def since(database: Database, collection: int, before: State) -> Changes | None:
 
 
 def prune(connection: sqlite3.Connection) -> None:
-    """Remove all but the newest changes."""
+    """Remove all but the KEPT newest changes."""
     connection.execute("DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?", (KEPT,))
 
 
 UNKNOWN = ""
-"""Of a document whose text does not tell its language."""
+"""Language of a document whose text does not reveal it."""
 
 
 def language_in(texts: Iterable[str]) -> str:
-    """Return the language of a document's chunks, UNKNOWN where they do not tell it."""
+    """Return the language of a document's chunks, or UNKNOWN if they do not reveal it."""
     beginning = ""
     for text in texts:
         beginning += f"{text}\n"
@@ -91,7 +92,7 @@ def language_in(texts: Iterable[str]) -> str:
 
 
 def put(connection: sqlite3.Connection, document: int) -> None:
-    """Find the language of a document from its chunks, and index their stems, in place of what was indexed before."""
+    """Detect a document's language from its chunks, and index their stems in place of earlier ones."""
     rows = connection.execute("SELECT text FROM chunks WHERE document_id = ? ORDER BY id", (document,))
     language = language_in(row["text"] for row in rows)
     stemmed = language in STEMMED
@@ -105,14 +106,14 @@ def put(connection: sqlite3.Connection, document: int) -> None:
 
 
 class Languages:
-    """The languages of a collection's documents: counted anew when its chunks have changed."""
+    """The languages of a collection's documents, counted again only after its chunks have changed."""
 
     def __init__(self, database: Database, collection: int) -> None:
         self._database, self._collection = database, collection
         self._counted: tuple[State, dict[str, int]] | None = None
 
     def __call__(self) -> dict[str, int]:
-        """Return how many documents are in each language, as `language_of` says it, of those that tell it.
+        """Return the number of documents per language (as `language_of` names it), without unknown ones.
 
         Raises StoreError.
         """
@@ -128,7 +129,7 @@ class Languages:
 
 
 def stemmed_languages(database: Database, collection: int) -> list[str]:
-    """Return the languages of the documents that are searched by stems, each once. Raises StoreError."""
+    """Return the distinct languages of the documents that are searched by stems. Raises StoreError."""
     sql = (
         "SELECT DISTINCT l.language FROM document_languages l JOIN documents d ON d.id = l.document_id "
         "WHERE d.collection_id = ? AND l.stemmed"
@@ -137,28 +138,30 @@ def stemmed_languages(database: Database, collection: int) -> list[str]:
 
 
 def all_stems(text: str, codes: Iterable[str]) -> list[str]:
-    """Return the stems of a text in these languages, each once."""
+    """Return the stems of a text in these languages, without duplicates."""
     return list(dict.fromkeys(stem for code in codes for stem in stems(text, code)))
 
 
 def phrases(text: str, codes: Iterable[str]) -> str:
-    """Return the query for all stems of a text in their order, in any of these languages; empty without a word."""
+    """Return the query for a text's stems as a phrase, in any of these languages; "" if there are no words."""
     found = dict.fromkeys(" ".join(stems(text, code)) for code in codes)
     return " OR ".join(f'"{phrase}"' for phrase in found if phrase)
 
 
 MOST_CHUNKS = 2000
-"""With a word; one that more chunks have tells no documents apart, and takes long to look up."""
+"""Maximum number of chunks with a word. A more frequent word does not tell documents apart, and its look-up is slow."""
 MOST_SCORED = 5_000
-"""Chunks that a question is compared with, as far as its words allow: each costs some µs, whether it is any good. Among
-59,000 paragraphs the right one was found as often as among all that have a word (docs/measurements.md)."""
+"""Maximum number of chunks to score for a question, as far as its words allow: each costs some µs, relevant or not. In
+59,000 paragraphs, the right one was found as often as when all with any of the words were scored
+(docs/measurements.md)."""
 MOST_RANKED = 20_000
-"""Chunks with a word, for it to have a part in the ranking where rarer ones choose what is ranked: SQLite goes through
-all of them to weigh it, for each question. Among 59,000 paragraphs the right one was found as often."""
+"""Maximum number of chunks with a frequent word for the word to count in the ranking, if rarer words select the chunks:
+SQLite goes through all its chunks to weigh it, for each question. In 59,000 paragraphs, the right one was found as
+often with this limit."""
 FEW_DOCUMENTS = 2_000
-"""Documents whose chunks are looked up before the words are: there are fewer of them than chunks with the words."""
+"""Maximum number of documents to start from when searching: their chunks are fewer than those with the words."""
 AT_ONCE = 100
-"""Chunks, best first, whose documents are looked up."""
+"""Chunks whose documents are looked up per query, best chunks first."""
 _WORD = re.compile(r"\w+")
 
 
@@ -167,8 +170,8 @@ def best_by_words(
 ) -> list[int]:
     """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first, of the documents `within`.
 
-    Documents in languages of `STEMMED` are searched by the stems of the question in these languages. In a collection so
-    large that more than MOST_SCORED chunks have words of the question, those are compared that have its rare ones.
+    Documents in languages of `STEMMED` are searched by the stems of the question in these languages. If more than
+    MOST_SCORED chunks contain words of the question, only chunks with its rare words are scored.
     """
     words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
     if not words:
@@ -177,12 +180,12 @@ def best_by_words(
     query, stemmed = _query(database, "chunks_fts", words), _query(database, "chunks_fts_stems", stems)
     if stems:
         found = _found("c.id, bm25({0}) AS score", stemmed, within)
-        sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number, and texts of ours
+        sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number and our own SQL
         rows = database.rows(sql, collection, query, *([stemmed] if stemmed else []), chosen=looked_up(within))
         return [row["id"] for row in rows]
     ranked = "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH ?{0} ORDER BY bm25(chunks_fts), rowid LIMIT {1}"
     if within is None and _is_alone(database, collection):
-        # Whose chunk it is need not be looked up.
+        # No other collection has documents, so every chunk belongs to this one.
         return [row["id"] for row in database.rows(ranked.format("", int(k)), query)]
     if within is not None and len(within) <= FEW_DOCUMENTS:
         sql = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
@@ -194,8 +197,9 @@ def best_by_words(
 
 
 def _numbers(database: Database, sql: str, *values: object, chosen: Container[int] = ()) -> list[int]:
-    """Return the ids that a query finds, in its order, as one row: thousands would have Python look for garbage."""
-    rows = database.rows(f"SELECT json_group_array(id) FROM ({sql})", *values, chosen=chosen)  # noqa: S608 - ours
+    """Return the ids that a query finds, in its order."""
+    # As a single row, because creating thousands of row objects would start Python's garbage collector.
+    rows = database.rows(f"SELECT json_group_array(id) FROM ({sql})", *values, chosen=chosen)  # noqa: S608 - our own SQL
     numbers: list[int] = json.loads(rows[0][0])
     return numbers
 
@@ -203,11 +207,12 @@ def _numbers(database: Database, sql: str, *values: object, chosen: Container[in
 def _first_of(
     database: Database, collection: int, chunks: Sequence[int], k: int, within: Collection[int] | None
 ) -> list[int]:
-    """Return the first `k` of these chunks that are the collection's, of the documents `within`."""
+    """Return the first `k` of these chunks that belong to the collection and to the documents `within`."""
     chosen = "" if within is None else " AND chosen(c.document_id)"
     first: list[int] = []
     for at in range(0, len(chunks), AT_ONCE):
         some = chunks[at : at + AT_ONCE]
+        # CROSS JOIN keeps SQLite from changing the order of the tables: it looks up these few chunks first.
         sql = (
             f"SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id{chosen} "  # noqa: S608
             f"WHERE c.id IN ({', '.join('?' * len(some))}) AND d.collection_id = ?"
@@ -220,20 +225,20 @@ def _first_of(
 
 
 def looked_up(within: Collection[int] | None) -> Container[int]:
-    """Return ids so that one is found among them at once."""
+    """Return ids as a container whose membership test is fast."""
     return within if isinstance(within, (Set, dict)) else frozenset(within or ())
 
 
 def _query(database: Database, index: str, words: Collection[str]) -> str:
-    """Return the query for chunks that have any of these words.
+    """Return the FTS5 query for chunks that contain any of these words.
 
-    Where that would be too many, for those that have a rare one of them, or all the frequent ones, ranked by all of
-    these. Quoted, nothing in a question is taken for FTS5's query language.
+    If too many chunks would match, the query requires a rare word, or all the frequent ones, and ranks by all of these.
+    The words are quoted, so that nothing in a question is taken for FTS5's query syntax.
     """
     telling = [word for word in words if not is_function_word(word)]
     frequency = {word: _count(database, index, f'"{word}"') for word in telling}
     for word in words:
-        # Of frequent ones, which say nothing, it need not be known how frequent they are.
+        # The frequency of a function word is not needed if the other words already match too many chunks.
         if word not in frequency and (sum(frequency.values()) <= MOST_SCORED or not any(frequency.values())):
             frequency[word] = _count(database, index, f'"{word}"')
     if len(frequency) == len(words) and sum(frequency.values()) <= MOST_SCORED:
@@ -247,7 +252,7 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
         rare.append(word)
     frequent = telling[len(rare) :]
     if rare:
-        # What very many chunks have says as little as a function word.
+        # A word in very many chunks is as uninformative as a function word.
         frequent = [word for word in frequent if _count(database, index, f'"{word}"', MOST_RANKED) <= MOST_RANKED]
     together = " AND ".join(f'"{word}"' for word in frequent)
     if not rare or not together:
@@ -263,7 +268,7 @@ def _any(words: Collection[str]) -> str:
 
 
 def _count(database: Database, index: str, query: str, most: int | None = None) -> int:
-    """Return how many chunks a query finds, one more than `most` (MOST_SCORED) where it finds more."""
+    """Return the number of chunks that a query finds, but at most one more than `most` (default: MOST_SCORED)."""
     limit = (MOST_SCORED if most is None else most) + 1
     sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT {limit})"  # noqa: S608
     return int(database.rows(sql, query)[0][0])
@@ -276,7 +281,7 @@ def _is_alone(database: Database, collection: int) -> bool:
 
 
 def documents_with(database: Database, collection: int, word: str) -> frozenset[int] | None:
-    """Return the ids of the collection's documents that have a word; None where more than MOST_CHUNKS have it."""
+    """Return the ids of the documents that contain a word, or None if more than MOST_CHUNKS chunks contain it."""
     phrase = " ".join(_WORD.findall(word))
     if not phrase:
         return frozenset()
@@ -288,10 +293,10 @@ def documents_with(database: Database, collection: int, word: str) -> frozenset[
 
 
 def _found(columns: str, stems: str, within: Collection[int] | None = None) -> str:
-    """Return the query for chunks with a word (value 2), or in `stems` (value 3), where any are to be looked for.
+    """Return the SQL for chunks that match value 2 and, if there are `stems`, for stemmed chunks that match value 3.
 
-    Value 1 is the collection, the documents `within` are the chosen ones; {0} in `columns` is the index that has the
-    chunk.
+    Value 1 is the collection; the documents `within` are passed as `chosen`. {0} in `columns` stands for the index that
+    the chunk is found in.
     """
     among = "" if within is None else " AND chosen(c.document_id)"
 
@@ -309,20 +314,20 @@ def _found(columns: str, stems: str, within: Collection[int] | None = None) -> s
 
 
 PAGES = 200
-"""Pages of full text that are written in a step, in 20 to 50 ms of one core. With more, questions wait longer; with
-fewer, it takes longer as a whole."""
+"""Full-text pages to write per step, which takes 20 to 50 ms of one core. With more, questions wait longer; with fewer,
+the whole merge takes longer."""
 MOST_TIMES = 2
-"""Times as many steps as full text has pages for, after which the rest is done in one: where others keep on writing,
-each of their transactions brings a part that the merge begins anew for."""
+"""Multiple of the expected number of steps after which a single step merges the rest. If others keep writing, each of
+their transactions adds a segment, and the merge starts over."""
 
 
 def _let_others() -> None:
-    """Let threads that wait for the database have it: who asks for a lock again at once gets it before them."""
+    """Sleep briefly, so that waiting threads get the database before this thread takes its lock again."""
     time.sleep(0.001)
 
 
 def are_left(database: Database) -> bool:
-    """Return whether words of what was deleted are to be overwritten still. Raises StoreError."""
+    """Return whether words of deleted rows still have to be overwritten. Raises StoreError."""
     return bool(database.rows("SELECT 1 FROM words_to_overwrite WHERE deleted > overwritten"))
 
 
@@ -333,25 +338,28 @@ def overwrite(
     go_on: Callable[[], None] = _let_others,
     patience: float = BUSY_TIMEOUT,
 ) -> None:
-    """Have nothing of what was deleted be in the database's files any more. Raises StoreError.
+    """Remove the words of everything that was deleted from the database's files. Raises StoreError.
 
-    With `whole` the file is written anew as well, without free pages and gaps within pages. `go_on` is called between
-    two steps: it may wait, and what it raises ends the work, which then is left to be done. A process that reads is
-    waited for as many seconds as `patience` says.
+    With `whole`, the file is also rewritten without free pages and gaps within pages. `go_on` is called between two
+    steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the number of
+    seconds to wait for a process that reads.
     """
     (row,) = database.rows("SELECT deleted FROM words_to_overwrite")
     merge(database, go_on)
     database.empty_log(anew=whole, patience=patience)
     with database.transaction() as connection:
-        # The lesser: a backup may have taken the database's place meanwhile.
+        # A backup with a lower count of deletions may have replaced the database since the count was read.
         sql = "UPDATE words_to_overwrite SET overwritten = max(overwritten, min(deleted, ?))"
         connection.execute(sql, (row["deleted"],))
 
 
 def merge(database: Database, go_on: Callable[[], None] = _let_others) -> None:
-    """Have full text be without the words of deleted chunks; the log of writes has them still. Raises StoreError."""
+    """Remove the words of deleted chunks from the full-text indexes, but not from the write-ahead log.
+
+    Raises StoreError.
+    """
     for index in FULL_TEXT:
-        (row,) = database.rows(f"SELECT count(*) AS pages FROM {index}_idx")  # noqa: S608 - a table of ours
+        (row,) = database.rows(f"SELECT count(*) AS pages FROM {index}_idx")  # noqa: S608 - our own table name
         for _ in range(10 + MOST_TIMES * row["pages"] // PAGES):
             if not _step(database, index):
                 break
@@ -362,10 +370,10 @@ def merge(database: Database, go_on: Callable[[], None] = _let_others) -> None:
 
 
 def _step(database: Database, index: str) -> bool:
-    """Merge a few pages, and return whether there was anything to merge (https://sqlite.org/fts5.html, 6.9)."""
+    """Merge a few pages; return whether there was anything to merge (https://sqlite.org/fts5.html, 6.9)."""
     with database.transaction() as connection:
         before = connection.total_changes
-        # Negative: all parts at once, as 'optimize' does, and not those of one size alone.
+        # A negative number merges all segments, as 'optimize' does, and not only those of one level.
         connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', {-PAGES})")  # noqa: S608 - as above
-        # The command itself counts as a change.
+        # The merge command itself counts as one change.
         return connection.total_changes - before > 1

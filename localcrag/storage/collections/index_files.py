@@ -1,12 +1,13 @@
 """The two files of a vector index: the graph, and the columns of its chunks.
 
-The graph's file is the engine's own (engines.py). The columns are mapped into memory, one after the other: the chunks'
-ids, ascending, hashes of their vectors, the ids of their documents, the first row with the same vector, and the vectors
-with eight bits a number: whoever wants an exact cosine looks into the database. They have a file of their own, because
-hnswlib reads no graph with anything behind it.
+The graph's file has the engine's own format (engines.py). The columns are arrays that follow each other in a file that
+is mapped into memory: the chunks' ids (ascending), hashes of their vectors, the ids of their documents, the first row
+with the same vector, and the vectors with eight bits per number (only the database has the exact ones). They have a
+separate file, because hnswlib cannot read a graph that is followed by other data.
 
-The graph knows rows, and of chunks with the same vector the first alone: more entries at one place than an entry has
-links would link to each other only, and a search that comes by there would end there.
+The graph identifies vectors by row. Of several chunks with the same vector, it contains only the first: if more entries
+were at one place than an entry has links, they would link only to each other, and a search that reached them would end
+there.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from localcrag.storage.collections.engine_choice import EngineChoice, engine_of
 from localcrag.storage.collections.engines import Codes, Engine, Found, Ids, coded
 
 AT_ONCE = 20_000
-"""Rows copied out of the file to be compared."""
+"""Rows to copy from the file at once for comparison."""
 COLUMNS = ".columns"
-"""The ending of the name of the file with the columns."""
+"""Suffix of the file with the columns."""
 _COLUMNS: tuple[tuple[str, type], ...] = (
     ("chunks", np.int64), ("hashes", np.uint64), ("documents", np.int32), ("firsts", np.int32),
 )  # fmt: skip
 _PLACES, _PIECE = 64, 64 * 1024
-"""Of a file, so many pieces of so many bytes are compared."""
+"""Number and size (in bytes) of the pieces of a file that its fingerprint covers."""
 
 
 class IndexFile:
-    """A graph and its columns that were written, of so many rows."""
+    """An open graph and its columns, with `rows` rows."""
 
     def __init__(self, path: Path, rows: int, dimension: int) -> None:
-        """Open files that `fingerprint` has shown to be ours; `path` is the graph's.
+        """Open files whose `fingerprint` was checked; `path` is that of the graph.
 
         Raises OSError, RuntimeError, ValueError and MemoryError.
         """
@@ -68,20 +69,20 @@ class IndexFile:
         return len(self._graph)
 
     def graph_to_add_to(self) -> Engine:
-        """Return a copy of the graph in memory. Raises OSError, RuntimeError and MemoryError."""
+        """Return a copy of the graph in memory, for adding vectors. Raises OSError, RuntimeError and MemoryError."""
         return self.engine.open(self.path, self._dimension, to_add=True)
 
     def nearest(self, vector: Vectors, number: int, candidates: int) -> Found | None:
-        """Return the rows that the graph finds, nearest first, with all that have the same vector, and their cosines.
+        """Return the rows that the graph finds, nearest first, and all rows with the same vectors; with their cosines.
 
-        There are `number` different vectors among them; None if the graph leads to fewer. `candidates` are kept during
-        the search (ef).
+        They have `number` different vectors. Returns None if the graph leads to fewer. `candidates` is the number of
+        candidates to keep during the search (ef).
         """
         found = self._graph.search(vector, number, candidates)
         return found and self._with_same(*found)
 
     def nearest_of(self, rows: Ids, vector: Vectors, number: int) -> Found:
-        """Return up to `number` of these rows, nearest first, each compared, and their cosines."""
+        """Compare each of these rows; return up to `number` of them, nearest first, with their cosines."""
         from localcrag.storage.collections.usearch_engine import nearest_codes  # noqa: PLC0415 - takes a while
 
         best, cosines = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
@@ -95,7 +96,7 @@ class IndexFile:
         return np.concatenate(best)[order], every[order]
 
     def rows_of(self, chunks: Ids) -> Ids:
-        """Return the row of each chunk, -1 of those that are not there."""
+        """Return the row of each chunk, or -1 if the chunk is not in the file."""
         places = np.searchsorted(self.chunks, chunks)
         there = places < self.rows
         there[there] = self.chunks[places[there]] == chunks[there]
@@ -107,17 +108,17 @@ class IndexFile:
             return rows, cosines
         of_each = 1 + ends - starts
         place = np.repeat(np.arange(len(rows)), of_each)
-        # Of a row and those that are the same: 0 is the row itself, the others are counted from 1.
+        # The place within a group of equal vectors: 0 is the row that was found, its duplicates count from 1.
         number = np.arange(len(place)) - np.repeat(np.cumsum(of_each) - of_each, of_each)
         every = np.where(number == 0, rows[place], self._same[starts[place] + number - 1])
         return every, cosines[place]
 
 
 class Growth:
-    """Index files to be written: those of before, if there are some, and what is added."""
+    """New index files before they are written: the content of the previous files, if any, and added chunks."""
 
     def __init__(self, dimension: int, before: IndexFile | None, choice: EngineChoice) -> None:
-        """Copy the graph of before into memory. Raises OSError, RuntimeError and MemoryError."""
+        """Copy the previous graph into memory. Raises OSError, RuntimeError and MemoryError."""
         self.before, self._dimension, self._choice = before, dimension, choice
         names = [*(name for name, _ in _COLUMNS), "vectors"]
         self._added: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
@@ -131,16 +132,18 @@ class Growth:
 
     @property
     def suffix(self) -> str:
-        """The ending of the name of the graph's file."""
+        """The suffix of the graph's file."""
         return self._graph.suffix
 
     def add(self, chunks: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
-        """Add chunks, whose ids are ascending and above all of before; `vectors` has a row for each.
+        """Add chunks, whose ids must ascend and exceed all earlier ids; `vectors` has a row for each.
 
-        Raises RuntimeError and MemoryError, after which this growth is of no use any more.
+        Raises RuntimeError and MemoryError; then this object must no longer be used.
         """
         codes, hashes, firsts = coded(vectors), np.empty(len(chunks), np.uint64), np.empty(len(chunks), np.int32)
         hashes[:] = [int.from_bytes(hashlib.blake2b(code, digest_size=8).digest(), "little") for code in codes]
+        # Find the first row with each vector: an earlier row with the same hash, or the first of these chunks. Only new
+        # vectors go into the graph.
         different, at, which = np.unique(hashes, return_index=True, return_inverse=True)
         places = np.searchsorted(self._hashes, different)
         known = places < len(self._hashes)
@@ -167,7 +170,7 @@ class Growth:
         self.rows += len(chunks)
 
     def write(self, graph: Path, columns: Path) -> None:
-        """Write both files, so that they last. Raises OSError, RuntimeError and MemoryError."""
+        """Write both files and sync them to disk. Raises OSError, RuntimeError and MemoryError."""
         self._graph.save(graph)
         with graph.open("rb+") as file:
             os.fsync(file.fileno())
@@ -179,7 +182,7 @@ class Growth:
             os.fsync(file.fileno())
 
     def go_on_from(self, written: IndexFile) -> None:
-        """Forget what is in the files that were written."""
+        """Continue from the files that were written, and free the added columns."""
         self.before = written
         for added in self._added.values():
             added.clear()
@@ -188,13 +191,13 @@ class Growth:
         return [getattr(self.before, name), *self._added[name]] if self.before else self._added[name]
 
     def _with_other(self, engine: type[Engine]) -> Engine:
-        """Return the same graph in another engine."""
+        """Return the graph converted to another engine."""
         other, at = engine(self._dimension), 0
         for firsts, codes in zip(self._pieces("firsts"), self._pieces("vectors"), strict=True):
             rows = at + np.flatnonzero(firsts == np.arange(at, at + len(firsts), dtype=np.int32))
             for some in range(0, len(rows), AT_ONCE):
-                # The vectors themselves are in the database alone. A collection that grows goes to the engine that
-                # rounds them in this way itself.
+                # The exact vectors are only in the database. The rounded ones suffice: a growing collection changes to
+                # the engine that rounds all vectors in this way.
                 vectors = codes[rows[some : some + AT_ONCE] - at].astype(np.float32)
                 lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
                 lengths[lengths == 0] = 1
@@ -204,12 +207,12 @@ class Growth:
 
 
 def fingerprint(graph: Path) -> str:
-    """Return what identifies a graph and its columns, without reading large files whole. Raises OSError.
+    """Return a digest of a graph and its columns, without reading large files completely. Raises OSError.
 
-    Of each a SHA-256 of its size and of 64 pieces spread over it, with the first and the last bytes; of up to 4 MiB, of
-    all. So a file that is another one (of an earlier day, another collection), cut off, or filled with zeros where the
-    system stopped while writing, is noticed. A few bytes changed in a large file are not: who may write here may write
-    to the database as well, and a disk that changes bytes by itself is found by the disk's own checks.
+    For each file, this is a SHA-256 of its size and of 64 pieces spread over it, including the first and last bytes; up
+    to 4 MiB, it covers the whole file. It detects another file (an older one, or of another collection), a truncated
+    file, and a file with zeros where the system stopped during a write. It does not detect a few changed bytes in a
+    large file: an attacker who can write here can also write to the database, and disks detect their own bit errors.
     """
     return " ".join(map(_digest, (graph, graph.with_suffix(COLUMNS))))
 

@@ -1,4 +1,4 @@
-"""The index files of a collection, in their folder and as the database knows them."""
+"""The index files of a collection: their folder, and their record in the database."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from localcrag.storage.database import Database
 from localcrag.storage.files import held, is_abandoned
 
 FORGOTTEN = 3600.0
-"""Seconds after which a whole file that the database does not know is what a killed process left."""
+"""Seconds after which a complete but unrecorded file counts as left behind by a killed process."""
 TEMPORARY = ".tmp"
-"""The ending of a file's name while it is written."""
+"""Suffix of a file while it is being written."""
 FULL = 2**16
-"""Bytes that are free on a disk which was written to until it was full, at most; file systems write in blocks."""
+"""Maximum number of free bytes on a disk that was written until it was full; file systems allocate whole blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """Index files that were written, and which of its chunks are gone since."""
+    """The record of a collection's index files, with the chunks deleted since they were written."""
 
     name: str
-    """The name of the graph's file; its ending tells the engine. That of the columns differs in the ending alone."""
+    """Name of the graph's file. Its suffix gives the engine; the columns' file differs only in the suffix."""
     fingerprint: str
-    """Of both files (index_files.fingerprint): an index is known only if both are whole."""
+    """Fingerprint of both files (index_files.fingerprint): the index is used only if both are intact."""
     rows: int
     state: full_text.State
-    """Of the chunks, when what it holds, without `gone`, was what the collection had."""
+    """State of the collection's chunks that the files match, apart from the rows in `gone`."""
     gone: bytes
-    """Rows of chunks that were deleted, as little-endian int32."""
+    """Rows of deleted chunks, as little-endian int32."""
 
 
 class IndexFolder:
-    """The files of one collection in a folder. No name is used twice: a file is the one its row tells, or not ours."""
+    """The index files of one collection. No name is used twice, so a file is either the recorded one or unused."""
 
     def __init__(self, folder: Path, collection: int) -> None:
         self._folder, self._collection = folder, collection
 
     def write(self, growth: Growth, dimension: int) -> tuple[IndexFile, str]:
-        """Write both files and return them, opened, with their fingerprint.
+        """Write both files; return them, opened, with their fingerprint.
 
-        Raises IndexFileError, and leaves nothing then.
+        Raises IndexFileError; then both files are removed.
         """
         graph = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}{growth.suffix}"
         columns = graph.with_suffix(COLUMNS)
@@ -67,16 +67,17 @@ class IndexFolder:
             except BaseException as error:
                 full = isinstance(error, Exception) and shutil.disk_usage(self._folder).free < FULL
                 for path in (*files, *files.values()):
-                    with suppress(OSError):  # The error that is raised tells more than one of this.
+                    with suppress(OSError):  # The original error is more useful than one of this clean-up.
                         path.unlink(missing_ok=True)
                 if full:
-                    # The engines say “Failed to serialize into stream” or “Invalid argument”, numpy counts bytes.
+                    # The engines report “Failed to serialize into stream” or “Invalid argument”, and numpy only the
+                    # number of bytes, so replace their message.
                     raise OSError("the disk is full") from error
                 raise
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Say what it comes to where a file cannot be written. Raises IndexFileError."""
+        """Turn a failure to write a file into an IndexFileError that explains the consequences."""
         try:
             yield
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
@@ -88,16 +89,16 @@ class IndexFolder:
             ) from error
 
     def trusted(self, row: IndexRow) -> bool:
-        """Return whether both files are there as they were written."""
+        """Return whether both files are intact."""
         try:
             return fingerprint(self._folder / row.name) == row.fingerprint
         except OSError:
             return False
 
     def opened(self, row: IndexRow, dimension: int) -> IndexFile | None:
-        """Return the files, or None if one is missing, torn or not ours, or of an engine that is missing.
+        """Open the files; return None if one of them is missing, damaged or not ours, or if their engine is missing.
 
-        They are a cache, and are made again.
+        The files are a cache, so the caller rebuilds them.
         """
         if self.trusted(row):
             with suppress(OSError, RuntimeError, ValueError, MemoryError):
@@ -105,17 +106,20 @@ class IndexFolder:
         return None
 
     def forget(self, name: str | None) -> None:
-        """Remove the files that others have taken the place of, if there are some."""
+        """Remove the files of this name, which others have replaced; do nothing for None."""
         for path in self._files_of(name) if name else ():
-            with suppress(OSError):  # Windows removes none that is mapped.
+            with suppress(OSError):  # Windows does not remove a file that is mapped into memory.
                 path.unlink(missing_ok=True)
 
     def clean(self, row: IndexRow | None, forgotten: float = FORGOTTEN) -> None:
-        """Remove what killed processes left next to the files in use: what was not written to for so many seconds."""
+        """Remove files that killed processes left: unlocked temporary ones, and unused ones of a certain age.
+
+        `forgotten` is that age: seconds since the last write.
+        """
         ours = self._files_of(row.name) if row else ()
         for path in self._files():
             with suppress(OSError):
-                # Another process may be writing one now, or may not have said yet that it has.
+                # Another process may be writing a file now, or may not have recorded it yet.
                 age = abs(time.time() - path.stat().st_mtime)
                 left = is_abandoned(path) if path.suffix == TEMPORARY else age >= forgotten
                 if left and path not in ours:
@@ -137,7 +141,7 @@ class IndexFolder:
 
 
 def kept(database: Database, collection: int) -> IndexRow | None:
-    """Return what is known of a collection's file, if it has one. Raises StoreError."""
+    """Return the record of a collection's index files, or None. Raises StoreError."""
     rows = database.rows("SELECT * FROM index_files WHERE collection_id = ?", collection)
     if not rows:
         return None
@@ -146,9 +150,9 @@ def kept(database: Database, collection: int) -> IndexRow | None:
 
 
 def keep(database: Database, collection: int, row: IndexRow | None) -> str | None:
-    """Remember a collection's file, or that it has none, and return the name of the one before.
+    """Record a collection's index files, or that it has none; return the name of the previous graph file.
 
-    What changed so long ago that no index needs to know it is forgotten. Raises IndexFileError.
+    Also removes the records of changes that are too old for any index to need. Raises IndexFileError.
     """
     try:
         return _keep(database, collection, row)

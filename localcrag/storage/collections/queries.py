@@ -1,7 +1,7 @@
-"""What collections hold, by name: documents, texts, tags, settings and calibrations.
+"""Queries by collection name: documents, texts, tags, settings and calibrations.
 
-A calibration belongs to a scorer, told by its name and its weights, and to the embedder whose cosines it was fitted to.
-It is in force for no other, and comes back when they do.
+A calibration belongs to a scorer (its name and weights) and to the embedding model whose cosines it was fitted to. It
+is inactive while another scorer or model is in use, and active again when both return.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, 
        )) AS tags
 FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
-"""Ends in a condition, so that others can follow."""
+"""Query for documents. It ends in a condition, so that callers can append others."""
 
 
 def documents_of(database: Database, collection: str) -> list[Document]:
-    """Return a collection's documents, by name; none when there is no such collection."""
+    """Return a collection's documents, sorted by name; an empty list if there is no such collection."""
     return [document_from(row) for row in database.rows(DOCUMENT + " ORDER BY d.name", collection)]
 
 
@@ -74,7 +74,7 @@ def text_of(database: Database, collection: str, name: str) -> str:
 
 
 def original_of(database: Database, collection: str, name: str) -> bytes | None:
-    """Return a document's file, if it was kept."""
+    """Return a document's file, or None if it was not kept."""
     rows = database.rows(
         "SELECT o.data FROM originals o JOIN documents d ON d.id = o.document_id "
         "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
@@ -85,8 +85,8 @@ def original_of(database: Database, collection: str, name: str) -> bytes | None:
 
 
 def collection_names(database: Database) -> list[str]:
-    """Return the names of all collections that are whole."""
-    sql = f"SELECT k.name FROM collections k WHERE {SHOWN} ORDER BY k.name"  # noqa: S608 - ours
+    """Return the names of all collections, without unfinished imports."""
+    sql = f"SELECT k.name FROM collections k WHERE {SHOWN} ORDER BY k.name"  # noqa: S608 - our own SQL
     return [row["name"] for row in database.rows(sql)]
 
 
@@ -99,13 +99,13 @@ def number_of(database: Database, name: str) -> int:
 
 
 def of_other_embedders(database: Database, embedder: str) -> list[str]:
-    """Return the names of the collections that another embedder than this one has indexed."""
-    sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {SHOWN} ORDER BY k.name"  # noqa: S608 - ours
+    """Return the names of the collections that were indexed with another embedding model."""
+    sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {SHOWN} ORDER BY k.name"  # noqa: S608 - our own SQL
     return [row["name"] for row in database.rows(sql, embedder)]
 
 
 def has_a_past(database: Database, name: str) -> bool:
-    """Whether questions were asked, labelled or pinned in a collection of that name, which may be gone."""
+    """Return whether there are runs, labels or pins of a collection of that name, which may be deleted."""
     sql = """
     SELECT 1 FROM runs WHERE collection = ?1 UNION SELECT 1 FROM labels WHERE collection = ?1
     UNION SELECT 1 FROM pins WHERE collection = ?1
@@ -114,7 +114,7 @@ def has_a_past(database: Database, name: str) -> bool:
 
 
 def require_collection(database: Database, name: str) -> None:
-    """Raise UnknownCollection, with the names there are, when there is no collection `name`."""
+    """Raise UnknownCollection, with the names of the existing ones, if there is no collection `name`."""
     names = collection_names(database)
     if name not in names:
         there = ", ".join(names) if names else "none yet"
@@ -127,7 +127,7 @@ def require_collection(database: Database, name: str) -> None:
 def embedder_mismatch(
     name: str, there: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
 ) -> EmbedderMismatch:
-    """Return the error for a collection, of which `there` is the row, that another embedder has indexed."""
+    """Return the error for a collection (with the row `there`) that was indexed with another embedding model."""
     return EmbedderMismatch(
         f"The collection “{name}” was indexed with {there['embedder']} ({there['dimension']} dimensions), but the "
         f"embedder in use is {embedder} ({dimension}). Either go back to the former one (localcrag models use NAME), "
@@ -144,14 +144,14 @@ def no_document(collection: str, name: str) -> UnknownDocument:
 
 
 def preset_of(database: Database, collection: str) -> Preset | None:
-    """Return the collection's preset; None when it has none, or one that this version does not know."""
+    """Return the collection's preset, or None if it has none or this version does not know it."""
     rows = database.rows("SELECT preset FROM collection_settings WHERE collection = ?", collection)
     name = rows[0]["preset"] if rows else None
     return Preset(name) if name in list(Preset) else None
 
 
 def set_preset(database: Database, collection: str, preset: Preset | None) -> None:
-    """Give the collection a preset; None takes it away. Raises StoreError."""
+    """Set the collection's preset; None removes it. Raises StoreError."""
     with database.transaction() as connection:
         connection.execute(
             "INSERT INTO collection_settings (collection, preset) VALUES (?, ?) "
@@ -161,7 +161,7 @@ def set_preset(database: Database, collection: str, preset: Preset | None) -> No
 
 
 def web_mode_of(database: Database, collection: str) -> WebMode | None:
-    """Return the collection's web mode; None when it has none, NEVER for one that this version does not know."""
+    """Return the collection's web mode: None if it has none, NEVER if this version does not know the mode."""
     rows = database.rows("SELECT web FROM collection_settings WHERE collection = ?", collection)
     name = rows[0]["web"] if rows else None
     if name is None:
@@ -170,7 +170,7 @@ def web_mode_of(database: Database, collection: str) -> WebMode | None:
 
 
 def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> None:
-    """Give the collection a web mode; None takes it away. Raises StoreError."""
+    """Set the collection's web mode; None removes it. Raises StoreError."""
     with database.transaction() as connection:
         connection.execute(
             "INSERT INTO collection_settings (collection, web) VALUES (?, ?) "
@@ -180,18 +180,18 @@ def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> N
 
 
 def embedder_of(database: Database, collection: str) -> str | None:
-    """Return the embedder that was chosen for the collection, None where none was."""
+    """Return the embedding model that was chosen for the collection, or None."""
     return embedders(database).get(collection)
 
 
 def embedders(database: Database) -> dict[str, str]:
-    """Return the embedders that were chosen for collections, by these."""
+    """Return the embedding models that were chosen for single collections, by the collection's name."""
     rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")
     return {row["collection"]: row["embedder"] for row in rows}
 
 
 def set_embedder(database: Database, collection: str, embedder: str | None) -> None:
-    """Have the collection be embedded with an embedder of its own; None: with the one in use. Raises StoreError."""
+    """Choose an embedding model for the collection; None stands for the model in use. Raises StoreError."""
     with database.transaction() as connection:
         connection.execute(
             "INSERT INTO collection_settings (collection, embedder) VALUES (?, ?) "
@@ -201,13 +201,15 @@ def set_embedder(database: Database, collection: str, embedder: str | None) -> N
 
 
 LONGEST_TAG = 50
+"""Maximum number of characters of a tag."""
 _ID = "SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?"
 
 
 def tag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
-    """Give tags to documents; a name that ends with "/" is a folder: all that lie in it now or later have them.
+    """Add tags to documents or folders; if one of the names is unknown, change nothing.
 
-    All or none. Raises NameRefused, UnknownCollection, UnknownDocument and StoreError.
+    A name that ends with "/" is a folder: its tags apply to all documents that are in it now or later. Raises
+    NameRefused, UnknownCollection, UnknownDocument and StoreError.
     """
     words = [checked_tag(one) for one in tags]
     with database.transaction() as connection:
@@ -223,7 +225,7 @@ def tag(database: Database, collection: str, names: Sequence[str], tags: Sequenc
 
 
 def untag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
-    """Take tags from documents, or from folders as `tag` names them; a tag of its folder stays with a document.
+    """Remove tags from documents or folders, named as in `tag`. A document keeps the tags of its folders.
 
     Raises UnknownCollection, UnknownDocument and StoreError.
     """
@@ -240,7 +242,7 @@ def untag(database: Database, collection: str, names: Sequence[str], tags: Seque
 
 
 def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
-    """Return the tags of a collection's folders, both in order."""
+    """Return the tags of a collection's folders; folders and tags are sorted."""
     tags: dict[str, list[str]] = {}
     for row in database.rows(
         "SELECT f.folder, f.tag FROM folder_tags f JOIN collections k ON k.id = f.collection_id WHERE k.name = ? "
@@ -261,17 +263,17 @@ def tags_of(connection: sqlite3.Connection, shelf: int, name: str) -> list[str]:
 
 
 def put(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
-    """Give tags to a document that has none."""
+    """Add tags to a document that has none."""
     connection.executemany("INSERT INTO document_tags VALUES (?, ?)", [(document_id, one) for one in tags])
 
 
 def no_folder(name: str) -> UnknownDocument:
-    """Return the error for a folder that no document of a collection lies in."""
+    """Return the error for a folder without documents."""
     return UnknownDocument(f"No document lies in a folder “{name}”. Add the folder first: localcrag ingest PATH")
 
 
 def checked_tag(word: str) -> str:
-    """Return a tag as it is kept. Raises NameRefused."""
+    """Return a tag without needless spaces and leading “#”. Raises NameRefused."""
     word = checked(" ".join(word.split()).lstrip("#"), "tag")
     if len(word) > LONGEST_TAG:
         raise NameRefused(f"The tag has {len(word)} characters; {LONGEST_TAG} are the most. Shorten it.")
@@ -288,7 +290,7 @@ def _document(connection: sqlite3.Connection, collection: str, name: str) -> int
 
 
 def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
-    """Return a collection's id, and the name of a folder of it without the slash at its end."""
+    """Return a collection's id, and the name of one of its folders without the slash at the end."""
     shelf, folder = collection_row(connection, collection)["id"], name.rstrip("/")
     sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
     if not connection.execute(sql, (shelf, len(folder) + 1, f"{folder}/")).fetchone():
@@ -309,7 +311,7 @@ class CalibrationStore:
         self._database = database
 
     def any_for(self, scorer: str, collection: str) -> bool:
-        """Whether one is kept for a scorer of this name, whatever its weights. Raises StoreError."""
+        """Return whether a calibration is stored for a scorer of this name, with any weights. Raises StoreError."""
         return bool(
             self._database.rows(
                 "SELECT 1 FROM calibrations WHERE scorer = ? AND collection = ? AND undone_at IS NULL LIMIT 1",
@@ -319,11 +321,14 @@ class CalibrationStore:
         )
 
     def in_force(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
-        """Return the newest that was not undone, None where the scorer's own holds. Raises StoreError."""
+        """Return the active calibration (the newest not undone), or None if the scorer's own applies.
+
+        Raises StoreError.
+        """
         return next((one for one in self.history(identity, collection) if one.undone_at is None), None)
 
     def history(self, identity: ScorerIdentity, collection: str) -> list[StoredCalibration]:
-        """Return all that were ever applied, newest first, also those undone. Raises StoreError."""
+        """Return all calibrations that were ever applied, newest first, also undone ones. Raises StoreError."""
         rows = self._database.rows(
             "SELECT id, collection, scorer, weights, embedder, made_at, undone_at, record FROM calibrations "
             "WHERE scorer = ? AND weights = ? AND embedder = ? AND collection = ? ORDER BY id DESC",
@@ -334,7 +339,7 @@ class CalibrationStore:
     def apply(
         self, identity: ScorerIdentity, collection: str, calibration: FittedCalibration, how: HowFitted
     ) -> StoredCalibration:
-        """Put a calibration in force and return it. Raises StoreError."""
+        """Store a calibration as the active one, and return it. Raises StoreError."""
         now = _now()
         record = json.dumps({"calibration": asdict(calibration), "how": asdict(how)})
         with self._database.transaction() as connection:
@@ -346,7 +351,7 @@ class CalibrationStore:
         return StoredCalibration(int(cursor.lastrowid or 0), collection, identity, now, None, calibration, how)
 
     def undo(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
-        """Take the calibration in force out of it and return it; None where there is none. Raises StoreError."""
+        """Undo the active calibration and return it, or None if there is none. Raises StoreError."""
         one = self.in_force(identity, collection)
         if one is not None:
             with self._database.transaction() as connection:

@@ -1,4 +1,4 @@
-"""A collection on this computer, without an embedder: read, named, tagged, copied and removed."""
+"""A collection in SQLite: all operations that need no embedding model."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ class LocalHome:
     """One collection of the database in the data folder."""
 
     server = None
-    """Of a collection elsewhere, the address of its database."""
+    """Address of the server's database; None, because this collection is on no server."""
 
     def __init__(self, database: Database, name: str, indexes: Path) -> None:
-        """`indexes` is the folder of the index files."""
+        """Open a collection by name; `indexes` is the folder of the index files."""
         self._database, self.name, self._indexes = database, name, indexes
         self.names = LocalNames(database, name)
 
     def writer(self) -> str:
-        """Return "": what others write here is waited for."""
+        """Return "", because writers wait for each other here instead of being refused."""
         return ""
 
     def embedder(self) -> tuple[str, int]:
-        """Return the name of the embedder that its vectors are of, and their dimension. Raises UnknownCollection."""
+        """Return the name of the collection's embedding model and its dimension. Raises UnknownCollection."""
         with self._database.transaction() as connection:
             row = admin.collection_row(connection, self.name)
         return row["embedder"], row["dimension"]
 
     def open(self, embedder: str, dimension: int) -> DocumentStore:
-        """Return its documents and chunks for a question, made if there are none. Raises EmbedderMismatch."""
+        """Return the store of its documents and chunks, creating the collection if needed. Raises EmbedderMismatch."""
         return DocumentStore(self._database, self.name, embedder=embedder, dimension=dimension)
 
     def together(self) -> AbstractContextManager[object]:
-        """Begin a transaction in which several documents may be put."""
+        """Begin a transaction for storing several documents at once."""
         return self._database.transaction()
 
     def scans(self) -> document_store.ScanStore:
@@ -53,7 +53,7 @@ class LocalHome:
         return document_store.ScanStore(self._database, self.name)
 
     def documents(self) -> list[Document]:
-        """Return all documents, by name."""
+        """Return all documents, sorted by name."""
         return queries.documents_of(self._database, self.name)
 
     def texts(self) -> dict[str, str]:
@@ -65,39 +65,42 @@ class LocalHome:
         return queries.text_of(self._database, self.name, name)
 
     def original(self, name: str) -> bytes | None:
-        """Return a document's file, if it was kept."""
+        """Return a document's file, or None if it was not kept."""
         return queries.original_of(self._database, self.name, name)
 
     def scanned_page(self, name: str, page: int) -> ScannedPage | None:
-        """Return what was read of a document's page, if it was."""
+        """Return the recognised content of a page, or None if there is none."""
         return document_store.of_page(self._database, self.name, name, page)
 
     def rename_document(self, old: str, new: str) -> None:
-        """Give a document another name. Raises NameRefused and UnknownDocument."""
+        """Rename a document. Raises NameRefused and UnknownDocument."""
         admin.rename_document(self._database, self.name, old, new)
 
     def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
-        """Give tags to documents or folders and take others, all or nothing; see tag_store. Raises as that does."""
+        """Add the tags `put` to documents or folders and remove the tags `take`, all or nothing; see queries.tag.
+
+        Raises the same errors as queries.tag and queries.untag.
+        """
         with self._database.transaction():
             queries.tag(self._database, self.name, documents, put)
             queries.untag(self._database, self.name, documents, take)
 
     def folder_tags(self) -> dict[str, list[str]]:
-        """Return the tags of its folders, both in order."""
+        """Return the tags of its folders; folders and tags are sorted."""
         return queries.folder_tags(self._database, self.name)
 
     def chunk_texts(self) -> list[tuple[int, str]]:
-        """Return id and text of all chunks as they are embedded, shortest first."""
+        """Return the id and the text to embed of each chunk, shortest text first."""
         return stored_vectors.chunk_texts(self._database, self.name)
 
     def replace_vectors(self, *, embedder: str, dimension: int, vectors: dict[int, Vectors]) -> None:
-        """Replace all vectors by those of another embedder, in one transaction. Raises StoreError."""
+        """Replace all vectors with those of another embedding model, in one transaction. Raises StoreError."""
         stored_vectors.replace_vectors(
             self._database, self.name, embedder=embedder, dimension=dimension, vectors=vectors
         )
 
     def stored(self, name: str) -> StoredDocument:
-        """Return a document with all that is kept of it. Raises UnknownDocument."""
+        """Return a document with everything stored about it. Raises UnknownDocument."""
         with self._database.transaction() as connection:
             row = connection.execute(
                 "SELECT d.* FROM documents d JOIN collections k ON k.id = d.collection_id "
@@ -131,7 +134,7 @@ class LocalHome:
         )
 
     def put_stored(self, document: StoredDocument) -> None:
-        """Put a document in place of the one of that name, as it is, in one transaction. Raises StoreError."""
+        """Store a document unchanged, replacing one of the same name, in one transaction. Raises StoreError."""
         with self._database.transaction() as connection:
             collection = admin.collection_row(connection, self.name)["id"]
             _remove(connection, collection, document.name)
@@ -154,13 +157,13 @@ class LocalHome:
                 connection.execute("INSERT INTO originals VALUES (?, ?)", (identifier, document.original))
 
     def remove(self, documents: Iterable[str]) -> None:
-        """Remove these documents, as far as they are there. Raises StoreError."""
+        """Remove those of these documents that exist. Raises StoreError."""
         for name in documents:
             with self._database.transaction() as connection:
                 _remove(connection, admin.collection_row(connection, self.name)["id"], name)
 
     def put_folder_tags(self, tags: Mapping[str, Sequence[str]]) -> None:
-        """Have folders have these tags and no others. Raises StoreError."""
+        """Replace the tags of all folders with these. Raises StoreError."""
         with self._database.transaction() as connection:
             collection = admin.collection_row(connection, self.name)["id"]
             connection.execute("DELETE FROM folder_tags WHERE collection_id = ?", (collection,))
@@ -168,12 +171,12 @@ class LocalHome:
             connection.executemany("INSERT INTO folder_tags VALUES (?, ?, ?)", rows)
 
     def remove_index(self) -> None:
-        """Remove the index file: it holds vectors of texts that are here no more."""
+        """Remove the index files, which contain vectors of texts that are no longer here."""
         IndexFolder(self._indexes, queries.number_of(self._database, self.name)).remove()
 
     @staticmethod
     def as_kept(document: StoredDocument) -> StoredDocument:
-        """Return a document as it is kept here: SQLite keeps every text as it is."""
+        """Return a document as it would be stored: unchanged, because SQLite can store any text."""
         return document
 
 

@@ -1,4 +1,4 @@
-"""usearch as vector engine: its file is mapped into memory, with vectors of eight bits a number."""
+"""usearch as a vector engine: its file is mapped into memory, and vectors have eight bits per number."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.engines import CONSTRUCTION, LEAST_LOOKED_AT, LINKS, Codes, Found, Ids, coded
 
 if sys.platform == "linux":
-    # Before usearch is imported. Its wheels for Linux bring a copy of the C++ library, which numbers the parts of a
-    # locale again, in the same places as the system's library. What the system's library has not numbered by then is
-    # mixed up, and llama.cpp finds no rules for letters any more (“std::bad_cast” as a model is loaded). To ask the
-    # system's library for its locale first numbers all of them, for good.
+    # This must run before usearch is imported. usearch's wheels for Linux contain a copy of the C++ library, which
+    # numbers the facets of a locale again, in the same memory as the system's library. Facets that the system's library
+    # has not numbered by then are mixed up, and llama.cpp finds no character classes (“std::bad_cast” when a model
+    # loads). A request for the classic locale makes the system's library number all of its facets once and for all.
     with suppress(OSError, AttributeError):
-        # std::locale::classic(), which has no other name than the one it is compiled to.
+        # The mangled name of std::locale::classic().
         ctypes.CDLL("libstdc++.so.6")._ZNSt6locale7classicEv()
 
 
@@ -32,8 +32,8 @@ class UsearchEngine:
     compared: ClassVar[int] = 40
 
     def __init__(self, dimension: int) -> None:
-        """Begin an empty graph."""
-        # Without key look-ups: rows are numbers that it need not be asked for, and a table of them takes time to make.
+        """Create an empty graph."""
+        # Entries are never looked up by their row number, and building the table for such look-ups takes time.
         self._graph = Index(
             ndim=dimension, metric=MetricKind.Cos, dtype="i8", connectivity=LINKS, expansion_add=CONSTRUCTION,
             enable_key_lookups=False,
@@ -41,7 +41,7 @@ class UsearchEngine:
 
     @classmethod
     def open(cls, path: Path, dimension: int, *, to_add: bool) -> UsearchEngine:
-        """Map a graph that was saved, or read it into memory. Raises OSError and RuntimeError."""
+        """Map a saved graph, or read it into memory with `to_add`. Raises OSError and RuntimeError."""
         engine = cls(dimension)
         if to_add:
             engine._graph.load(path)
@@ -50,7 +50,7 @@ class UsearchEngine:
         return engine
 
     def add(self, rows: Ids, vectors: Vectors) -> None:
-        """Add unit vectors under the numbers of rows that are not there yet. Raises RuntimeError."""
+        """Add unit vectors under new row numbers. Raises RuntimeError."""
         self._graph.add(rows, coded(vectors))
 
     def search(self, vector: Vectors, number: int, candidates: int) -> Found | None:
@@ -62,7 +62,7 @@ class UsearchEngine:
         return (rows, cosines) if len(rows) == number else None
 
     def save(self, path: Path) -> None:
-        """Write the graph. Raises OSError and RuntimeError."""
+        """Write the graph to a file. Raises OSError and RuntimeError."""
         self._graph.save(path)
 
     def __len__(self) -> int:
@@ -70,6 +70,6 @@ class UsearchEngine:
 
 
 def nearest_codes(codes: Codes, vector: Vectors, number: int) -> Found:
-    """Return the places of the nearest of these, each compared, nearest first, and their cosines."""
+    """Compare each of these vectors; return the places of the nearest ones, nearest first, and their cosines."""
     found = search(codes, coded(vector[None])[0], min(number, len(codes)), MetricKind.Cos, exact=True, threads=1)
     return np.asarray(found.keys).astype(np.int64), np.asarray(1.0 - found.distances, np.float32)

@@ -1,8 +1,8 @@
-"""The vector index of a collection: its files (vectors/), and the chunks that came since, in memory.
+"""The vector index of a collection: files with a graph (vectors/), and the chunks added since then, in memory.
 
-What is written is a cache that can always be made again from SQLite. It is not written for every change: chunks that
-came are compared one by one, chunks that went are left out of what the graph finds. So a change costs the same in a
-large collection as in a small one, and a small one has no file.
+The files are a cache that can always be rebuilt from SQLite. They are not written for every change: new chunks are
+compared one by one, and deleted chunks are removed from the graph's results. A change therefore costs the same in a
+large collection as in a small one, and a small collection has no files at all.
 """
 
 from __future__ import annotations
@@ -28,29 +28,31 @@ from localcrag.storage.collections.index_files import Growth, IndexFile
 from localcrag.storage.collections.index_folder import IndexFolder, IndexRow
 
 MOST_RECENT = 5_000
-"""Chunks beside the file, before it is written anew: to compare with so many takes a millisecond."""
+"""Maximum number of chunks outside the file before it is written again; comparing so many takes a millisecond."""
 NOT_WRITTEN = 4
-"""Times as many are put into a file by the question that finds them, if nothing was saved meanwhile."""
+"""Multiple of MOST_RECENT at which a search itself writes the file, if nothing was saved before."""
 WRITTEN_AFTER = 50_000
-"""Chunks that are added before the file is written for the first time, so that who is killed meanwhile goes on there;
-later, a quarter of what it has already."""
+"""Chunks to add before the growing file is written, so that a killed process resumes from there. Once a quarter of the
+rows written so far is more, that number applies."""
 SPARE = 32
-"""Chunks taken beside those asked for, up to EXACT: vectors in the file are rounded, those in SQLite put in order."""
+"""Extra chunks to fetch, up to EXACT in all: the file's vectors are rounded, and the exact ones decide the order."""
 EXACT = 64
-"""Nearest of the file whose vectors are read from SQLite; further down the rounded ones do, and cost no read each."""
+"""Nearest chunks of the file whose exact vectors are read from SQLite; the rounded ones suffice for the others."""
 BATCH = 5_000
+"""Chunks whose vectors are read from SQLite at once."""
 LEFT_ALONE = 60.0
-"""Seconds after which a file that nobody writes to any more is removed when the index is made anew."""
+"""Seconds since the last write after which an unused file is removed when the index is rebuilt."""
 MOST_GONE = 0.3
-"""Share of a file's chunks that are gone, beyond which it is written again without them: they cost time and memory."""
+"""Share of deleted chunks above which a file is written again without them: they cost time and memory."""
 MOST_IN_GRAPH = 5_000
-"""Nearest that the graph is asked for."""
+"""Maximum number of nearest vectors to request from the graph."""
 MORE = 1.25
-"""Times as many as would have enough that are allowed if these were spread evenly; so few are asked for first."""
+"""Factor on the number of vectors requested first from the graph if documents are restricted. With 1, they would have
+enough allowed ones only if these were spread evenly."""
 
 
 class _RecentChunks:
-    """A few thousand chunks that the files lack, in memory: each is compared with what is looked for."""
+    """The few thousand chunks that are not in the files yet, in memory. A search compares each of them."""
 
     def __init__(self, dimension: int) -> None:
         self.chunks: Ids = np.empty(0, np.int64)
@@ -58,17 +60,17 @@ class _RecentChunks:
         self._vectors: Vectors = np.empty((0, dimension), np.float32)
 
     def add(self, chunks: Ids, documents: Ids, vectors: Vectors) -> None:
-        """Add chunks that are not there; `vectors` has a row for each."""
+        """Add new chunks; `vectors` has a row for each."""
         self.chunks = np.concatenate([self.chunks, chunks])
         self.documents = np.concatenate([self.documents, documents])
         self._vectors = np.concatenate([self._vectors, vectors])
 
     def keep(self, which: NDArray[np.bool_]) -> None:
-        """Remove all but these, shape (chunks,)."""
+        """Remove all chunks but those marked in `which`, shape (chunks,)."""
         self.chunks, self.documents, self._vectors = self.chunks[which], self.documents[which], self._vectors[which]
 
     def nearest(self, vector: Vectors, k: int, allowed: NDArray[np.bool_]) -> list[tuple[int, float]]:
-        """Return up to `k` (chunk, cosine) of those that are allowed, shape (chunks,), best first."""
+        """Return up to `k` (chunk, cosine) pairs, best first, of the chunks marked in `allowed`, shape (chunks,)."""
         cosines = np.where(allowed, self._vectors @ vector, -np.inf)
         top = np.argsort(-cosines, kind="stable")[: min(k, int(allowed.sum()))]
         return list(zip(self.chunks[top].tolist(), cosines[top].tolist(), strict=True))
@@ -86,7 +88,7 @@ class ChunkIndex:
         most_recent: int = MOST_RECENT,
         written_after: int = WRITTEN_AFTER,
     ) -> None:
-        """Open the index file if it can be trusted; what it lacks is added by the first `refresh`."""
+        """Open the index file if it can be trusted; the first `refresh` adds the chunks that it lacks."""
         self._store, self._most_recent, self._written_after = store, most_recent, written_after
         self._engines = engines
         self._folder = IndexFolder(folder, store.id)
@@ -96,7 +98,7 @@ class ChunkIndex:
         self._folder.clean(store.index_file())
 
     def _open(self) -> None:
-        """Begin with the file that was written last, by whomever, or with none."""
+        """Start with the file that was written last, by any process, or with no file."""
         row = self._store.index_file()
         self._known = row.name if row else None
         self._file: IndexFile | None = None
@@ -109,20 +111,21 @@ class ChunkIndex:
             self._gone[np.frombuffer(row.gone, "<i4")] = True
 
     def consistent(self) -> bool:
-        """Whether the file that was written last lies there as it was written, if there was one."""
+        """Return whether the file that was written last is intact; True if there is none."""
         row = self._store.index_file()
         return row is None or self._folder.trusted(row)
 
     def refresh(self) -> bool:
-        """Bring the index to what the database holds, and return whether anything was different. Raises StoreError.
+        """Update the index to the content of the database; return whether anything changed. Raises StoreError.
 
-        A file that is to be written for that, and cannot be, hides nothing: what came is compared one by one.
+        If the index file should be written but cannot be, all chunks are still found: new ones are compared one by one.
         """
         with self._lock:
             try:
                 return self._follow(growing=self._writable)
             except IndexFileError:
-                # `save` tries again, and says so: a question that did would take as long each time.
+                # Leave the next attempt to `save`, which reports the failure: retrying in each question would slow all
+                # of them down.
                 self._writable = False
                 self._follow(growing=False)
                 return True
@@ -132,7 +135,7 @@ class ChunkIndex:
         if state == self._state:
             return False
         if changes is None:
-            # Not known any more: too much was changed, or the database is a copy that was put in its place.
+            # The changes are unknown: there were too many, or a backup has replaced the database.
             self._open()
             state, changes = self._store.changes(self._state)
         self._documents = self._store.number_of_documents()
@@ -145,14 +148,14 @@ class ChunkIndex:
                 return self._follow(growing=True) or anything or bool(len(new))
             self._grow(new, state)
         else:
-            # Read first, then put: what fails half-way is taken up again.
+            # Read everything before adding anything, so that a failure leaves the index as it was for the next attempt.
             for some, documents, vectors in list(self._stored(new)):
                 self._recent.add(np.array(some), np.array(documents), vectors)
         self._state = state
         return anything or bool(len(new))
 
     def _overtaken(self) -> bool:
-        """Go on from the file that another process has written meanwhile, if one has, and return whether it did."""
+        """Switch to the file that another process has written since, if any, and return whether there was one."""
         row = self._store.index_file()
         if row is None or row.name == self._known:
             return False
@@ -164,7 +167,7 @@ class ChunkIndex:
         return np.concatenate([in_file, self._recent.chunks])
 
     def _there(self, chunks: Ids) -> Ids:
-        """Return those of these chunks that are found already."""
+        """Return those of these chunks that a search can find already."""
         there = np.isin(chunks, self._recent.chunks)
         if self._file:
             rows = self._file.rows_of(chunks)
@@ -172,7 +175,7 @@ class ChunkIndex:
         return chunks[there]
 
     def _leave_out(self, chunks: Ids) -> bool:
-        """Find these no more; return whether any was found until now."""
+        """Exclude these chunks from results. Return whether any of them was searchable."""
         found = self._there(chunks)
         self._recent.keep(~np.isin(self._recent.chunks, found))
         if self._file:
@@ -181,7 +184,7 @@ class ChunkIndex:
         return bool(len(found))
 
     def save(self) -> None:
-        """Write the index file if much has changed since. Raises StoreError."""
+        """Write the index file if much has changed since it was written last. Raises StoreError."""
         with self._lock:
             if self._overtaken():
                 self.refresh()
@@ -191,16 +194,17 @@ class ChunkIndex:
                 return
             row = self._store.index_file()
             if row and self._file is None:
-                self._folder.forget(self._keep(None))  # It was not to be trusted, and few chunks need none.
+                self._folder.forget(self._keep(None))  # The file is damaged, and so few chunks need none.
             elif self._state and self._state[0] - (row.state[0] if row else 0) > KEPT // 10:
-                # Before the changes since are forgotten. The chunks beside the file are read again by the next start.
+                # Record the newer state before the changes up to it are pruned. The highest id stays that of the file,
+                # so that the next start reads the chunks outside the file again.
                 if row is None:
                     self._keep(None)
                 elif self._file and row.name == self._file.path.name:
                     self._keep(replace(row, state=(self._state[0], row.state[1]), gone=_gone_in(self._gone)))
 
     def make_anew(self) -> None:
-        """Write the file from the beginning, if it has vectors of chunks that are gone. Raises StoreError."""
+        """Rebuild the file if it contains vectors of deleted chunks. Raises StoreError."""
         with self._lock:
             self._overtaken()
             self.refresh()
@@ -209,9 +213,9 @@ class ChunkIndex:
             self._folder.clean(self._store.index_file(), LEFT_ALONE)
 
     def _grow(self, new: Ids, state: State, *, anew: bool = False) -> None:
-        """Write a file with these chunks and those beside the file; from the beginning, where that is better."""
+        """Write a file that also has these and the recent chunks; rebuild it from scratch if that is better."""
         wanted, before = np.union1d(self._recent.chunks, new), self._file
-        # Chunks of an earlier copy of the database come back under ids that the file may have.
+        # The ids in a file must ascend. After a backup was restored, new chunks may have lower ids than the file has.
         stale = before is not None and len(wanted) > 0 and wanted[0] <= before.chunks[-1]
         if anew or stale or self._many_gone() or self._other_engine():
             wanted, before = np.array(self._store.chunk_ids(), np.int64), None
@@ -231,7 +235,7 @@ class ChunkIndex:
             self._write(growth, state)
 
     def _do_without(self, chunks: Ids, state: State) -> None:
-        """Have these few chunks, and no file."""
+        """Keep only these few chunks, in memory, and remove the file."""
         recent = _RecentChunks(self._store.dimension)
         for some, documents, vectors in self._stored(chunks):
             recent.add(np.array(some), np.array(documents), vectors)
@@ -239,7 +243,7 @@ class ChunkIndex:
         self._folder.forget(self._keep(None))
 
     def _write(self, growth: Growth, state: State) -> None:
-        """Write a file beside that of before, say that it is the one, and use it then. Raises IndexFileError."""
+        """Write a new file next to the current one, record it in the database, and use it. Raises IndexFileError."""
         gone = self._gone if growth.before is self._file else np.zeros(0, np.bool_)
         gone = np.concatenate([gone, np.zeros(growth.rows - len(gone), np.bool_)])
         file, told = self._folder.write(growth, self._store.dimension)
@@ -256,7 +260,7 @@ class ChunkIndex:
         self._folder.clean(row)
 
     def _keep(self, row: IndexRow | None) -> str | None:
-        """Have the database know the file, and return the name of another one that has no use any more."""
+        """Record the file in the database; return the name of the previous file if it is now unused."""
         before = self._store.set_index_file(row)
         self._known = row.name if row else None
         return None if before == self._known else before
@@ -265,17 +269,18 @@ class ChunkIndex:
         return bool(self._gone.sum() > MOST_GONE * len(self._gone))
 
     def _other_engine(self) -> bool:
-        """Return whether the file was written by another engine than the one that is to serve it now."""
+        """Return whether the file was written by another engine than the one that should serve it now."""
         return self._file is not None and self._file.engine is not self._engines.engine(self._file.different)
 
     def remove_file(self) -> None:
-        """Remove the index file, of a collection that is no more. Raises StoreError."""
+        """Remove the index files of a deleted collection. Raises StoreError."""
         self._folder.remove()
 
     def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
-        """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,).
+        """Return up to `k` (chunk id, cosine) pairs, best first, for a unit vector of shape (dimension,).
 
-        Of the documents `within` where they are given. Beyond the first, cosines may be off by a hundredth.
+        The results are restricted to the documents `within`, if given. After the first EXACT results, cosines may be
+        off by a hundredth.
         """
         with self._lock:
             self.refresh()
@@ -298,7 +303,7 @@ class ChunkIndex:
             return heapq.nlargest(k, found, key=itemgetter(1))
 
     def _chosen(self, within: Collection[int]) -> NDArray[np.bool_]:
-        """Return of each document, by its id, whether it is one of these."""
+        """Return a mask over document ids that is True for the documents `within`."""
         highest = max(self._file.highest_document if self._file else 0, self._recent.documents.max(initial=0))
         chosen = np.zeros(highest + 1, np.bool_)
         documents = np.fromiter(within, np.int64, len(within))
@@ -306,7 +311,7 @@ class ChunkIndex:
         return chosen
 
     def _stored(self, chunks: Ids) -> Iterator[tuple[list[int], list[int], Vectors]]:
-        """Yield those of these chunks that still exist, their documents and vectors, shape (up to BATCH, dimension)."""
+        """Yield the chunks that still exist, their documents, and vectors of shape (up to BATCH, dimension)."""
         for at in range(0, len(chunks), BATCH):
             some = chunks[at : at + BATCH].tolist()
             vectors, documents = self._store.vectors(some), self._store.documents_of(some)
@@ -327,9 +332,11 @@ def _nearest_rows(
     chosen: NDArray[np.bool_] | None,
     share: float,
 ) -> Found:
-    """Return rows that are not `gone`, nearest first, of the documents chosen, which are about such a share of all.
+    """Return up to `number` rows of existing chunks in chosen documents, nearest first, with their cosines.
 
-    Those among more of the nearest, if these are enough, else the best of all that are allowed.
+    `gone` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of all
+    documents that it selects. The graph is asked for more rows than needed, and again for three times as many while too
+    few of them are allowed. If that would take longer than comparing all allowed rows, all allowed rows are compared.
     """
 
     def allowed(rows: Ids | slice) -> NDArray[np.bool_]:

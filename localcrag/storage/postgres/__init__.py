@@ -1,1 +1,1 @@
-"""TODO."""
+"""Collections in a PostgreSQL database: address, connection, schema, documents and search."""

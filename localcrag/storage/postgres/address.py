@@ -1,4 +1,4 @@
-"""The address of a PostgreSQL database: what may stand in it, and its password. Asks nobody."""
+"""The address of a PostgreSQL database: parsing, checks and password. Makes no connection."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ MAX_PORT = 65_535
 EXAMPLE = "postgresql://NAME@192.168.1.20/localcrag"
 SCHEMES = ("postgresql", "postgres")
 PASSWORD, PASSWORD_FILE = "PGPASSWORD", "PGPASSFILE"
-"""As PostgreSQL's own programs have them."""
+"""Environment variables of PostgreSQL's own programs."""
 _FIELD = re.compile(r"(?:\\.|[^:\\])*")
 OPTIONS = ("host", "sslrootcert")
+"""Options allowed after the “?” of an address."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:
-    """A database of a server: at a host and port, or behind a socket in a folder. Never holds a password.
+    """A database on a server, at a host and port or behind a socket in a folder. It never contains a password.
 
-    `authority` is the file with the certificates of authorities that are trusted beside this computer's own.
+    `authority` is a file with certificates of authorities to trust in addition to this computer's own.
     """
 
     user: str
@@ -47,7 +48,7 @@ class PostgresAddress:
 
     @property
     def at(self) -> str:
-        """Host and port, or the socket's folder, as they are written."""
+        """Host and port, or the socket's folder, as shown in messages."""
         return shown(self.host, self.port) if self.host else self.socket_folder
 
     @property
@@ -57,14 +58,14 @@ class PostgresAddress:
 
     @property
     def here(self) -> bool:
-        """Whether the server is on this computer, without asking anybody."""
+        """Whether the server is on this computer; determined without a connection."""
         return not self.host or is_here(self.host)
 
     def password(self, environment: Mapping[str, str] = os.environ) -> str | None:
-        """Return the password that PostgreSQL's own programs would take; None where there is none.
+        """Return the password that PostgreSQL's own programs would use, or None.
 
-        That is PGPASSWORD, or the first line of the password file that fits (PostgreSQL's manual, 32.16). The file is
-        not read where others may. Raises StoreError when it cannot be read.
+        It is PGPASSWORD, or comes from the first matching line of the password file (PostgreSQL's manual, 32.16).
+        Raises StoreError if the file cannot be read, or if other users of the computer may read it.
         """
         if PASSWORD in environment:
             return environment[PASSWORD]
@@ -89,11 +90,11 @@ class PostgresAddress:
 
 
 def parse_postgres(text: str) -> PostgresAddress:
-    """Return the address in `text`, such as postgresql://NAME@HOST:PORT/DATABASE. Asks nobody.
+    """Return the address in `text`, such as postgresql://NAME@HOST:PORT/DATABASE. Makes no connection.
 
-    A server on this computer may be named by its socket: postgresql://NAME@/DATABASE?host=/var/run/postgresql. Raises
-    StoreError when it is none, holds a password, or is a number beyond private networks. Where a name leads is judged
-    when it is connected to.
+    A server on this computer may be given by its socket: postgresql://NAME@/DATABASE?host=/var/run/postgresql. Raises
+    StoreError if the address is not valid, contains a password, or has an IP address outside private networks. A host
+    name is resolved and checked only when it is connected to.
     """
     try:
         parts = urlsplit(text.strip())
@@ -127,7 +128,7 @@ def parse_postgres(text: str) -> PostgresAddress:
 
 
 def too_far(address: PostgresAddress) -> str:
-    """Return what is said of a server that is neither here nor in a private network."""
+    """Return the error message for a server that is neither on this computer nor in a private network."""
     return (
         f"The PostgreSQL server at {address.at} was not used: it is neither this computer nor in a private network, "
         f"and localcrag keeps documents on no other. Use a server of your own, such as {EXAMPLE}."
@@ -138,12 +139,13 @@ def _is_private_number(host: str) -> bool:
     try:
         return is_private(host)
     except ValueError:
-        # Numbers in another notation, such as 134744072: whoever means their own network writes it plainly.
+        # An IP address in an unusual notation, such as 134744072. There is no need for that in a private network, so it
+        # is treated as public.
         return False
 
 
 def _fields(line: str) -> list[str]:
-    """Return the fields of a password file's line; none for a comment."""
+    """Return the fields of a line of the password file; an empty list for a comment."""
     if line.startswith("#"):
         return []
     return [re.sub(r"\\(.)", r"\1", one) for one in _split(line)]

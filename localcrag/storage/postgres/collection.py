@@ -1,4 +1,4 @@
-"""Names and tags of documents in PostgreSQL."""
+"""A collection in PostgreSQL: all operations that need no embedding model, and names and tags of documents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NAMED = "collection_id = :collection AND name = :name"
 
 
 def rename_document(session: Session, collection: int, old: str, new: str, called: str) -> None:
-    """Give a document of a collection, which is `called` so, another name. Raises NameRefused and UnknownDocument."""
+    """Rename a document. `called` is the collection's name for errors. Raises NameRefused and UnknownDocument."""
     new = checked(new, "document")
     document = _document(session, collection, old, called)
     if new == old:
@@ -56,7 +56,7 @@ def rename_document(session: Session, collection: int, old: str, new: str, calle
 
 
 def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
-    """Give tags to documents, or to folders, whose names end with "/". Raises NameRefused and UnknownDocument."""
+    """Add tags to documents, or to folders (names that end with "/"). Raises NameRefused and UnknownDocument."""
     words = [checked_tag(one) for one in tags]
     for name in names if words else ():
         if name.endswith("/"):
@@ -74,7 +74,7 @@ def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[
 
 
 def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
-    """Take tags from documents, or from folders; a tag of its folder stays with a document. Raises UnknownDocument."""
+    """Remove tags from documents or folders. A document keeps the tags of its folders. Raises UnknownDocument."""
     for name in names if tags else ():
         if name.endswith("/"):
             sql = "DELETE FROM localcrag.folder_tags WHERE collection_id = :collection AND folder = :of"
@@ -94,13 +94,13 @@ def _document(session: Session, collection: int, name: str, called: str) -> Row:
 
 
 def find(session: Session, collection: int, name: str) -> list[Row]:
-    """Return id and title of the document of that name, if there is one."""
+    """Return the id and title of the document of that name, in a list that is empty if there is none."""
     sql = f"SELECT id, title FROM localcrag.documents WHERE {_NAMED}"
     return session.rows(sql, collection=collection, name=name)
 
 
 def search_by_name(session: Session, collection: int, document: int, name: str) -> None:
-    """Have the chunks of a document that is called as its file is found by its new name."""
+    """Index the chunks of a document without a title of its own under its new name."""
     of_document = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
     columns = f"{COLUMNS}, vector_send(vector) AS vector"
     rows = session.rows(f"SELECT {columns} {of_document} ORDER BY id", collection=collection, document=document)
@@ -114,16 +114,17 @@ def search_by_name(session: Session, collection: int, document: int, name: str) 
 
 
 class PostgresNames:
-    """The names of a collection's documents."""
+    """The names of a collection's documents: bulk renaming, and look-up by name or content."""
 
     def __init__(self, store: Callable[[], PostgresStore]) -> None:
         self._store = store
 
     def rename_all(self, names: Mapping[str, str]) -> None:
-        """Give documents other names, all at once: they may take each other's. One that has such a name is replaced."""
+        """Rename several documents at once, even if they swap names; a document that has a new name is replaced."""
         store = self._store()
         rename = "UPDATE localcrag.documents SET name = :new WHERE collection_id = :collection AND name = :name"
-        # By way of names that nobody has: PostgreSQL has no NUL in a text.
+        # Rename by way of temporary names that no document can have, in case documents swap names. They begin with
+        # \x01, because a PostgreSQL text cannot contain NUL.
         away = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
         with store.writing() as session:
             for there, (old, _) in away.items():
@@ -137,17 +138,17 @@ class PostgresNames:
             session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=store.id)
 
     def there(self, names: Iterable[str]) -> set[str]:
-        """Return those of these names that documents have."""
+        """Return those of these names that belong to documents."""
         store = self._store()
         sql = (
             "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
             "AND name = ANY(CAST(:names AS text[]))"
         )
-        asked = [one for one in names if "\0" not in one]  # PostgreSQL has none in a text.
+        asked = [one for one in names if "\0" not in one]  # A PostgreSQL text cannot contain NUL.
         return {row["name"] for row in store.database.rows(sql, collection=store.id, names=asked)}
 
     def within(self, name: str) -> list[str]:
-        """Return the document of that name, if it is there, and those that came within it, by name."""
+        """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
         store = self._store()
         sql = (
             "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
@@ -157,7 +158,7 @@ class PostgresNames:
         return sorted(row["name"] for row in rows)
 
     def with_content(self, sha256: str) -> str | None:
-        """Return the first name, in order, of a document of that checksum."""
+        """Return the first name, in order, of a document with that checksum, or None."""
         return self._store().twin(sha256, but="")
 
 
@@ -166,7 +167,7 @@ _OF_DOCUMENT = f"{HERE} AND document_id = :document"
 
 
 class PostgresHome:
-    """One collection of a database; `name` is what it is called on this computer."""
+    """One collection of a server's database. `name` is its name on this computer."""
 
     def __init__(self, database: PostgresDatabase, collection: int, name: str) -> None:
         self.database, self.id, self.name = database, collection, name
@@ -174,24 +175,24 @@ class PostgresHome:
 
     @property
     def server(self) -> PostgresAddress:
-        """The address of its database."""
+        """The address of the server's database."""
         return self.database.address
 
     def writer(self) -> str:
-        """Return who else is writing to it right now, "" when nobody is. Raises StoreError."""
+        """Return who else is writing to the collection right now, "" for no one. Raises StoreError."""
         return self.database.writer(self.id)
 
     def embedder(self) -> tuple[str, int]:
-        """Return the name of the embedder that its vectors are of, and their dimension."""
+        """Return the name of the collection's embedding model and its dimension."""
         row = collection_row(self.database, self.id, self.name)
         return row["embedder"], row["dimension"]
 
     def open(self, embedder: str, dimension: int) -> PostgresStore:
-        """Return its documents and chunks for a question. Raises EmbedderMismatch and UnknownCollection."""
+        """Return the store of its documents and chunks. Raises EmbedderMismatch and UnknownCollection."""
         return PostgresStore(self.database, self.id, self.name, embedder=embedder, dimension=dimension)
 
     def together(self) -> AbstractContextManager[object]:
-        """Begin a transaction in which several documents may be put."""
+        """Begin a transaction for storing several documents at once."""
         return self.database.transaction(self.id)
 
     def scans(self) -> PostgresScans:
@@ -199,7 +200,7 @@ class PostgresHome:
         return PostgresScans(self._store())
 
     def documents(self) -> list[Document]:
-        """Return all documents, by name."""
+        """Return all documents, sorted by name."""
         rows = self.database.rows(f'{DOCUMENT} ORDER BY d.name COLLATE "C"', collection=self.id)
         return [document_from(row) for row in rows]
 
@@ -213,7 +214,7 @@ class PostgresHome:
         return self._store().text(name)
 
     def original(self, name: str) -> bytes | None:
-        """Return a document's file, if it was kept."""
+        """Return a document's file, or None if it was not kept."""
         rows = self._rows(
             "SELECT o.data FROM localcrag.originals o JOIN localcrag.documents d ON (d.collection_id, d.id) = "
             "(o.collection_id, o.document_id) WHERE d.collection_id = :collection AND d.name = :name",
@@ -222,32 +223,35 @@ class PostgresHome:
         return rows[0]["data"] if rows else None
 
     def scanned_page(self, name: str, page: int) -> ScannedPage | None:
-        """Return what was read of a document's page, if it was."""
+        """Return the recognised content of a page, or None if there is none."""
         there = [one for one in self._named([name]) if one]
         return self.scans().read(there[0]).get(page) if there else None
 
     def _named(self, wanted: Sequence[str]) -> list[Document]:
-        """Return the documents of these names, by name."""
+        """Return the documents with these names."""
         sql = f"{DOCUMENT} AND d.name = ANY(CAST(:names AS text[]))"
         return [document_from(row) for row in self._rows(sql, names=list(wanted))]
 
     def to_recognise(self) -> bool:
-        """Return whether pages wait for text recognition, or were read and are not in the text."""
+        """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
         return bool(self._rows(f"SELECT 1 FROM localcrag.scans WHERE {HERE} AND error IS NULL AND in_text = 0 LIMIT 1"))
 
     def rename_document(self, old: str, new: str) -> None:
-        """Give a document another name. Raises NameRefused and UnknownDocument."""
+        """Rename a document. Raises NameRefused and UnknownDocument."""
         with self._store().writing() as session:
             rename_document(session, self.id, old, new, self.name)
 
     def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
-        """Give tags to documents or folders and take others; see tag_store. Raises as that does."""
+        """Add the tags `put` to documents or folders and remove the tags `take`, all or nothing.
+
+        Raises NameRefused and UnknownDocument.
+        """
         with self._store().writing() as session:
             tag(session, self.id, documents, put, self.name)
             untag(session, self.id, documents, take, self.name)
 
     def folder_tags(self) -> dict[str, list[str]]:
-        """Return the tags of its folders, both in order."""
+        """Return the tags of its folders; folders and tags are sorted."""
         tags: dict[str, list[str]] = {}
         sql = f'SELECT folder, tag FROM localcrag.folder_tags WHERE {HERE} ORDER BY folder COLLATE "C", tag COLLATE "C"'
         for row in self._rows(sql):
@@ -255,7 +259,7 @@ class PostgresHome:
         return tags
 
     def chunk_texts(self) -> list[tuple[int, str]]:
-        """Return id and text of all chunks as they are embedded, shortest first."""
+        """Return the id and the text to embed of each chunk, shortest text first."""
         titles = titles_of(self._rows(NAMES_AND_TITLES))
         rows = self._rows(f"SELECT id, text, section, lead, document_id FROM localcrag.chunks WHERE {HERE}")
         texts = [
@@ -268,7 +272,7 @@ class PostgresHome:
         return sorted(texts, key=lambda one: len(one[1]))
 
     def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
-        """Replace all vectors by those of another embedder, in one transaction. Raises StoreError."""
+        """Replace all vectors with those of another embedding model, in one transaction. Raises StoreError."""
         with self.database.transaction(self.id) as session:
             there = session.rows(f"SELECT id FROM localcrag.chunks WHERE {HERE}", collection=self.id)
             if {row["id"] for row in there} != set(vectors):
@@ -286,20 +290,20 @@ class PostgresHome:
             schema.add_index(session, self.id, dimension)
 
     def vacuum(self) -> None:
-        """Have what was deleted be in no file of a table or index of the server any more. Raises StoreError.
+        """Remove deleted content from the server's files of tables and indexes. Raises StoreError.
 
-        Tables are written anew, and nobody can use them meanwhile: after a plain VACUUM the text is still in the files.
+        The tables are rewritten, and are locked during that time. A plain VACUUM would leave the text in the files.
         """
         vacuuming.vacuum(self.database, self.id)
 
     def delete(self) -> None:
-        """Remove the collection there, for everybody who uses it."""
+        """Delete the collection on the server, for everyone who uses it."""
         with self.database.transaction(self.id) as session:
             schema.drop_partition(session, self.id)
             session.run("DELETE FROM localcrag.collections WHERE id = :id", id=self.id)
 
     def stored(self, name: str) -> StoredDocument:
-        """Return a document with all that is kept of it. Raises UnknownDocument."""
+        """Return a document with everything stored about it. Raises UnknownDocument."""
         rows = self._rows(f"SELECT * FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
         if not rows:
             raise no_document(self.name, name)
@@ -317,7 +321,7 @@ class PostgresHome:
         )
 
     def put_stored(self, document: StoredDocument) -> None:
-        """Put a document in place of the one of that name, as it is, in one transaction. Raises StoreError."""
+        """Store a document unchanged, replacing one of the same name, in one transaction. Raises StoreError."""
         store = self._store()
         with self.database.transaction(self.id) as session:
             store.remove(session, document.name)
@@ -335,14 +339,14 @@ class PostgresHome:
                 session.run(NEW_ORIGINAL, collection=self.id, document=document_id, data=document.original)
 
     def remove(self, documents: Iterable[str]) -> None:
-        """Remove these documents, as far as they are there. Raises StoreError."""
+        """Remove those of these documents that exist. Raises StoreError."""
         store = self._store()
         for name in documents:
             with self.database.transaction(self.id) as session:
                 store.remove(session, name)
 
     def put_folder_tags(self, tags: Mapping[str, Sequence[str]]) -> None:
-        """Have folders have these tags and no others. Raises StoreError."""
+        """Replace the tags of all folders with these. Raises StoreError."""
         with self.database.transaction(self.id) as session:
             session.run(f"DELETE FROM localcrag.folder_tags WHERE {HERE}", collection=self.id)
             for folder, words in tags.items():
@@ -352,7 +356,7 @@ class PostgresHome:
 
     @staticmethod
     def as_kept(document: StoredDocument) -> StoredDocument:
-        """Return a document as it is kept here: PostgreSQL has no NUL in a text, and this a “�” instead."""
+        """Return a document as it would be stored: characters that PostgreSQL cannot store become “�”."""
         return replace(
             document,
             text=kept(document.text),

@@ -1,4 +1,4 @@
-"""What is said where a PostgreSQL server refuses something, or does not answer."""
+"""The connection to a PostgreSQL database: transactions, locks, reconnection and error messages."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ REMEDIES = {
     "53": "The server lacks room: free some, then try again.",
     "57P": "Try again when it is up.",
 }
-"""By how PostgreSQL's error codes begin (its manual, appendix A)."""
+"""Advice for errors, by the beginning of PostgreSQL's error code (its manual, appendix A)."""
 
 
 def refused(address: PostgresAddress, error: DatabaseError) -> StoreError:
-    """Return the error for what a server refused."""
+    """Return the error for a request that the server refused."""
     remedy = next((said for code, said in REMEDIES.items() if code_of(error).startswith(code)), "Nothing changed.")
     return StoreError(f"The PostgreSQL server at {address.at} refused: {_message(error).rstrip('.')}. {remedy}")
 
 
 def silent(address: PostgresAddress, error: BaseException) -> StoreError:
-    """Return the error for a connection that broke, or never came about."""
+    """Return the error for a connection that broke or could not be opened."""
     cause = error.__cause__ or error
     said = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return StoreError(
@@ -60,16 +60,21 @@ def _message(error: DatabaseError) -> str:
 
 
 CONNECT_SECONDS = 5.0
+"""Seconds to wait for a connection."""
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""Seconds, seconds and times: a computer that vanished is noticed after a minute, however long a statement may take."""
+"""Seconds before the first probe, seconds between probes, and number of probes. A computer that vanished is noticed
+after a minute, however long a statement may take."""
 WAIT_FOR_WRITER = 10.0
+"""Seconds to wait for another writer of the same collection."""
 LOCK_SPACE = 0x6C6372
-"""The first key of our advisory locks ("lcr"); the second is the collection's id."""
+"""First key of localcrag's advisory locks ("lcr"); the second key is the collection's id."""
 _LOCK_NOT_AVAILABLE = "55P03"
+"""PostgreSQL's error code after lock_timeout."""
 _NOT_KEPT = re.compile("[\0\ud800-\udfff]")
+"""Characters that PostgreSQL cannot store: NUL and unpaired surrogates."""
 _SESSION = (
     "SET hnsw.ef_search = 600",
-    # Where documents are restricted, the graph is followed until enough are found; what is found is sorted by us.
+    # If documents are restricted, the graph is searched until enough chunks are found; localcrag sorts the results.
     "SET hnsw.iterative_scan = relaxed_order",
     "SET hnsw.max_scan_tuples = 100000",
     "SET search_path = localcrag, public",
@@ -85,19 +90,19 @@ def _lost() -> tuple[type[Exception], ...]:
 
 
 class Session:
-    """A connection in the middle of a transaction."""
+    """A connection for running statements, usually inside a transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
-        """Return what a statement with :names finds or returns."""
+        """Run a statement, with values for its :names, and return its rows."""
         found = self._connection.run(sql, **_kept_in(values)) or []
         names = [column["name"] for column in self._connection.columns or ()]
         return [dict(zip(names, row, strict=True)) for row in found]
 
     def run(self, sql: str, **values: Any) -> int:
-        """Run a statement and return how many rows it changed."""
+        """Run a statement, and return the number of rows it changed."""
         self._connection.run(sql, **_kept_in(values))
         return max(0, self._connection.row_count or 0)
 
@@ -107,10 +112,10 @@ class Session:
 
 
 class PostgresDatabase:
-    """A database of a server, for any number of threads. Nothing is connected to before it is needed."""
+    """A database on a server, for any number of threads. It connects only when needed."""
 
     def __init__(self, address: PostgresAddress, patience: float = WAIT_FOR_WRITER) -> None:
-        """`patience`: seconds for which another writer is waited for."""
+        """Remember the address; `patience` is the number of seconds to wait for another writer."""
         self.address, self._patience = address, patience
         self._session: Session | None = None
         self._owner = 0
@@ -118,7 +123,10 @@ class PostgresDatabase:
         self._locks = {"reading": threading.RLock(), "writing": threading.RLock()}
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
-        """Return what a query with :names finds; in a transaction, what that has written, too. Raises StoreError."""
+        """Run a query, with values for its :names, and return its rows. Raises StoreError.
+
+        In a thread that is inside a transaction, the query sees what that transaction has written.
+        """
         if self._session and self._owner == threading.get_ident():
             return self._session.rows(sql, **values)
         with self._locks["reading"]:
@@ -127,7 +135,7 @@ class PostgresDatabase:
                 with self._in_turn("reading") as session:
                     return session.rows(sql, **values)
             except StoreError:
-                # Not asked before each query whether it is still there: a lost one is opened anew, once.
+                # Checking the connection before each query would take time. Instead, reconnect once if it was lost.
                 if not known or self._connections["reading"] is not None:
                     raise
             with self._in_turn("reading") as session:
@@ -135,9 +143,10 @@ class PostgresDatabase:
 
     @contextmanager
     def transaction(self, collection: int | None = None) -> Iterator[Session]:
-        """Everything done inside is written together, or not at all; to a collection, by one at a time.
+        """Run the block as one transaction: everything in it is written, or nothing. Raises StoreError.
 
-        In another one, it is written with that. Raises StoreError, also when another writes to the collection for long.
+        Only one program at a time writes to a `collection`; if another one keeps writing, StoreError is raised. Inside
+        another transaction, the block is a savepoint of the outer one.
         """
         with self._locks["writing"]:
             if self._session:
@@ -153,7 +162,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _part(self, session: Session) -> Iterator[Session]:
-        """Undo what is done inside if that fails, and nothing of what the transaction had done before."""
+        """Run the block as a savepoint: if it fails, undo its changes but no earlier ones of the transaction."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
         session.run("SAVEPOINT part")
@@ -191,24 +200,24 @@ class PostgresDatabase:
                 raise
 
     def run_alone(self, sql: str) -> None:
-        """Run what cannot be part of a transaction. Raises StoreError."""
+        """Run a statement that cannot be part of a transaction. Raises StoreError."""
         with self._in_turn("writing", again=True) as session:
             session.run(sql)
 
     def writer(self, collection: int) -> str:
-        """Return who is writing to a collection right now, "" when nobody is, or it is this program."""
+        """Return who else is writing to a collection right now, "" for no one."""
         with self._in_turn("reading", again=True) as session:
             return _writer(session, collection)
 
     def close(self) -> None:
-        """Close the connections; they are opened again when they are needed."""
+        """Close the connections; they are reopened when needed."""
         for use, lock in self._locks.items():
             with lock:
                 self._drop(use)
 
     @contextmanager
     def _in_turn(self, use: str, *, again: bool = False) -> Iterator[Session]:
-        """Yield a connection for one thread at a time. With `again`, one that was lost meanwhile is opened anew."""
+        """Yield a connection to one thread at a time; with `again`, first reopen it if it was lost."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
         with self._locks[use]:
@@ -222,12 +231,13 @@ class PostgresDatabase:
             except EgressRefused:
                 raise
             except DatabaseError as error:
-                if code_of(error).startswith("57P"):  # Shut down, or about to start.
+                if code_of(error).startswith("57P"):  # The server is shutting down or starting.
                     self._drop(use)
                 raise refused(self.address, error) from error
             except _lost() as error:
                 self._drop(use)
-                # Refused, and closed before pg8000 could say goodbye.
+                # The server may have refused and then closed the connection, so that pg8000 failed to close its side.
+                # The refusal is the useful error.
                 said_no = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
                 if said_no:
                     raise refused(self.address, said_no) from error
@@ -247,7 +257,7 @@ class PostgresDatabase:
             "user": address.user,
             "database": address.database,
             "password": address.password(),
-            # A server of another encoding is refused later, by name.
+            # A database with another encoding is refused later, with a message that says so.
             "startup_params": {"client_encoding": "UTF8"},
             "application_name": f"localcrag on {platform.node() or 'a computer'}",
         }
@@ -258,6 +268,7 @@ class PostgresDatabase:
                 own = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
             except EgressRefused as error:
                 raise StoreError(too_far(address)) from error
+        # The time limit is for connecting only; a statement may take longer.
         own.settimeout(None)
         own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in KEEPALIVE.items():
@@ -283,7 +294,7 @@ class PostgresDatabase:
 
 
 def kept(text: str) -> str:
-    """Return a text as PostgreSQL can keep it, of the same length: without NUL and without halves of characters."""
+    """Return a text of the same length that PostgreSQL can store, with NUL and unpaired surrogates replaced."""
     return _NOT_KEPT.sub("\ufffd", text)
 
 
@@ -309,7 +320,7 @@ def _writer(session: Session, collection: int) -> str:
 
 
 def _encryption(address: PostgresAddress) -> ssl.SSLContext | bool:
-    """Return how a connection is encrypted: always, and with the server's name proven, outside this computer."""
+    """Return the TLS context, which verifies the server's name, or False for a server on this computer."""
     if address.here:
         return False
     context = trusted_certificates()

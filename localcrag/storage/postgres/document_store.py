@@ -1,4 +1,4 @@
-"""A collection's documents in PostgreSQL: put, found and removed. Knows no model."""
+"""Documents, chunks and scanned pages of one collection in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ TAGS = (
 
 
 class PostgresStore(PostgresChunks):
-    """One collection's part of a database."""
+    """The documents and chunks of one collection."""
 
     def find(self, name: str) -> Document | None:
-        """Return the document of that name, if there is one."""
+        """Return the document of that name, or None."""
         rows = self.database.rows(f"{DOCUMENT} AND d.name = :name", collection=self.id, name=name)
         return document_from(rows[0]) if rows else None
 
     def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of another document than `but` with that checksum, if there is one."""
+        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
         rows = self._rows(
             f"SELECT name FROM localcrag.documents WHERE {HERE} AND sha256 = :sha256 AND name != :but "
             'ORDER BY name COLLATE "C" LIMIT 1',
@@ -64,10 +64,10 @@ class PostgresStore(PostgresChunks):
         original: FileAsRead | None = None,
         unread: Sequence[int] = (),
     ) -> None:
-        """Store a document in place of the one of that name, in one transaction; see `DocumentStore.put`.
+        """Store a document in one transaction, replacing an earlier one of the same name; see `DocumentStore.put`.
 
-        Raises StoreError, also where another computer writes to the collection for long, and UnreadableDocument when
-        the file has gone or is another; then nothing has changed.
+        Raises StoreError, also if another computer keeps writing to the collection, and UnreadableDocument if the file
+        is gone or has changed; then nothing is stored.
         """
         title = title or title_of(text[:BEGINNING], name)
         data = b"".join(pieces_of(original)) if original else None
@@ -94,12 +94,12 @@ class PostgresStore(PostgresChunks):
         return str(rows[0]["text"])
 
     def title(self, name: str) -> str | None:
-        """Return a document's title where it is not made of its name."""
+        """Return a document's title, or None if it is made from the name."""
         rows = self._rows(f"SELECT title FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
         return rows[0]["title"] if rows else None
 
     def delete(self, name: str) -> int:
-        """Remove a document with all made from it, and return of how many attachments. Raises UnknownDocument."""
+        """Remove a document and its attachments; return the number of attachments. Raises UnknownDocument."""
         with self.writing() as session:
             if not self.remove(session, name):
                 raise no_document(self.name, name)
@@ -112,7 +112,7 @@ class PostgresStore(PostgresChunks):
             return len(within)
 
     def remove(self, session: Session, name: str) -> bool:
-        """Remove a document within a transaction, and return whether there was one."""
+        """Remove a document within a transaction, and return whether it existed."""
         sql = f"SELECT id FROM localcrag.documents WHERE {HERE} AND name = :name"
         rows = session.rows(sql, collection=self.id, name=name)
         for row in rows:
@@ -124,7 +124,7 @@ class PostgresStore(PostgresChunks):
     def replace_chunks(
         self, session: Session, document: int, *, title: str, chunks: Sequence[Chunk], vectors: Vectors
     ) -> None:
-        """Put these chunks in the place of a document's, within a transaction."""
+        """Replace the chunks of a document, within a transaction."""
         forget_chunks(session, self.id, document)
         delete = f"DELETE FROM localcrag.chunks WHERE {HERE} AND document_id = :document"
         session.run(delete, collection=self.id, document=document)
@@ -134,7 +134,7 @@ class PostgresStore(PostgresChunks):
     def writing(self) -> Iterator[Session]:
         """Begin a transaction for this collection; see `PostgresDatabase.transaction`.
 
-        Raises UnknownCollection, and EmbedderMismatch when somebody has embedded it anew.
+        Raises UnknownCollection, and EmbedderMismatch if the collection was re-indexed with another model.
         """
         with self.database.transaction(self.id) as session:
             self.row()
@@ -155,7 +155,7 @@ class PostgresScans:
         self._store = store
 
     def documents(self) -> list[Document]:
-        """Return the documents with pages that wait, or that were read and are not in the text yet, oldest first."""
+        """Return documents with pages to recognise, or recognised pages missing from their text, oldest first."""
         rows = self._store.database.rows(
             f"{DOCUMENT} AND EXISTS (SELECT 1 FROM localcrag.scans WHERE collection_id = d.collection_id "
             "AND document_id = d.id AND error IS NULL AND in_text = 0) ORDER BY d.id",
@@ -164,44 +164,44 @@ class PostgresScans:
         return [document_from(row) for row in rows]
 
     def original(self, document: Document) -> bytes | None:
-        """Return a document's file; None when the document is gone."""
+        """Return a document's file, or None if the document is gone."""
         rows = self._rows(f"SELECT data FROM localcrag.originals WHERE {_OF_DOCUMENT}", document)
         return rows[0]["data"] if rows else None
 
     def text(self, document: Document) -> str:
-        """Return a document's text; nothing when it is gone."""
+        """Return a document's text, or "" if the document is gone."""
         sql = "SELECT text FROM localcrag.documents WHERE collection_id = :collection AND id = :document"
         rows = self._rows(sql, document)
         return str(rows[0]["text"]) if rows else ""
 
     def waiting(self, document: Document) -> list[int]:
-        """Return the pages that are still to be read, in order."""
+        """Return the numbers of the pages that still wait for text recognition, in order."""
         rows = self._scans(document, "read IS NULL AND error IS NULL")
         return [row["page"] for row in rows]
 
     def read(self, document: Document) -> dict[int, ScannedPage]:
-        """Return what was read of a document's pages, by their numbers."""
+        """Return the recognised pages of a document, by page number."""
         rows = self._scans(document, "read IS NOT NULL")
         return {row["page"]: ScannedPage.of(json.loads(row["read"])) for row in rows}
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
-        """Keep what was read of a page, unless the document is gone. Raises StoreError."""
+        """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
         said = json.dumps(read.plain(), ensure_ascii=False)
         sets = "read = :read, confidence = CAST(:confidence AS double precision), seconds = :seconds"
         self._set(document, page, sets, read=said, confidence=read.confidence, seconds=seconds)
 
     def give_up(self, document: Document, page: int, error: str) -> None:
-        """Keep why a page cannot be read, unless the document is gone. Raises StoreError."""
+        """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
         self._set(document, page, "error = :error", error=error)
 
     def try_again(self) -> None:
-        """Have pages that could not be read wait again. Raises StoreError."""
+        """Queue the pages that failed for text recognition again. Raises StoreError."""
         with self._store.writing() as session:
             sql = "UPDATE localcrag.scans SET error = NULL WHERE collection_id = :collection"
             session.run(sql, collection=self._store.id)
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
-        """Return the vectors of a document's chunks, by the text that each was made of."""
+        """Return the vectors of a document's chunks, each under the text that was embedded."""
         sql = (
             f"SELECT id, text, section, lead, vector_send(vector) AS vector FROM localcrag.chunks WHERE {_OF_DOCUMENT}"
         )
@@ -224,9 +224,9 @@ class PostgresScans:
         title: str,
         pages: Sequence[int],
     ) -> None:
-        """Put this text and these chunks in the place of a document's, in one transaction; they have these `pages`.
+        """Replace a document's text and chunks in one transaction; the new text includes the scanned `pages`.
 
-        A document that is gone stays gone. `vectors` has a row per chunk. Raises StoreError.
+        Does nothing if the document is gone. `vectors` has a row per chunk. Raises StoreError.
         """
         with self._store.writing() as session:
             changed = session.run(

@@ -1,4 +1,4 @@
-"""A collection's documents in PostgreSQL, as they are listed."""
+"""Rows of a collection in PostgreSQL: listed documents, scanned pages, chunks, term counts and vectors."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ FROM localcrag.documents d CROSS JOIN LATERAL (
     FROM localcrag.scans WHERE {_OWN}
 ) s WHERE d.collection_id = :collection
 """
-"""Ends in a condition, so that others can follow."""
+"""Query for documents. It ends in a condition, so that callers can append others."""
 
 NAMES_AND_TITLES = "SELECT id, name, title FROM localcrag.documents WHERE collection_id = :collection"
-"""The query for the rows that stored_vectors.titles_of needs; ends in a condition as well."""
+"""Query for the rows that chunks.titles_of needs. It also ends in a condition."""
 
 
 def collection_row(database: PostgresDatabase, collection: int, name: str) -> Row:
-    """Return what is known of a collection, which is called so here. Raises UnknownCollection and StoreError."""
+    """Return a collection's row; `name` is its name on this computer. Raises UnknownCollection and StoreError."""
     rows = database.rows("SELECT * FROM localcrag.collections WHERE id = :id", id=collection)
     if not rows:
         raise UnknownCollection(f"There is no collection “{name}” at {database.address.at} any more.")
@@ -64,7 +64,7 @@ NEW_SCAN = (
 
 
 def of_same_file(session: Session, collection: int, name: str, sha256: str) -> dict[int, Row]:
-    """Return what text recognition has read of a document as long as its file was the same, by page."""
+    """Return the recognised pages of a document, by page, if its stored file has this checksum."""
     rows = session.rows(
         "SELECT s.* FROM localcrag.scans s JOIN localcrag.documents d ON (d.collection_id, d.id) = "
         "(s.collection_id, s.document_id) WHERE d.collection_id = :collection AND d.name = :name "
@@ -75,7 +75,7 @@ def of_same_file(session: Session, collection: int, name: str, sha256: str) -> d
 
 
 def put(session: Session, collection: int, document: int, pages: Sequence[int], read: Mapping[int, Row]) -> None:
-    """Have these pages of a document wait for text recognition, but for those that it has read already."""
+    """Queue these pages of a document for text recognition, except those that `read` has the content of."""
     nothing: Row = {"read": None, "confidence": None, "seconds": None}
     for page in pages:
         known = read.get(page, nothing)
@@ -87,22 +87,23 @@ def put(session: Session, collection: int, document: int, pages: Sequence[int], 
 
 _WRITTEN = f"collection_id, id, document_id, {COLUMNS}, front, language, pairs, words, vector, likeness, in_graph"
 MOST_ALIKE = 16
-"""Chunks with the same vector (a notice on every page, an empty form) that are in the graph. An entry of it has at most
-twice LINKS links: where more are at one place, they link to each other only, and a search that comes by ends there."""
+"""Maximum number of chunks in the graph with the same vector (a notice on every page, an empty form). An entry of the
+graph has at most twice LINKS links. If more entries were at one place, they would link only to each other, and a search
+that reached them would end there."""
 AT_ONCE = 500
-"""Vectors in one statement."""
+"""Vectors per statement."""
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
-"""Of COPY's text format (PostgreSQL's manual, COPY)."""
+"""Escape sequences of COPY's text format (PostgreSQL's manual, COPY)."""
 _WORD = re.compile(r"\w+")
 
 
 def searched_as(language: str) -> str:
-    """Return by whose words a document in a language is found: what localcrag.terms knows."""
+    """Return the language by which a document is indexed: one of those that localcrag.terms knows."""
     return PLAIN if language in BY_PAIRS else language if language in LEXICONS else ENGLISH
 
 
 def put_chunks(session: Session, collection: int, document: int, chunks: Sequence[StoredChunk]) -> None:
-    """Add chunks to a document that has none, and have them found by their words; tells the document's language."""
+    """Add chunks to a document that has none, count their terms, and detect the document's language."""
     language = language_in(one.chunk.text for one in chunks)
     ids = session.rows("SELECT nextval('localcrag.ids') AS id FROM generate_series(1, :number)", number=len(chunks))
     there = _in_graph(session, collection, [likeness(one.vector) for one in chunks])
@@ -112,7 +113,7 @@ def put_chunks(session: Session, collection: int, document: int, chunks: Sequenc
         alike = likeness(one.vector), there[likeness(one.vector)] <= MOST_ALIKE
         values = (collection, row["id"], document, *_values(one, language), *alike)
         lines.append("\t".join(map(_field, values)))
-    # Into the partition's parent: the server finds the place.
+    # Copy into the parent table; the server puts the rows into the right partition.
     copy = f"COPY localcrag.chunks ({_WRITTEN}) FROM STDIN"
     session.copy(copy, io.BytesIO("".join(f"{line}\n" for line in lines).encode()))
     update = "UPDATE localcrag.documents SET language = :language WHERE collection_id = :collection AND id = :id"
@@ -127,9 +128,9 @@ def put_chunks(session: Session, collection: int, document: int, chunks: Sequenc
 
 
 def forget_chunks(session: Session, collection: int, document: int) -> None:
-    """Have the terms of a document's chunks, which are about to go, counted no more.
+    """Subtract a document's chunks, which are about to be deleted, from the collection's counts.
 
-    Others take their place in the graph, where more were the same than are in it.
+    If the graph does not contain all chunks with the same vector, others take the place of the deleted ones in it.
     """
     session.run(
         "UPDATE localcrag.chunks SET in_graph = true FROM (SELECT id, row_number() OVER (PARTITION BY likeness "
@@ -153,7 +154,7 @@ def forget_chunks(session: Session, collection: int, document: int) -> None:
 
 
 def replace_vectors(session: Session, collection: int, vectors: Mapping[int, Vectors]) -> None:
-    """Give chunks these vectors, by their ids."""
+    """Replace the vectors of chunks, by chunk id."""
     ids, there = list(vectors), Counter[int]()
     for at in range(0, len(ids), AT_ONCE):
         some = ids[at : at + AT_ONCE]
@@ -183,12 +184,12 @@ def _count(session: Session, collection: int, document: int, sign: str) -> None:
 
 
 def likeness(vector: bytes) -> int:
-    """Return a number of 64 bits that is the same for vectors that are the same."""
+    """Return a 64-bit hash of a vector, which is the same for equal vectors."""
     return int.from_bytes(hashlib.blake2b(vector, digest_size=8).digest(), "big", signed=True)
 
 
 def _in_graph(session: Session, collection: int, numbers: Sequence[int]) -> Counter[int]:
-    """Return how many chunks of each likeness are in the graph."""
+    """Return the number of chunks in the graph for each of these likenesses."""
     rows = session.rows(
         "SELECT likeness, count(*) AS number FROM localcrag.chunks WHERE collection_id = :collection AND in_graph "
         "AND likeness = ANY(CAST(:numbers AS bigint[])) GROUP BY likeness",
@@ -198,13 +199,13 @@ def _in_graph(session: Session, collection: int, numbers: Sequence[int]) -> Coun
 
 
 def as_text(vector: bytes | Vectors) -> str:
-    """Return a vector as pgvector reads it, each number in full."""
+    """Return a vector in pgvector's text format, with all digits of its numbers."""
     numbers = np.frombuffer(vector, "<f4") if isinstance(vector, bytes) else vector
     return "[" + ",".join(map(repr, numbers.tolist())) + "]"
 
 
 def vector_from(sent: bytes) -> Vectors:
-    """Return the vector that pgvector's vector_send sends: two numbers of 16 bits, then big-endian float32."""
+    """Return a vector from the format of pgvector's vector_send: two 16-bit numbers, then big-endian float32."""
     return np.frombuffer(sent, ">f4", offset=4).astype("<f4")
 
 

@@ -1,7 +1,8 @@
-"""The tables of collections in PostgreSQL: keys begin with the collection, chunks have partitions.
+"""The PostgreSQL schema: tables, partitions and indexes of collections, and clean-up after deletions.
 
-A partition, because a filter over one HNSW index that several collections share loses most of what is near. Keys and
-foreign keys begin with the collection, so that Citus can distribute every table by it (docs/postgresql.md).
+The chunks of each collection have their own partition, because a filtered search of an HNSW index that several
+collections share misses most of the near chunks. All keys and foreign keys begin with the collection, so that Citus can
+distribute every table by it (docs/postgresql.md).
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session
 from localcrag.text.lexicon import ENGLISH, LEXICONS
 
 VERSION = 2
-"""The version of the tables, which grows with each change of them. Version 1 was before 0.1.0."""
+"""Version of the tables, which grows with each change of them. Version 1 was that of before 0.1.0."""
 LEAST_POSTGRES, LEAST_PGVECTOR = 150000, (0, 8)
-"""server_version_num, and the version with iterative scans."""
+"""Oldest supported server_version_num, and oldest pgvector: the first one with iterative scans."""
 PLAIN = "plain"
-"""The configuration of languages without stems, among them those that are cut into pairs of characters."""
+"""Text search configuration of languages without stems, including those indexed by pairs of characters."""
 _SNOWBALL = {ENGLISH: "english"} | {code: one.snowball for code, one in LEXICONS.items()}
-"""PostgreSQL's dictionaries by language. Without stop words: a question may be made of nothing else."""
+"""PostgreSQL's dictionaries by language. They have no stop words, because a question may consist of nothing else."""
 _DICTIONARIES = "".join(
     f"""
 CREATE TEXT SEARCH DICTIONARY localcrag.stems_{code} (TEMPLATE = pg_catalog.snowball, Language = {language});
@@ -155,24 +156,26 @@ CREATE TABLE localcrag.folder_tags (
 CREATE SEQUENCE localcrag.collection_ids AS integer;
 """
 IDS = "CREATE SEQUENCE localcrag.ids START {start}"
-"""Ids of documents and chunks begin somewhere by chance, far above SQLite's: what had one here has no other elsewhere,
-so that a question of before is never shown another passage."""
+"""SQL of the sequence for ids of documents and chunks. It starts at a random number far above SQLite's ids, so that ids
+of two databases hardly ever coincide and an old question does not show a wrong passage."""
 LEAST_ID, MOST_ID = 1 << 41, 1 << 52
+"""Range of the first id."""
 LINKS, CONSTRUCTION = 16, 200
-"""As in the index of collections on this computer."""
+"""Parameters of the HNSW graph, the same as for collections in SQLite (engines.py)."""
 INDEX_MEMORY = "512MB"
-"""For making the graph of a whole collection; 1,000,000 chunks of 384 numbers in half precision need twice as much, and
-are made more slowly beyond (pgvector's README, "Index Build Time")."""
+"""Memory for building the graph of a whole collection. 1,000,000 chunks of 384 numbers in half precision need twice as
+much, and the build is slower if the memory is too small (pgvector's README, "Index Build Time")."""
 _LOCK = 1
-"""Of whoever makes the tables; collections have other numbers of LOCK_SPACE's, which is another key."""
+"""Key of the advisory lock for creating the tables. Locks of collections have two keys, so they never collide."""
 
 
 def prepare(database: PostgresDatabase) -> None:
-    """Make the tables where there are none. Raises StoreError where the server or its tables are not as needed."""
+    """Create the tables if there are none. Raises StoreError if the server or its tables are unsuitable."""
     if database.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
         _require_server(database)
         with database.transaction() as session:
             session.run("SELECT pg_advisory_xact_lock(:key)", key=_LOCK)
+            # Another program may have created the tables while this one waited for the lock.
             if session.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
                 _make(session)
     version = database.rows("SELECT version FROM localcrag.about")[0]["version"]
@@ -223,17 +226,17 @@ def _make(session: Session) -> None:
 
 
 def add_partition(session: Session, collection: int) -> None:
-    """Make the place for a collection's chunks."""
+    """Create the partition for a collection's chunks."""
     session.run(
         f"CREATE TABLE localcrag.chunks_{int(collection)} PARTITION OF localcrag.chunks "
         f"FOR VALUES IN ({int(collection)})"
     )
-    # First what is found by, and the vector, go out of the row; the rest is read for every chunk that is compared.
+    # Move the vector out of the row, so that rows stay short: the rest is read for every chunk that is compared.
     session.run(f"ALTER TABLE localcrag.chunks_{int(collection)} ALTER COLUMN vector SET STORAGE EXTERNAL")
 
 
 def add_index(session: Session, collection: int, dimension: int) -> None:
-    """Have a collection's vectors found by a graph, in half precision; what is found is compared in full."""
+    """Create the HNSW graph of a collection, in half precision; queries compare its results in full precision."""
     session.run(
         f"CREATE INDEX IF NOT EXISTS chunks_{int(collection)}_nearest ON localcrag.chunks_{int(collection)} "
         f"USING hnsw ((vector::halfvec({int(dimension)})) halfvec_ip_ops) "
@@ -242,9 +245,9 @@ def add_index(session: Session, collection: int, dimension: int) -> None:
 
 
 def in_its_graph(dimension: int) -> str:
-    """Return the condition for chunks that are in the graph: queries have to say it, too.
+    """Return the SQL condition for chunks in the graph, which queries must repeat so that the graph is used.
 
-    Vectors of another dimension are those of before, which transactions that began then can still see.
+    Vectors of another dimension are from before a re-indexing; transactions that began before can still see them.
     """
     return f"in_graph AND vector_dims(vector) = {int(dimension)}"
 
@@ -255,24 +258,24 @@ def drop_index(session: Session, collection: int) -> None:
 
 
 def drop_partition(session: Session, collection: int) -> None:
-    """Remove a collection's chunks with their indexes, and the files that they lie in."""
+    """Remove a collection's chunks with their indexes, including their files on the server."""
     session.run(f"DROP TABLE IF EXISTS localcrag.chunks_{int(collection)}")
 
 
 def find(database: PostgresDatabase, name: str) -> Row | None:
-    """Return what is known of the collection of that name. Raises StoreError."""
+    """Return the row of the collection of that name, or None. Raises StoreError."""
     rows = database.rows("SELECT * FROM localcrag.collections WHERE name = :name", name=name)
     return rows[0] if rows else None
 
 
 def names(database: PostgresDatabase) -> list[str]:
-    """Return the names of the collections that can be used. Raises StoreError."""
+    """Return the names of the collections that have completely arrived. Raises StoreError."""
     rows = database.rows('SELECT name FROM localcrag.collections WHERE arriving IS NULL ORDER BY name COLLATE "C"')
     return [row["name"] for row in rows]
 
 
 def require(database: PostgresDatabase, name: str) -> Row:
-    """Return what is known of a collection that can be used. Raises UnknownCollection and StoreError."""
+    """Return the row of a collection that has completely arrived. Raises UnknownCollection and StoreError."""
     row = find(database, name)
     at = database.address.at
     if row is None:
@@ -286,9 +289,10 @@ def require(database: PostgresDatabase, name: str) -> Row:
 def make(
     database: PostgresDatabase, name: str, *, embedder: str, dimension: int, arriving: str, created_at: str
 ) -> int:
-    """Return the id of a collection that is to arrive, which is made unless it is on its way already, from the same.
+    """Create a collection whose documents are about to arrive, and return its id.
 
-    Raises NameRefused when there is another of that name, and StoreError.
+    If a collection of that name is already arriving from the same source (`arriving`), it is continued, or replaced if
+    its embedding model differs. Raises NameRefused if there is any other collection of that name, and StoreError.
     """
     with database.transaction() as session:
         sql = "SELECT * FROM localcrag.collections WHERE name = :name FOR UPDATE"
@@ -312,7 +316,7 @@ def make(
 
 
 def index(database: PostgresDatabase, collection: int) -> None:
-    """Index a collection that has arrived, unless it is indexed. Raises StoreError."""
+    """Create the graph of a collection that has arrived, unless it exists. Raises StoreError."""
     with database.transaction(collection) as session:
         (row,) = session.rows("SELECT dimension FROM localcrag.collections WHERE id = :id", id=collection)
         session.run(f"SET LOCAL maintenance_work_mem = '{INDEX_MEMORY}'")
@@ -321,13 +325,13 @@ def index(database: PostgresDatabase, collection: int) -> None:
 
 
 def open_to_all(database: PostgresDatabase, collection: int) -> None:
-    """Let everybody use a collection that has arrived. Raises StoreError."""
+    """Mark a collection as completely arrived, so that everyone can use it. Raises StoreError."""
     with database.transaction(collection) as session:
         session.run("UPDATE localcrag.collections SET arriving = NULL WHERE id = :id", id=collection)
 
 
 CLEARED_SINCE = 180000
-"""server_version_num of the first that can forget the statistics of a column (pg_clear_attribute_stats)."""
+"""First server_version_num that can clear the statistics of a column (pg_clear_attribute_stats)."""
 _CLEAR = """
 SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited) FROM pg_stats
 WHERE schemaname = 'localcrag' AND tablename = :table
@@ -335,11 +339,11 @@ WHERE schemaname = 'localcrag' AND tablename = :table
 
 
 def vacuum(database: PostgresDatabase, collection: int) -> None:
-    """Write the tables of a collection anew, and what the planner knows of them. Raises StoreError.
+    """Rewrite the tables of a collection, and the planner's statistics about them. Raises StoreError.
 
-    It keeps the most frequent values of each column, words of documents among them, and those of before stay in its
-    table until that is written anew, too, which the owner of the database may have done. Of a table that is empty by
-    now, PostgreSQL 15 to 17 keep them.
+    The planner stores the most frequent values of each column, including words of documents. Old values stay in its
+    table's file until that table is rewritten as well, which the owner of the database may do. PostgreSQL 15 to 17 keep
+    the values of a table that has become empty.
     """
     partition = f"chunks_{int(collection)}"
     tables = ("documents", partition, "term_counts", "originals", "scans", "document_tags", "folder_tags")
@@ -353,7 +357,7 @@ def vacuum(database: PostgresDatabase, collection: int) -> None:
 
 
 def tables_with(database: PostgresDatabase, marks: Sequence[Mark]) -> list[Place]:
-    """Return which tables of the server, of whichever collection, have a text among these marks. Raises StoreError."""
+    """Return the server's tables, of any collection, that contain the text of a mark. Raises StoreError."""
     texts = {mark.forms[0].decode(): mark.said for mark in marks if mark.said.startswith("“")}
     sql = "SELECT 1 FROM localcrag.{} WHERE strpos(text, :text) > 0 LIMIT 1"
     return [

@@ -1,4 +1,4 @@
-"""Search in a PostgreSQL collection: BM25, pgvector's graph, and the chunks a question reads."""
+"""Search in a PostgreSQL collection: BM25, pgvector's HNSW graph, and look-ups of chunks."""
 
 from __future__ import annotations
 
@@ -26,23 +26,24 @@ from localcrag.text.lexicon import stems
 from localcrag.text.words import is_function_word
 
 K1, B = 1.2, 0.75
-"""As SQLite's bm25() has them."""
+"""Parameters of BM25, the same as in SQLite's bm25()."""
 MOST_CHUNKS = 2000
-"""With a word; one that more chunks have tells no documents apart, and takes long to look up."""
+"""Maximum number of chunks with a word. A more frequent word does not tell documents apart, and its look-up is slow."""
 MOST_WEIGHED = 0.2
-"""Share of the chunks: a term that more have weighs little, and each costs a look into every chunk that is compared."""
+"""Share of chunks above which a term is not scored: it weighs little, and costs a look into each compared chunk."""
 ALL_PLACES = 1.64493406685
-"""The sum of 1 / i² over all i (π² / 6), as PostgreSQL has it."""
+"""Sum of 1 / i² over all i (π² / 6), with the digits that PostgreSQL uses."""
 HIGHEST_RANK = 0.997
-"""Of a term that is in a chunk 200 times: more are counted as so many."""
+"""Rank of a term that is in a chunk 200 times. More occurrences count as 200."""
 MOST_SCORED = 2000
-"""Chunks that a question is compared with, as far as its words allow."""
+"""Maximum number of chunks to score for a question, as far as its words allow."""
 WITHIN = " AND (CAST(:within AS bigint[]) IS NULL OR {0} = ANY(CAST(:within AS bigint[])))"
+"""SQL condition that restricts rows to the documents :within (NULL: all); {0} is the column with a document's id."""
 _WORD = re.compile(r"\w+")
 
 
 def ids(within: Collection[int] | None) -> list[int] | None:
-    """Return the ids of documents as WITHIN takes them; None: all documents."""
+    """Return the ids of documents as a value for WITHIN; None stands for all documents."""
     return None if within is None else sorted(within)
 
 
@@ -57,9 +58,9 @@ def best_by_words(
 ) -> list[int]:
     """Return up to `k` chunk ids by BM25 (Robertson and Zaragoza 2009, k1 = 1.2, b = 0.75), best first.
 
-    Documents in each of the `languages` (as localcrag.terms has them) are searched by the terms of the question in it.
-    In a collection so large that more than MOST_SCORED chunks have words of the question, those are compared that have
-    its rare ones. Raises StoreError.
+    Documents in each of the `languages` (the names that localcrag.terms knows) are searched by the question's terms in
+    that language. If more than MOST_SCORED chunks contain words of the question, only chunks with its rare words are
+    scored. Raises StoreError.
     """
     scored: list[tuple[float, int]] = []
     for language in languages:
@@ -78,7 +79,8 @@ def best_by_words(
         ranks = ", ".join(map(rank.format, range(len(weights))))
         rows = database.rows(
             f"SELECT id, {score} AS score FROM (SELECT id, words, {ranks} FROM ("
-            # Joined to nothing, a vector of terms is taken out of its compressed row once; OFFSET 0 keeps it so.
+            # The concatenation with an empty tsvector decompresses the stored one only once per row. OFFSET 0 keeps the
+            # planner from merging the subqueries, which would undo that.
             "SELECT id, words, search || ''::tsvector AS s FROM localcrag.chunks WHERE collection_id = :collection "
             f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN.format('document_id')} OFFSET 0) c "
             "OFFSET 0) ranked ORDER BY score DESC, id LIMIT :k",
@@ -90,18 +92,19 @@ def best_by_words(
 
 
 def _weights(terms: Iterable[str], counts: Mapping[str, int], chunks: int) -> dict[str, float]:
-    """Return what each term weighs (BM25's idf); not those that very many chunks have, unless all are such."""
+    """Return the weight of each term (BM25's idf), without the terms of very many chunks, unless all are such."""
     weights = {term: math.log(1 + (chunks - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}
     telling = {term: weight for term, weight in weights.items() if counts[term] <= MOST_WEIGHED * chunks}
     return telling or weights
 
 
 def _score(weights: Sequence[float], mean: float) -> str:
-    """Return BM25 in SQL, of the ranks r0, r1, … of single terms and a chunk's number of words.
+    """Return the SQL of a chunk's BM25 score, from the ranks r0, r1, … of single terms and its number of words.
 
-    How often a term is in a chunk is told by its rank: that is the sum of 1 / i² over so many places, divided by the
-    one over infinitely many (calc_rank_or in PostgreSQL's tsrank.c), and what is missing of that is nearly
-    1 / (times + 1 / 2). To count them otherwise, all terms of a chunk would have to be listed, ten times as slowly.
+    A term's number of occurrences follows from its rank. The rank is the sum of 1 / i² over that number of places,
+    divided by the sum over infinitely many (calc_rank_or in PostgreSQL's tsrank.c). The part of the infinite sum that
+    is missing is about 1 / (occurrences + 1 / 2). Any other way of counting has to list all terms of a chunk, which is
+    ten times as slow.
     """
     length = f"{K1} * ({1 - B} + {B} * words / {max(mean, 1.0)})"
     parts = []
@@ -114,7 +117,7 @@ def _score(weights: Sequence[float], mean: float) -> str:
 def documents_with(
     database: PostgresDatabase, collection: int, word: str, languages: Iterable[str]
 ) -> frozenset[int] | None:
-    """Return the ids of the collection's documents that have a word; None where more than MOST_CHUNKS have it.
+    """Return the ids of the documents that contain a word, or None if more than MOST_CHUNKS chunks contain it.
 
     Raises StoreError.
     """
@@ -139,7 +142,10 @@ def documents_with(
 
 
 def _terms(database: PostgresDatabase, language: str, question: str) -> dict[str, str]:
-    """Return a question's words, each with its term in a language."""
+    """Return a mapping of a question's words to their terms in a language.
+
+    If a word has several terms, each has an entry of its own, with the term added to the key.
+    """
     found = stems(question, "zh") if language == PLAIN else [word.lower() for word in _WORD.findall(question)]
     rows = database.rows(
         "SELECT w AS word, tsvector_to_array(localcrag.terms(:language, w)) AS terms "
@@ -165,9 +171,9 @@ def _counts(database: PostgresDatabase, collection: int, terms: list[str]) -> di
 
 
 def _query(words: Mapping[str, str], counts: Mapping[str, int]) -> str:
-    """Return the query for chunks that have any of these words, each given with its term.
+    """Return the tsquery for chunks that contain any of these words, each given with its term.
 
-    Where that would be too many, for those that have a rare one, or all the frequent ones that tell something.
+    If too many chunks would match, the query requires a rare word, or all the frequent words without function words.
     """
     terms = list(dict.fromkeys(words.values()))
     if sum(counts[term] for term in terms) <= MOST_SCORED:
@@ -189,50 +195,51 @@ def _any(terms: Iterable[str]) -> str:
 
 
 def _quoted(term: str) -> str:
-    """Return a term as a tsquery has it, whatever is in it."""
+    """Return a term quoted for a tsquery, with special characters escaped."""
     doubled = term.replace("\\", "\\\\").replace("'", "''")
     return f"'{doubled}'"
 
 
 HERE = "collection_id = :collection"
+"""SQL condition for rows of the collection."""
 
 
 class PostgresChunks:
-    """A collection's chunks. `name` is what it is called here, whatever it is called there."""
+    """The chunks of a collection. `name` is its name on this computer; the server may have another one."""
 
     def __init__(
         self, database: PostgresDatabase, collection: int, name: str, *, embedder: str, dimension: int
     ) -> None:
-        """Open the collection of that id. Raises UnknownCollection, EmbedderMismatch and StoreError."""
+        """Open the collection with that id. Raises UnknownCollection, EmbedderMismatch and StoreError."""
         self.database, self.id, self.name = database, collection, name
         self.embedder, self.dimension = embedder, dimension
         self._counted: tuple[int, dict[str, int]] | None = None
         self.row()
 
     def documents(self) -> list[Document]:
-        """Return all documents, by name."""
+        """Return all documents, sorted by name."""
         rows = self.database.rows(f'{DOCUMENT} ORDER BY d.name COLLATE "C"', collection=self.id)
         return [document_from(row) for row in rows]
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
-        """Return the ids of all chunks, or of those of the documents `within`, ascending."""
+        """Return the ids of all chunks, or only of those in the documents `within`, in ascending order."""
         rows = self._within("SELECT id FROM localcrag.chunks", within, " ORDER BY id")
         return [row["id"] for row in rows]
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
-        """Return how many chunks there are, or how many the documents `within` have."""
+        """Return the number of all chunks, or only of those in the documents `within`."""
         if within is None:
             return int(collection_row(self.database, self.id, self.name)["chunks"])
         return int(self._within("SELECT count(*) AS number FROM localcrag.chunks", within)[0]["number"])
 
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
-        """Return document name and chunk of each id that still exists."""
+        """Return the document name and the chunk of each id that still exists."""
         columns = ", ".join(f"c.{one.strip()}" for one in COLUMNS.split(","))
         rows = self._by_id(f"c.id, {columns}, d.name", ids)
         return {row["id"]: (row["name"], chunk_from(row)) for row in rows}
 
     def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
-        """Return the chunk before or behind one in its document, with its id; None where there is none."""
+        """Return the previous or (`behind`) next chunk of the same document, with its id, or None."""
         side, order = (">", "min") if behind else ("<", "max")
         (row,) = self._rows(
             f"SELECT {order}(id) AS id FROM localcrag.chunks WHERE {HERE} AND id {side} :id AND document_id = "
@@ -243,13 +250,13 @@ class PostgresChunks:
         return (row["id"], there[row["id"]][1]) if there else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
-        """Return what stands at these places of a chunk's document; nothing when it is gone."""
+        """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""
         text = "substr(d.text, CAST(:start AS integer), CAST(:length AS integer)) AS excerpt"
         rows = self._by_id(text, [chunk_id], start=start + 1, length=end - start)
         return next((str(row["excerpt"]) for row in rows), "")
 
     def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
-        """Return the ids of the chunks of a chunk's document that have a part of these places, in order."""
+        """Return the ids of the chunks that overlap these characters of a chunk's document, in order."""
         rows = self._rows(
             f"SELECT id FROM localcrag.chunks WHERE {HERE} AND document_id = (SELECT document_id FROM "
             f'localcrag.chunks WHERE {HERE} AND id = :id) AND start < :end AND "end" > :start ORDER BY id',
@@ -258,7 +265,7 @@ class PostgresChunks:
         return [row["id"] for row in rows]
 
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the date of each chunk's document, for those that have one."""
+        """Return the date of each chunk's document, where the document has one."""
         return {row["id"]: row["dated"] for row in self._by_id("c.id, d.dated", ids) if row["dated"] is not None}
 
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
@@ -274,27 +281,27 @@ class PostgresChunks:
         return {row["id"]: vector_from(row["vector"]) for row in rows}
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
-        """Return up to `k` chunk ids by BM25, best first, of the documents `within` if they are given."""
+        """Return up to `k` chunk ids by BM25, best first, restricted to the documents `within` if given."""
         return best_by_words(self.database, self.id, question, k=k, within=within, languages=self._searched())
 
     def documents_with(self, word: str) -> frozenset[int] | None:
-        """Return the ids of the documents that have a word; None where very many chunks have it."""
+        """Return the ids of the documents that contain a word, or None if very many chunks contain it."""
         return documents_with(self.database, self.id, word, self._searched())
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the id of the document of each chunk that still exists."""
+        """Return the document id of each chunk that still exists."""
         return {row["id"]: row["document_id"] for row in self._by_id("c.id, c.document_id", ids)}
 
     def number_of_documents(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         return int(self._rows(f"SELECT count(*) AS number FROM localcrag.documents WHERE {HERE}")[0]["number"])
 
     def languages(self) -> dict[str, int]:
-        """Return how many documents are in each language, of those whose text tells it; counted after changes."""
+        """Return the number of documents per language, without unknown ones; counted again only after changes."""
         return {language: number for language, number in self._languages().items() if language}
 
     def row(self) -> Row:
-        """Return what is known of the collection itself. Raises UnknownCollection, EmbedderMismatch and StoreError."""
+        """Return the collection's row. Raises UnknownCollection, EmbedderMismatch and StoreError."""
         row = collection_row(self.database, self.id, self.name)
         if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
             raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
@@ -308,7 +315,7 @@ class PostgresChunks:
         return self._rows(f"{sql} WHERE {HERE}{where}{order}", within=ids(within))
 
     def _by_id(self, columns: str, ids: Sequence[int], **values: Any) -> list[Row]:
-        """Return columns of chunks c and their documents d, of those that still exist."""
+        """Return columns of the chunks (c) with these ids, and of their documents (d), if they still exist."""
         return self._rows(
             f"SELECT {columns} FROM localcrag.chunks c JOIN localcrag.documents d ON (d.collection_id, d.id) = "
             "(c.collection_id, c.document_id) WHERE c.collection_id = :collection "
@@ -324,14 +331,14 @@ class PostgresChunks:
         return self._counted[1]
 
     def _searched(self) -> list[str]:
-        """Return by whose words there are documents to be found."""
+        """Return the languages (names that localcrag.terms knows) by which the documents are indexed."""
         return sorted(set(map(searched_as, self._languages())))
 
 
 MOST_COMPARED = 20_000
-"""Chunks that are compared one by one where documents are restricted; of more, the graph is asked."""
+"""Maximum number of chunks to compare one by one if documents are restricted; with more, the graph is searched."""
 SPARE = 1.25
-"""How many more than asked for the graph is asked for: it compares in half precision, which may change the order."""
+"""Factor on the number of chunks requested from the graph: its half precision may change the order."""
 
 
 class PgVectorIndex:
@@ -343,31 +350,31 @@ class PgVectorIndex:
         self._crowded: tuple[int, frozenset[int]] | None = None
 
     def refresh(self) -> bool:
-        """Return whether the collection has changed since this was asked last; there is nothing to bring up to date."""
+        """Return whether the collection has changed since the last call. The server itself updates the index."""
         changes = int(self._store.row()["changes"])
         changed, self._changes = changes != self._changes, changes
         return changed
 
     def save(self) -> None:
-        """Do nothing: the server has saved it."""
+        """Do nothing: the server saves the index."""
 
     def make_anew(self) -> None:
-        """Do nothing: the server does, when the collection is vacuumed."""
+        """Do nothing: the server rebuilds the index when the collection is vacuumed."""
 
     def remove_file(self) -> None:
-        """Do nothing: it goes with the collection."""
+        """Do nothing: the server removes the index with the collection."""
 
     def consistent(self) -> bool:
-        """Whether it is what was written last: the server sees to that."""
+        """Return True, because the server keeps the index consistent."""
         return True
 
     def __len__(self) -> int:
         return self._store.number_of_chunks()
 
     def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
-        """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,).
+        """Return up to `k` (chunk id, cosine) pairs, best first, for a unit vector of shape (dimension,).
 
-        Of the documents `within` where they are given. Raises EmbedderMismatch and StoreError.
+        The results are restricted to the documents `within`, if given. Raises EmbedderMismatch and StoreError.
         """
         if k < 1:
             return []
@@ -379,14 +386,18 @@ class PgVectorIndex:
     def in_graph(
         self, vector: Vectors, k: int, within: Collection[int] | None, changes: int
     ) -> list[tuple[int, float]]:
-        """Return what the graph leads to, which may be fewer than there are; after this number of `changes`."""
+        """Return the chunks that the graph leads to, which may be fewer than `k` even if more exist.
+
+        Chunks that share their vector with one of these, but are not in the graph, are added. `changes` is the
+        collection's counter of changes.
+        """
         half, crowded = f"halfvec({self._store.dimension})", self._crowded_after(changes)
         allowed = "(document_id = ANY(CAST(:within AS bigint[])) OR likeness = ANY(CAST(:crowded AS bigint[])))"
         near = self._store.database.rows(
             "SELECT id, document_id, likeness, -(vector <#> CAST(:vector AS vector)) AS cosine FROM (SELECT id, "
             "document_id, likeness, vector FROM localcrag.chunks WHERE collection_id = :collection AND "
             f"{in_its_graph(self._store.dimension)} {'' if within is None else f'AND {allowed}'} "
-            # In full first: what a value is cast to first is what the server takes it for.
+            # The parameter is first cast to a full vector, because the server takes its first cast as its type.
             f"ORDER BY CAST(vector AS {half}) <#> CAST(CAST(:vector AS vector) AS {half}) LIMIT :more) near",
             collection=self._store.id, vector=as_text(vector), more=int(k * SPARE) + 1,
             **({} if within is None else {"within": ids(within), "crowded": sorted(crowded)}),
@@ -406,7 +417,7 @@ class PgVectorIndex:
         return sorted(found, key=lambda one: (-one[1], one[0]))[:k]
 
     def _crowded_after(self, changes: int) -> frozenset[int]:
-        """Return the numbers of the vectors that more chunks have than are in the graph."""
+        """Return the likeness of each vector whose chunks are not all in the graph; cached until `changes` grows."""
         if self._crowded is None or self._crowded[0] != changes:
             rows = self._store.database.rows(
                 "SELECT DISTINCT likeness FROM localcrag.chunks WHERE collection_id = :collection AND NOT in_graph",
@@ -416,7 +427,7 @@ class PgVectorIndex:
         return self._crowded[1]
 
     def _compared(self, vector: Vectors, k: int, within: Collection[int] | None) -> list[tuple[int, float]]:
-        # Materialized: otherwise the graph is asked after all.
+        # MATERIALIZED keeps the planner from searching the graph.
         rows = self._store.database.rows(
             "WITH own AS MATERIALIZED (SELECT id, -(vector <#> CAST(:vector AS vector)) AS cosine FROM "
             f"localcrag.chunks WHERE collection_id = :collection{WITHIN.format('document_id')}) "

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The search for residue: traces of deleted documents in the data folder's files and the database."""

@@ -1,4 +1,4 @@
-"""The process that reads the data folder, confined: it can change nothing and connect to nothing."""
+"""Start the process that searches the data folder; it is confined, so it cannot write or connect."""
 
 from localcrag.privacy.guard import guard
 from localcrag.privacy.worker_process import confine

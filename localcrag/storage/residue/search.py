@@ -1,4 +1,7 @@
-"""The search for traces in all files of a folder, as the app asks for it."""
+"""Search all files of a folder, and the tables of the database, for residue of deleted documents.
+
+A separate process reads the files; worker.py gives the reason.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,19 @@ from localcrag.storage.database import Database
 
 MODULE = "localcrag.storage.residue"
 PATIENCE = 600.0
-"""Seconds for one file: a database of tens of gigabytes is read so often as there are marks."""
+"""Seconds to wait for one file: a database of tens of gigabytes is read once for each mark."""
 
 
 def search(folder: Path, marks: Sequence[Mark], left_out: Sequence[Path] = ()) -> Searched:
-    """Return where in the files below a folder these marks are, but for the folders `left_out`. Raises StoreError."""
+    """Return where these marks occur in the files below a folder, without the folders `left_out`.
+
+    Raises StoreError.
+    """
     folder = folder.absolute()
     process = ChildProcess(MODULE, PATIENCE)
     places: list[Place] = []
     try:
+        # Paths are sent as hexadecimal bytes, because they need not be valid Unicode.
         process.ask(
             {
                 "folder": os.fsencode(folder).hex(),
@@ -47,7 +54,7 @@ def search(folder: Path, marks: Sequence[Mark], left_out: Sequence[Path] = ()) -
 
 
 class _Held:
-    """Values that have one of some marks; it remembers which."""
+    """A container of all values with one of the marks. `found` records the marks that were in the tested values."""
 
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._marks, self.found = list(marks), dict[str, None]()
@@ -59,14 +66,14 @@ class _Held:
 
 
 def tables_with(database: Database, marks: Sequence[Mark]) -> list[Place]:
-    """Return which tables have which of these marks. Raises StoreError."""
+    """Return the tables and columns that contain these marks. Raises StoreError."""
     places = []
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     for (table,) in database.rows(tables):
         for column in database.rows("SELECT name FROM pragma_table_info(?)", table):
             held = _Held(marks)
-            # A function of ours looks at each value, so that no two of them are in memory at once.
-            sql = f'SELECT count(*) FROM "{table}" WHERE chosen("{column["name"]}")'  # noqa: S608 - names of ours
+            # SQLite calls `chosen` for one value after the other, so that only one value at a time is in memory.
+            sql = f'SELECT count(*) FROM "{table}" WHERE chosen("{column["name"]}")'  # noqa: S608 - our own names
             database.rows(sql, chosen=held)
             places += [Place(database.path.name, said, table=f"{table}.{column['name']}") for said in held.found]
     return places

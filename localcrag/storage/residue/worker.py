@@ -1,7 +1,7 @@
-"""What the process does that reads a folder's files: it says where in them given bytes are.
+"""The worker of the residue search: it finds given bytes in the files of a folder.
 
-In a process of its own, since whoever opens and closes the file of an open SQLite database lets go of the locks that
-his process has on it (sqlite.org/howtocorrupt.html, 2.2).
+It runs in a separate process. If a process opens and closes the file of a SQLite database that it uses, it loses its
+locks on the database (sqlite.org/howtocorrupt.html, 2.2).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from localcrag.privacy.worker_process import send, serve
 
 
 def found_in(folder: Path, left_out: list[Path], wanted: list[list[bytes]], out: IO[bytes]) -> None:
-    """Write, of each file that has some of `wanted`, which: of each the first place where one of its forms is.
+    """Send a frame for each file, with the number and first place of each item in `wanted` that the file contains.
 
-    Files in `left_out`, and links, are not looked into.
+    An item is a list of forms, any of which counts. The folders in `left_out` and links are skipped. The last frame has
+    the totals and the files that could not be read.
     """
     files = read = 0
     unread = []
@@ -27,7 +28,7 @@ def found_in(folder: Path, left_out: list[Path], wanted: list[list[bytes]], out:
         try:
             places, size = _places(path, wanted)
         except FileNotFoundError:
-            continue  # Gone meanwhile, and with it what was in it.
+            continue  # The file was deleted after it was listed, and its content with it.
         except OSError as error:
             unread.append([os.fsencode(path).hex(), error.strerror or str(error)])
             continue
@@ -46,8 +47,9 @@ def _files(folder: Path, left_out: list[Path]) -> Iterator[Path]:
 
 
 def _places(path: Path, wanted: list[list[bytes]]) -> tuple[list[list[int]], int]:
-    """Return number and place of what a file has, and how many bytes were read. Raises OSError."""
+    """Return the number and first place of each wanted item in a file, and the bytes read. Raises OSError."""
     about = path.lstat()
+    # An empty file cannot be mapped into memory.
     if not stat.S_ISREG(about.st_mode) or not about.st_size:
         return [], 0
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -60,7 +62,7 @@ def _places(path: Path, wanted: list[list[bytes]]) -> tuple[list[list[int]], int
 
 
 def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
-    """Answer by frames; `attached` has all forms of all that is wanted, one behind the other."""
+    """Answer a request with frames; `attached` is the concatenation of all forms of all wanted items."""
     wanted, at = [], 0
     for lengths in asked["lengths"]:
         forms = []
@@ -73,5 +75,5 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer requests until the app closes the connection."""
     serve(answer)
