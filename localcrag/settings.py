@@ -54,7 +54,7 @@ DEFAULT_COLLECTION = "default"
 PACKAGE = Path(__file__).resolve().parent
 IN_CHECKOUT = (PACKAGE.parent / "models" / "models.toml").is_file()
 """False if localcrag was installed from a wheel, which contains the model manifest and our own models."""
-REPOSITORY_MODELS = (PACKAGE.parent if IN_CHECKOUT else PACKAGE) / "models"
+REPOSITORY_MODELS = PACKAGE.parent / "models" if IN_CHECKOUT else PACKAGE / "shipped_models"
 
 
 @dataclass(frozen=True, slots=True)

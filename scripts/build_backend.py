@@ -32,7 +32,7 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 MODELS = Path("models")  # a build's working directory is the checkout (PEP 517)
-IN_WHEEL = "localcrag/models"
+IN_WHEEL = "localcrag/shipped_models"
 """Where localcrag looks without a checkout (REPOSITORY_MODELS in localcrag/settings.py)."""
 
 

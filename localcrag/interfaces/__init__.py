@@ -1,1 +1,1 @@
-"""TODO."""
+"""The interfaces: command line, page, and API for other programs."""

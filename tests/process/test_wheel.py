@@ -42,7 +42,7 @@ def localcrag(installed: Path, folder: Path, *arguments: str) -> Any:
 
 
 def test_it_carries_the_manifest_and_our_own_models_and_nothing_that_was_downloaded(installed: Path) -> None:
-    models = installed / "localcrag" / "models"
+    models = installed / "localcrag" / "shipped_models"
     tracked = subprocess.run(["git", "ls-files", "models"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     wanted = {line.removeprefix("models/") for line in tracked.splitlines()} - {"README.md"}
     assert {path.relative_to(models).as_posix() for path in models.rglob("*") if path.is_file()} == wanted

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Answer: generate from the evidence, verify each sentence, or quote the sources."""

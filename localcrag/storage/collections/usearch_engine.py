@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from usearch.compiled import MetricKind
-from usearch.index import Index, search
 
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.engines import CONSTRUCTION, LEAST_LOOKED_AT, LINKS, Codes, Found, Ids, coded
@@ -23,6 +21,9 @@ if sys.platform == "linux":
     with suppress(OSError, AttributeError):
         # The mangled name of std::locale::classic().
         ctypes.CDLL("libstdc++.so.6")._ZNSt6locale7classicEv()
+
+from usearch.compiled import MetricKind
+from usearch.index import Index, search
 
 
 class UsearchEngine:

@@ -127,7 +127,7 @@ CREATE TRIGGER chunk_deleted AFTER DELETE ON chunks BEGIN
     INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', old.id, old.text, old.front);
 END;
 
--- The full text of chunks in other languages, as stems that localcrag makes (text/lexicon/stems.py).
+-- The full text of chunks in other languages, as stems that localcrag makes (text/lexicon.py).
 CREATE VIRTUAL TABLE chunks_fts_stems USING fts5 (stems, tokenize = 'unicode61 remove_diacritics 2');
 CREATE TRIGGER chunk_stems_deleted AFTER DELETE ON chunks BEGIN
     DELETE FROM chunks_fts_stems WHERE rowid = old.id;

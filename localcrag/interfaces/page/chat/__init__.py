@@ -1,1 +1,1 @@
-"""TODO."""
+"""The chat of the page."""

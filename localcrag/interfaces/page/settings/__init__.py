@@ -1,1 +1,1 @@
-"""TODO."""
+"""The settings of the page."""
