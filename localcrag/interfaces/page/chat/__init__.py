@@ -1,1 +1,1 @@
-"""TODO."""
+"""The chat's column: its components, its HTML, and the handlers of its events."""
