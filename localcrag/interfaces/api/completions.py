@@ -143,7 +143,7 @@ def piece(run: Run, delta: Delta, finish_reason: str | None = None) -> Piece:
 
 
 def what_happens(event: Event) -> Step | None:
-    """Return an event as progress that a program may want to show; None for events that are no progress."""
+    """Return the progress that an event reports, for programs that show it; None for other events."""
     match event:
         case StepStarted(name, detail):
             return {"step": name, "detail": detail}
@@ -158,6 +158,7 @@ def last_pieces(run: Run, ignored: list[str], *, with_usage: bool) -> list[Piece
     last["citations"], last["localcrag"] = citations(run), served(run, ignored)
     pieces = [piece(run, {"content": run.answer}), last]
     if with_usage:
+        # OpenAI's format has the token counts in a last piece without choices.
         counted = piece(run, {})
         counted["choices"], counted["usage"] = [], usage(run)
         pieces.append(counted)
@@ -165,7 +166,7 @@ def last_pieces(run: Run, ignored: list[str], *, with_usage: bool) -> list[Piece
 
 
 def served(run: Run, ignored: list[str]) -> Served:
-    """Return how the answer of a run was found, and what was ignored of the request."""
+    """Return how the answer of a run was found, and which parts of the request were ignored."""
     return {**details(run), "ignored": ignored}
 
 
@@ -238,6 +239,7 @@ class EventStream(Response):
         begun = False
         try:
             async for one in self._all():
+                # Until the model is free, comment lines keep the connection open.
                 if one.run is None:
                     yield b": waiting for another answer to end\n\n"
                     continue

@@ -1,4 +1,4 @@
-"""The MCP server: tools with which editors and assistants ask the documents, over stdin and stdout.
+"""The MCP server: tools that let editors and assistants question the documents, over stdin and stdout.
 
 The docstrings of the tools and of their results are sent to the clients as descriptions. stdout belongs to the
 protocol; everything else goes to stderr.
@@ -137,7 +137,7 @@ def in_plain_words(tool: Tool) -> Tool:
 
 
 class Tools:
-    """The tools, for the collections that may be asked."""
+    """The tools, for the collections that programs may query."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions, self._assembly = questions, questions.assembly

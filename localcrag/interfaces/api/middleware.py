@@ -53,6 +53,7 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send, wording: Wording = 
         headers["retry-after"] = str(refusal.retry_after)
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
+    # The answer to HEAD has the headers of the one to GET, but no body.
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
 
@@ -261,6 +262,7 @@ class IncomingBody:
     async def _next(self) -> bytes:
         if self.since < 0:
             self.since = self.now()
+        # Messages may be empty, so this waits for the next one with bytes, or for the end.
         while not self.whole:
             left = self.since + PATIENCE + self.came / PACE - self.now()
             try:

@@ -52,7 +52,7 @@ class Model(TypedDict):
 
 
 class Models(TypedDict):
-    """All collections that may be asked."""
+    """All collections that can be queried."""
 
     object: Literal["list"]
     data: list[Model]
@@ -142,7 +142,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def of_the_form(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
+        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part != "body")
         said = f"{where}: {first['msg']}" if where else str(first["msg"])
@@ -150,7 +150,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def of_the_server(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+        assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
         return JSONResponse(error_body(str(error.detail), error.status_code), error.status_code)
 
     @app.exception_handler(Exception)

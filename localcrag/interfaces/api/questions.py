@@ -1,4 +1,4 @@
-"""Questions from other programs: each runs in a thread of its own, and one is answered at a time."""
+"""Questions from other programs: each runs in a thread of its own, but only one is answered at a time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Questions:
     """Answers questions from programs, over all collections or over `only` one."""
 
     def __init__(self, assembly: Assembly, only: str | None = None) -> None:
-        """Begin without questions. Raises UnknownCollection if there is no collection named `only`."""
+        """Check that the collection `only` exists, if one is named. Raises UnknownCollection."""
         self.assembly, self._only = assembly, only
         self._models = ModelTurns()
         if only:
@@ -52,7 +52,7 @@ class Questions:
         return self._models.busy
 
     def collections(self) -> list[str]:
-        """Return the names of the collections that may be asked."""
+        """Return the names of the collections that programs may query."""
         return [self._only] if self._only else self.assembly.collections.offered()
 
     def require(self, collection: str | None) -> str:
@@ -76,6 +76,7 @@ class Questions:
         job = Job(lambda: answered_in_turn(begun, models, are_away), name="answer of a program")
         batches = job.follow()
         try:
+            # Waiting for events blocks, so it runs in a thread, which is abandoned if the task is cancelled.
             while batch := await to_thread.run_sync(next, batches, (), abandon_on_cancel=True):
                 for one in batch:
                     yield one

@@ -56,7 +56,7 @@ def ask_consent(query: str) -> str | None:
 def _can_be_edited(query: str) -> bool:
     """Put the query into the line editor's history, where the up arrow finds it; return whether there is an editor."""
     try:
-        import readline  # not there on Windows
+        import readline  # Windows does not have it.
     except ImportError:
         return False
     readline.add_history(query)

@@ -156,7 +156,7 @@ _LISTS = {
 
 
 def add_restriction(command: argparse.ArgumentParser) -> None:
-    """Add the options that restrict documents; all but the days can be repeated, and one match is then enough."""
+    """Add the options that restrict documents; all but the days can be repeated, and any of the values may match."""
     group = command.add_argument_group("only documents")
     for option, (name, value, words) in _LISTS.items():
         group.add_argument(option, dest=name, metavar=value, action="append", default=[], help=words)

@@ -172,6 +172,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
         planned, data_dir = plan.of_sets(sets, settings), _folder(settings) / BENCH
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
+    # Recorded web results are served from a local address, so that an evaluation never asks the web itself.
     with evaluation_runner.recorded_web(planned.questions) as address:
         bench = evaluation_runner.settings_for(settings, data_dir, address)
         with contextlib.closing(Assembly(bench)) as assembly:

@@ -1,4 +1,4 @@
-"""`localcrag backup`, `restore`, `privacy` and `doctor`: care for the data folder and the installation."""
+"""`localcrag backup`, `restore`, `privacy` and `doctor`: back up, inspect and repair the data folder."""
 
 from __future__ import annotations
 

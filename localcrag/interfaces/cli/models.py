@@ -236,7 +236,7 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
     from localcrag.records.models import ModelRole, behind_server
 
     names = library.named(arguments.name)
-    if names == (arguments.name,):
+    if names == (arguments.name,):  # The name is that of a model and not of a set.
         role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
         if role is None:
             raise SettingsError(

@@ -293,6 +293,7 @@ def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
 
 
 def _worth_a_line(done: int, total: int) -> bool:
+    # One line whenever another 1/LINES of the total is done.
     return done * LINES // total > (done - 1) * LINES // total
 
 

@@ -43,7 +43,7 @@ class FollowEvents:
     """The handlers for watched folders; each returns the folders and, if they have changed, the documents."""
 
     def __init__(self, folders: Folders, uploads: Uploads, keeper: FolderKeeper, listed: Callable[[str], str]) -> None:
-        """Begin; `listed` returns a collection's list of documents as HTML."""
+        """Create the handlers; `listed` returns a collection's list of documents as HTML."""
         self._folders, self._uploads, self._keeper, self._listed = folders, uploads, keeper, listed
         self._told: Tabs[tuple[str, int]] = Tabs()
 
@@ -143,6 +143,7 @@ class CarryEvents:
         try:
             moved = Moved(0, 0)
             yield _said(doing, moved)
+            # A job of its own, so that closing the page does not stop the export.
             for some in Job(lambda: self._copies.export(collection, file), name="export of a collection").follow():
                 moved = some[-1]
                 yield _said(doing, moved)
@@ -279,7 +280,7 @@ class DocumentEvents:
         *,
         copies: CollectionCopies,
     ) -> None:
-        """Begin; `first_questions` returns what a chat without turns shows, as HTML."""
+        """Create the handlers; `first_questions` returns the first screen of a chat without turns, as HTML."""
         self._copies = copies
         self._collections, self._forgetting = collections, forgetting
         self._uploads, self._first_questions = uploads, first_questions
@@ -340,7 +341,7 @@ class DocumentEvents:
         return gr.update(choices=names, value=samples.COLLECTION), self._report(), gr.skip()
 
     def first_questions(self, where: str) -> Any:
-        """Return what a chat without turns shows now; skip if the tab shows a chat with turns."""
+        """Return the first screen of a chat without turns; skip if the tab shows a chat with turns."""
         return gr.skip() if where else self._first_questions()
 
     def follow(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
@@ -354,6 +355,7 @@ class DocumentEvents:
         self._followers.append(me)
         try:
             for items in self._uploads.follow():
+                # Ended uploads plus results of single files: if the sum has changed, there may be other documents.
                 finished = sum((not one.open) + len(one.results) for one in items)
                 collection = self._in_sight.get(tab) or collection
                 yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
@@ -361,7 +363,7 @@ class DocumentEvents:
                 if any(one.open for one in items):
                     time.sleep(BETWEEN * max(1, len(self._followers) * len(items) / ROWS))
                 if me not in self._followers[-MOST_FOLLOWING:]:
-                    return
+                    return  # Newer tabs get the updates now.
         finally:
             self._followers.remove(me)
 

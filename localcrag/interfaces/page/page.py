@@ -62,7 +62,7 @@ class App:
         return self.chats.conversations.busy or any(one.open for one in files)
 
     def follow_folders(self) -> None:
-        """Start the background work: updates from watched folders, overwriting deleted data, storing late turns."""
+        """Start the background work: watching folders, overwriting deleted data, and retrying failed writes."""
         self.keeper.begin(self.uploads.follow_folder)
         self.overwriting.begin()
         self.late_turns.begin()
@@ -83,6 +83,7 @@ def build(assembly: Assembly) -> App:
     translation.choose(translation.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
     keeper = FolderKeeper(assembly.folders)
+    # `chats` is assigned below; the lambda is called only when the page is running.
     uploads = files_in_background(assembly, keeper, lambda: chats.conversations.busy)
     # An earlier process may have been killed while it answered questions; their turns are marked as stopped.
     assembly.chats.settle()

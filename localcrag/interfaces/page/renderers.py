@@ -151,7 +151,7 @@ def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> di
 def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequence[str] = ()) -> str:
     """Return the list of uploads: files that are being added, and the outcome of earlier ones.
 
-    `said` is a message above it. For documents that were just `deleted`, it offers to remove what quotes them.
+    `said` is a message above it. For documents that were just `deleted`, there is a button to remove their quotations.
     """
     words = {
         IngestStatus.ADDED: _("added"),

@@ -36,6 +36,7 @@ class Point:
 
 def points(passages: Sequence[GradedPassage]) -> list[Point]:
     """Return a point for each passage, from left to right; points that would overlap are stacked."""
+    # For each level, where its last point ends. A point goes to the lowest level that has room.
     ends: list[float] = []
     placed = []
     for passage in sorted(passages, key=lambda one: one.relevance):
@@ -83,7 +84,7 @@ class MarkedStrip:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a person has added to a run: labels, a pin, and web texts that have become documents.
+    """A person's additions to a run: labels, a pin, and web texts that have become documents.
 
     `answers` is the text of the pin's field, one answer per line. `added` and `addable` are by passage: the name of the
     document that a web text has become, and the number of a web result that can become one.

@@ -50,6 +50,7 @@ def text_page(
     places = sorted(place for one in sought if (place := _find(text, one, near)))
     at = places[0][0] if places else near
     if number is None:
+        # The number of pages that begin at or before the place is the number of the page that contains it.
         number = sum(start <= at for start in starts)
     number = min(max(number, 1), len(starts))
     begin, end = starts[number - 1], [*starts, len(text)][number]
@@ -73,6 +74,7 @@ def _starts(text: str, size: int) -> list[int]:
     while len(text) - starts[-1] > size:
         window = text[starts[-1] + 2 * size // 3 : starts[-1] + size]
         ends = list(_BREAK.finditer(window))
+        # The best kind of break, and of several of that kind the last one.
         best = min(ends, key=lambda found: (_rank(found[0]), -found.end()), default=None)
         starts.append(starts[-1] + (2 * size // 3 + best.end() if best else size))
     return starts
@@ -83,7 +85,7 @@ def _rank(cut: str) -> int:
 
 
 def _find(text: str, sought: str, near: int) -> tuple[int, int] | None:
-    """Return the first and last position of a text, with any white space between its words; None if it is not there."""
+    """Return the start and end of a sought text, with any white space between its words; None if it is not there."""
     words = sought.split()
     if not words:
         return None

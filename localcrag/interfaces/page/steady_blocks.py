@@ -26,6 +26,7 @@ class SteadyBlocks(gr.Blocks):
         told = await super().postprocess_data(block_fn, predictions, state)
         if state is not None:
             for block in block_fn.outputs:
+                # Components that keep state (gr.State) are not replaced by Gradio.
                 if block._id in state and not block.stateful:
                     state[block._id]._id = block._id
         return told

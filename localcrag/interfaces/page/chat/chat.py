@@ -1,8 +1,8 @@
 """The chat's column: its components, and what they show before, while and after a question is answered.
 
 The column has the chat's turns, the card that asks for consent before a query leaves for the web (`ConsentCard`), the
-line that says which documents are asked (`Scope`), and the question box (`ChatColumn`). `opened`, `log` and `follow`
-return what is shown of a chat. The handlers of events are in events.py and choices.py.
+line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened`, `log` and `follow`
+return the HTML and the values that show a chat. The handlers of events are in events.py and choices.py.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ MOST_OFFERED = 200
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The components of the line that says which documents are asked.
+    """The components of the line that says which documents are searched.
 
     `chosen` is hidden and contains the choice as JSON, which a tab keeps when the server restarts.
     """
@@ -167,7 +167,7 @@ def html(restriction: Restriction, documents: Sequence[Document], *, form: bool 
 
 
 def everywhere() -> str:
-    """Return the line for a chat that asks all documents."""
+    """Return the line for a chat that searches all documents."""
     return html(EVERYWHERE, ())
 
 
@@ -217,7 +217,7 @@ class ChatColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """New contents of the column and the panel; what is None is left unchanged.
+    """New contents of the column and the panel; a field that is None leaves its component unchanged.
 
     `proposed` is the web query that waits for consent.
     """

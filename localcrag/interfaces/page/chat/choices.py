@@ -1,4 +1,4 @@
-"""Event handlers for a chat's choices: its preset, its language model, and the documents that it asks."""
+"""Event handlers for a chat's choices: its preset, its language model, and the documents that it searches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ChatChoices:
         self._assembly, self._column, self._collection = assembly, column, collection
 
     def wire(self, listing: gr.HTML) -> None:
-        """Connect the components; from then on, documents chosen in the `listing` can be asked alone."""
+        """Connect the components, with the button of the `listing` that restricts questions to chosen documents."""
         column, collection = self._column, self._collection
         line, outputs, shown = column.scope.line, column.scope.outputs, [column.where, collection]
         chosen = [column.where, column.preset, column.llm]

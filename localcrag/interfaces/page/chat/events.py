@@ -122,7 +122,7 @@ class ChatEvents:
         at.left.focus(self.left, None, [at.left], **LATEST)
 
     def leaves(self, *events: Any) -> None:
-        """Show no chat any more when one of these events chooses another collection than the shown chat's."""
+        """Leave the shown chat when one of these events chooses a collection that is not the chat's own."""
         column, at = self.at.column, self.at
         outputs = [*column.outputs(at.panel), *column.scope.outputs]
         for event in events:
@@ -165,7 +165,7 @@ class ChatEvents:
         return self._show(chat_id, request)
 
     def open(self, event: gr.EventData, request: gr.Request) -> Values:
-        """Show a chat; show none if that chat does not exist any more."""
+        """Show a chat, or an empty one if that chat does not exist any more."""
         wanted = number(str(event.chat))
         opened = None if wanted is None else self._chats().get(wanted)
         if opened is None:
@@ -206,7 +206,7 @@ class ChatEvents:
         shown.answering = None  # Else the run, with all that it found, would stay in memory for every tab.
 
     def choose_collection(self, where: str, collection: str, request: gr.Request) -> Values:
-        """Show no chat if another collection is chosen, since a chat keeps the collection that it was begun in."""
+        """Leave the shown chat if another collection is chosen, since a chat keeps the collection it was begun in."""
         shown = self._chats().get(number(where) or 0)
         # Gradio reports a dropdown's value also when it loses the focus.
         if shown and shown.collection == collection:
@@ -215,7 +215,7 @@ class ChatEvents:
         return *self._show(None, request), *everywhere
 
     def new_chat(self, request: gr.Request) -> Values:
-        """Show no chat, so that the next question begins one."""
+        """Leave the shown chat, so that the next question begins a new one."""
         return self._show(None, request)
 
     def stop(self, where: str) -> None:

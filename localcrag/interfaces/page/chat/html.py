@@ -88,7 +88,7 @@ def answer_html(answer: str, run: Run | None) -> Markup:
     known = {piece.n: piece for piece in run.evidence} if run else {}
     sources = {source.id: source for source in run.sources} if run else {}
     about: dict[str, Any] = {"run": run, "known": known, "sources": sources}
-    return Markup(_READER.render(answer, about))  # noqa: S704 - html is off, every rule below escapes
+    return Markup(_READER.render(answer, about))  # noqa: S704 - HTML is disabled, and every rule below escapes
 
 
 def _reader() -> MarkdownIt:
@@ -120,7 +120,7 @@ def _parts(token: Token, known: Mapping[int, Evidence]) -> list[Token]:
     for found in _CITATION_OR_NOTE.finditer(token.content):
         numbers = [int(number) for number in (found[1] or "").split(",") if number]
         if not all(number in known for number in numbers):
-            continue
+            continue  # A number that no evidence has is not a citation, and stays text.
         parts.append(dataclasses.replace(token, content=token.content[end : found.start()]))
         if numbers:
             parts += [Token("citation", "", 0, meta={"n": number}) for number in numbers]
@@ -176,7 +176,7 @@ _READER = _reader()
 
 
 def empty_chat(assembly: Assembly) -> str:
-    """Return the first screen, which is shown instead of a chat without turns: what can be done first."""
+    """Return the first screen, which is shown instead of a chat without turns and offers first steps."""
     try:
         servers = outgoing(assembly)
         elsewhere = {name for server in servers for name in server.collections}

@@ -122,6 +122,7 @@ class RequestBodies:
             if scope["path"] == UPLOAD:
                 async with self._uploads:
                     await self._upload(scope, receive, send)
+            # A request that declares no size counts as large.
             elif 0 <= declared(scope) <= SMALL:
                 await self._click(scope, receive, send, SMALL)
             else:
@@ -156,6 +157,8 @@ class RequestBodies:
             await body.drain()
             await refuse(body.refusal, scope, send, in_gradios_form)
             return
+        # Gradio reads the upload itself, piece by piece. If the body is refused on the way, Gradio is told that the
+        # client has disconnected, its response is dropped, and the refusal is sent instead.
         started = False
 
         async def watched() -> Message:
@@ -190,7 +193,7 @@ def _too_often(left: float) -> Refusal:
     )
 
 
-# Previews for social networks, whose pictures are on other hosts, and a web app's manifest, which localcrag has not.
+# Previews for social networks, whose pictures are on other hosts, and the manifest of a web app, which does not exist.
 LEADS_ELSEWHERE = re.compile(
     rb'<meta\b[^>]*\b(?:property="og:|name="twitter:)[^>]*>\s*|<link\b[^>]*rel="manifest"[^>]*>\s*'
 )

@@ -106,7 +106,7 @@ class Presence:
     """The running app as a person sees it: its window, the files handed to it, and its end."""
 
     def __init__(self, app: App, window: PageWindow, collection: str) -> None:
-        """Begin; files handed in before a person has opened a collection are added to `collection`."""
+        """Create it; files handed in before a person has opened a collection are added to `collection`."""
         self._app, self._window, self._collection = app, window, collection
         self._ends = threading.Event()
 
@@ -120,7 +120,7 @@ class Presence:
             self.show()
 
     def take(self, handed: HandedIn) -> None:
-        """Do what a later start asks for: quit, or add files and show the page. Raises UnreadableDocument."""
+        """Handle the request of a later start: quit, or add files and show the page. Raises UnreadableDocument."""
         if handed.quit:
             self._ends.set()
             return
@@ -138,7 +138,7 @@ class Presence:
         self._window.show()
 
     def wait(self) -> None:
-        """Wait for the end: an interrupt, a request to quit, or the window is closed and no work is left."""
+        """Wait until the app is interrupted or asked to quit, or its window is closed and no work is left."""
         try:
             while not self._ends.wait(BETWEEN):
                 if self._window.closed and not self._app.busy:

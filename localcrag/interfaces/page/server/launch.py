@@ -135,6 +135,7 @@ def _many_connections() -> None:
     if sys.platform != "win32":
         import resource  # noqa: PLC0415 - the module does not exist on Windows
 
+        # Only the soft limit is raised, up to the hard limit, which needs no rights.
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = MOST_CONNECTIONS if most == resource.RLIM_INFINITY else min(most, MOST_CONNECTIONS)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

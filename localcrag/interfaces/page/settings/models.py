@@ -124,7 +124,7 @@ class ModelSettings:
         return save
 
     def do(self, event: gr.EventData) -> str:
-        """Do what a button of the list says: use, download or cancel a model, agree to a server, or re-index."""
+        """Handle a button of the list: use, download or cancel a model, agree to a server, or re-index."""
         name = str(event.name)
         match str(event.what):
             case "agree":
