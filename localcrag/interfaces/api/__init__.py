@@ -1,1 +1,1 @@
-"""Servers for other programs: an OpenAI-compatible API and MCP tools. The middleware is the web interface's, too."""
+"""Servers for other programs (an OpenAI-compatible API and MCP), and middleware for all servers."""

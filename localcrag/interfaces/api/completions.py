@@ -1,4 +1,4 @@
-"""Answers in the format of OpenAI's chat completions: whole, or streamed in pieces as server-sent events.
+"""Answers in the format of OpenAI's chat completions, whole or streamed in pieces.
 
 Beyond OpenAI's format they contain citations (`citations`) and how the answer was found (`localcrag`).
 """

@@ -1,4 +1,4 @@
-"""Middleware that the app's server and the API share: access checks, limits on bodies, response headers.
+"""Middleware of the app's server and the API: access checks, limits on bodies, response headers.
 
 A request is refused with an HTTP status and a plain sentence (`Refusal`), which each server words in its own format.
 `Doors` is the access check: it refuses requests with another host name (DNS rebinding), from other sites, from other

@@ -1,4 +1,4 @@
-"""`localcrag calibrate`: fit relevances and thresholds to labelled questions; show, apply or undo a calibration."""
+"""`localcrag calibrate`: fit relevances and thresholds to labelled questions."""
 
 from __future__ import annotations
 

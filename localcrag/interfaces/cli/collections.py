@@ -1,4 +1,4 @@
-"""`localcrag collection`, `web` and `presets`: manage collections, and choose their web mode and preset."""
+"""`localcrag collection`, `web` and `presets`: manage collections and their settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers for all commands: opening the app, options that several commands share, and printing results.
+"""Helpers for all commands: opening the app, shared options, and printing results.
 
 The app that a command opens is closed when the command ends.
 """

@@ -1,4 +1,4 @@
-"""`localcrag eval`: ask evaluation sets under several configurations; list, show and compare evaluations.
+"""`localcrag eval`: measure answers on evaluation sets under several configurations.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """

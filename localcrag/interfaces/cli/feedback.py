@@ -1,4 +1,4 @@
-"""`localcrag labels`, `pins` and `gaps`: feedback on answers, pinned questions, and questions without an answer.
+"""`localcrag labels`, `pins` and `gaps`: feedback, pinned questions, and unanswered questions.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """

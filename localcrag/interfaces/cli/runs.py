@@ -1,4 +1,4 @@
-"""`localcrag runs`: list, show, export and replay past questions, with statistics and the threshold explorer.
+"""`localcrag runs`: list, show, export and replay past questions, and explore thresholds.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """

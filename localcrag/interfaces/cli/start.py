@@ -1,4 +1,4 @@
-"""The commands that start localcrag: `ui` and `desktop` the app, `serve` the API, and `mcp` the MCP server."""
+"""The commands that start localcrag: `ui` and `desktop`, `serve` (API), and `mcp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output on the terminal: progress of files and evaluations, the steps of a question, runs and answers.
+"""Output on the terminal: progress, the steps of a question, runs, and answers.
 
 Progress and details go to stderr. On a terminal they are a bar; in a log, a line now and then.
 """

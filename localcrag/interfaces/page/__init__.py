@@ -1,1 +1,1 @@
-"""The app's web interface, built with Gradio: it displays the state of `app/`, and passes on what a person does."""
+"""The web interface, built with Gradio: it displays the app's state and passes on a person's actions."""

@@ -1,4 +1,4 @@
-"""The column of documents: the list, files that are being added, watched folders, and collections as files.
+"""The column of documents: their list, uploads, watched folders, and collections as files.
 
 `FollowEvents` handles watched folders, `CarryEvents` export and import of collections, and `DocumentEvents` the rest.
 Uploads and watching run in `app/` whether or not a tab is open; the handlers here only show how far they are.

@@ -1,4 +1,4 @@
-"""Helpers for the handlers of the page's events: files for download, tabs, options of events, and errors.
+"""Helpers for the page's event handlers: downloads, tabs, options of events, and errors.
 
 A handler calls `told` or `telling` around work that can fail, so that the page shows the error. The dictionaries
 (`MANY`, `EACH`, …) are the options with which events are connected: how many may run at once, and which ones count.

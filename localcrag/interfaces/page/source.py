@@ -1,4 +1,4 @@
-"""The view of a source next to the chat: a page as a picture or as text, with the cited sentences marked."""
+"""The view of a source: a page as a picture or as text, with the cited sentences marked."""
 
 from __future__ import annotations
 

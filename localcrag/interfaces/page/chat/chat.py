@@ -1,4 +1,4 @@
-"""The chat's column: its components, and what they show before, while and after a question is answered.
+"""The chat's column: its components, and their contents before, during and after an answer.
 
 The column has the chat's turns, the card that asks for consent before a query leaves for the web (`ConsentCard`), the
 line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened`, `log` and `follow`

@@ -1,4 +1,4 @@
-"""Event handlers for a chat's choices: its preset, its language model, and the documents that it searches."""
+"""Event handlers for a chat's choices: its preset, language model, and documents."""
 
 from __future__ import annotations
 

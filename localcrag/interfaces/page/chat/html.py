@@ -1,4 +1,4 @@
-r"""The HTML of the chat: turns, answers with their citations and formulas, and the screen of an empty chat.
+r"""The HTML of the chat: turns, answers with citations and formulas, and the first screen.
 
 Answers are Markdown of a language model, so their HTML is built from allowed parts only: links, pictures and HTML in
 the Markdown stay text, and formulas (LaTeX) become MathML of the elements and attributes listed here. latex2mathml

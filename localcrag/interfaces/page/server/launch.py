@@ -1,4 +1,4 @@
-"""The launch of the app: its server on 127.0.0.1, the browser or window, and the models in the background."""
+"""The launch of the app: its server on 127.0.0.1, its window, and the models in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the models: which are in use, downloads, model servers, and the machine's memory and GPU."""
+"""Settings of the models: which are in use, downloads, model servers, and the hardware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threshold explorer: sliders for the thresholds, and a picture and list of what they would change."""
+"""The threshold explorer: sliders, and a picture and list of the effects of other thresholds."""
 
 from __future__ import annotations
 
