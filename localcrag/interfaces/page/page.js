@@ -29,7 +29,8 @@ const say = (text) => {
 };
 
 // A pressed button is disabled until the server has answered. The answer may be an error, or the same HTML as before,
-// which Gradio does not report to this script; therefore `releases` in handlers.py calls lcRelease.
+// which Gradio does not report to this script; therefore `releases` in handlers.py calls lcRelease. It is defined once,
+// although this script runs several times.
 const press = (button) => {
   button.disabled = true;
   button.dataset.pressed = "";

@@ -42,7 +42,7 @@ def text_page(
 ) -> TextPage:
     """Return a page of a text, with every sought text on it marked; without `number`, the page with the first of them.
 
-    A sought text that occurs several times is marked at its first occurrence after the character `near`; if there is
+    A sought text that occurs several times is marked at its first occurrence from the character `near`; if there is
     none, at its first occurrence in the text.
     """
     text = text.replace("\f", "\n")  # Form feeds separate the pages or slides of a document.
