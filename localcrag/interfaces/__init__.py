@@ -1,1 +1,1 @@
-"""The interfaces: command line, page, and API for other programs."""
+"""The interfaces of localcrag: the command line, the web interface, and the API and MCP servers."""

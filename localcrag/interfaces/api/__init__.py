@@ -1,1 +1,1 @@
-"""What other programs talk to: an OpenAI-compatible API, MCP, and the middleware of every server."""
+"""Servers for other programs (an OpenAI-compatible API and MCP), and middleware for all servers."""

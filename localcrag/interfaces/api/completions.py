@@ -1,4 +1,7 @@
-"""Answers as chat completions, whole and in pieces, with citations and how they came about."""
+"""Answers in the format of OpenAI's chat completions, whole or streamed in pieces.
+
+Beyond OpenAI's format they contain citations (`citations`) and how the answer was found (`localcrag`).
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,12 @@ from localcrag.records.run import Run
 from localcrag.runs.for_programs import Citation, Details, citations, details
 from localcrag.runs.recording import totals
 
-# pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
+# TypedDict is that of typing_extensions, because pydantic makes schemas of these classes, and before Python 3.12 it
+# refuses the one of typing.
 
 
 class Served(Details):
-    """How the answer came about; `ignored` is what the request asked for and localcrag does not do."""
+    """How the answer was found; `ignored` names parts of the request that localcrag does not support."""
 
     ignored: list[str]
 
@@ -40,7 +44,7 @@ class Answer(TypedDict):
 
 
 class Choice(TypedDict):
-    """The one answer there is."""
+    """The only answer of a completion."""
 
     index: int
     message: Answer
@@ -49,7 +53,7 @@ class Choice(TypedDict):
 
 
 class Usage(TypedDict):
-    """Tokens of the language model, in all steps."""
+    """Tokens that the language model read and wrote in all steps."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -57,7 +61,7 @@ class Usage(TypedDict):
 
 
 class Completion(TypedDict):
-    """An answer. `citations` are what stands behind [1], [2], … in its text."""
+    """An answer. `citations` are the sources of [1], [2], … in its text."""
 
     id: str
     object: Literal["chat.completion"]
@@ -70,14 +74,14 @@ class Completion(TypedDict):
 
 
 class Delta(TypedDict, total=False):
-    """What a piece adds to the message."""
+    """The text that a piece adds to the message."""
 
     role: str
     content: str
 
 
 class PieceChoice(TypedDict):
-    """The part of a piece that is the one answer's."""
+    """The part of a piece that belongs to the only answer."""
 
     index: int
     delta: Delta
@@ -86,7 +90,7 @@ class PieceChoice(TypedDict):
 
 
 class Step(TypedDict, total=False):
-    """What happens meanwhile: a step that began, or a piece of the draft, which is not verified yet."""
+    """Progress before the answer: a step that began, or a piece of the draft, which is not verified yet."""
 
     step: str
     detail: str
@@ -107,7 +111,7 @@ class Piece(TypedDict):
 
 
 def completion(run: Run, ignored: list[str]) -> Completion:
-    """Return a finished run as an answer."""
+    """Return a finished run as a chat completion."""
     return {
         "id": _id(run),
         "object": "chat.completion",
@@ -139,7 +143,7 @@ def piece(run: Run, delta: Delta, finish_reason: str | None = None) -> Piece:
 
 
 def what_happens(event: Event) -> Step | None:
-    """Return an event that a program may want to show while the answer is made."""
+    """Return the progress that an event reports, for programs that show it; None for other events."""
     match event:
         case StepStarted(name, detail):
             return {"step": name, "detail": detail}
@@ -149,11 +153,12 @@ def what_happens(event: Event) -> Step | None:
 
 
 def last_pieces(run: Run, ignored: list[str], *, with_usage: bool) -> list[Piece]:
-    """Return the pieces that a finished run ends a stream with: the answer, what it cites, and its tokens."""
+    """Return the last pieces of the stream of a finished run: the answer, its citations, and its token counts."""
     last = piece(run, {}, "stop")
     last["citations"], last["localcrag"] = citations(run), served(run, ignored)
     pieces = [piece(run, {"content": run.answer}), last]
     if with_usage:
+        # OpenAI's format has the token counts in a last piece without choices.
         counted = piece(run, {})
         counted["choices"], counted["usage"] = [], usage(run)
         pieces.append(counted)
@@ -161,7 +166,7 @@ def last_pieces(run: Run, ignored: list[str], *, with_usage: bool) -> list[Piece
 
 
 def served(run: Run, ignored: list[str]) -> Served:
-    """Return how the answer came about, and what was ignored."""
+    """Return how the answer of a run was found, and which parts of the request were ignored."""
     return {**details(run), "ignored": ignored}
 
 
@@ -185,13 +190,13 @@ HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
 async def unless_gone(receive: Receive, work: Callable[[], Awaitable[Run]]) -> Run:
-    """Return what `work` comes to. Raises ClientDisconnect, and cancels it, when the connection is closed before."""
+    """Return the result of `work`; if the client disconnects first, cancel it and raise ClientDisconnect."""
     done: Run | Exception = ClientDisconnect()
     async with anyio.create_task_group() as group:
         group.start_soon(_until_closed, receive, group.cancel_scope)
         try:
             done = await work()
-        except Exception as error:  # noqa: BLE001 - raised below: here it would come out as one of a group
+        except Exception as error:  # noqa: BLE001 - raised below: raised here, it would be wrapped in an ExceptionGroup
             done = error
         group.cancel_scope.cancel()
     if isinstance(done, Exception):
@@ -200,24 +205,27 @@ async def unless_gone(receive: Receive, work: Callable[[], Awaitable[Run]]) -> R
 
 
 async def _until_closed(receive: Receive, scope: anyio.CancelScope) -> None:
-    """Wait for the other end to close the connection, and cancel what is done for it."""
+    """Wait until the client closes the connection, and then cancel the work for it."""
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()
 
 
 class EventStream(Response):
-    """The events of a question as pieces of a chat completion; closing the connection stops it."""
+    """A response that streams the events of a question; it stops the question if the client disconnects."""
 
     def __init__(
         self, first: Happened | None, rest: AsyncGenerator[Happened, None], ignored: list[str], *, with_usage: bool
     ) -> None:
-        """`first` has happened already, so that a question that is none gets a status of its own."""
+        """Prepare the response to a question whose `first` event has been awaited already.
+
+        An error before that event is thus answered with an HTTP status of its own.
+        """
         super().__init__()
         self._first, self._rest, self._ignored, self._with_usage = first, rest, ignored, with_usage
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the pieces as they come."""
+        """Send the pieces as soon as they are there."""
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         async with anyio.create_task_group() as group, aclosing(self._rest):
             group.start_soon(_until_closed, receive, group.cancel_scope)
@@ -231,6 +239,7 @@ class EventStream(Response):
         begun = False
         try:
             async for one in self._all():
+                # Until the model is free, comment lines keep the connection open.
                 if one.run is None:
                     yield b": waiting for another answer to end\n\n"
                     continue
@@ -242,7 +251,7 @@ class EventStream(Response):
                 if isinstance(one.event, RunFinished):
                     for last in last_pieces(one.event.run, self._ignored, with_usage=self._with_usage):
                         yield _event(last)
-        except Exception as error:  # noqa: BLE001 - the status is sent: what went wrong is a piece of the stream
+        except Exception as error:  # noqa: BLE001 - the status has been sent already, so the error becomes a piece of the stream
             if not isinstance(error, LocalcragError):
                 process.tell(error)
             yield _event(body_of(error))

@@ -1,4 +1,8 @@
-"""The launch of the MCP server on stdio: stdout is the protocol's alone."""
+"""The MCP server: tools that let editors and assistants question the documents, over stdin and stdout.
+
+The docstrings of the tools and of their results are sent to the clients as descriptions. stdout belongs to the
+protocol; everything else goes to stderr.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +41,21 @@ from localcrag.runs.for_programs import (
 )
 from localcrag.settings import Settings
 
-# pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
+# TypedDict is that of typing_extensions, because pydantic makes schemas of these classes, and before Python 3.12 it
+# refuses the one of typing.
 
 
 MOST_NEIGHBOURS = 10
+"""Largest number of passages before or after one that `get_passage` reads as well."""
 MOST_LISTED = 200
+"""Documents in one answer of `list_documents`, whose docstring names the number."""
 UNEXPECTED = "This ended in an error that localcrag did not expect; what it wrote to stderr says where."
 
 CollectionName = Annotated[str | None, Field(description="a set of documents; the default one where none is named")]
 
 
 class Only(BaseModel):
-    """Which documents are meant; what is left out asks for nothing."""
+    """Which documents to use; a field that is left out restricts nothing."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,7 +68,7 @@ class Only(BaseModel):
 
 
 class Answered(Details):
-    """An answer, what stands behind [1], [2], … in it, and how it came about."""
+    """An answer, the sources of [1], [2], … in it, and how it was found."""
 
     answer: str
     citations: list[Citation]
@@ -76,7 +83,7 @@ class Searched(TypedDict):
 
 
 class ListedDocument(TypedDict):
-    """A document; `dated` is the day that it bears."""
+    """A document; `dated` is the date that it bears."""
 
     name: str
     kind: str
@@ -86,7 +93,7 @@ class ListedDocument(TypedDict):
 
 
 class Listed(TypedDict):
-    """A part of a collection's documents, by name, of so many that fit."""
+    """Some of a collection's documents, by name; `fit` is the number of all that match."""
 
     collection: str
     collections: list[str]
@@ -95,7 +102,7 @@ class Listed(TypedDict):
 
 
 class AddedDocument(TypedDict):
-    """What became of a file."""
+    """The outcome for one file."""
 
     document: str
     status: str
@@ -103,7 +110,7 @@ class AddedDocument(TypedDict):
 
 
 class Added(TypedDict):
-    """What became of each file; the warnings are of the collection."""
+    """The outcome for each file; the warnings are about the collection."""
 
     collection: str
     documents: list[AddedDocument]
@@ -114,7 +121,7 @@ Tool = Callable[..., Awaitable[CallToolResult]]
 
 
 def in_plain_words(tool: Tool) -> Tool:
-    """Return a tool whose errors are results in plain words, without what was being worked on."""
+    """Return a tool that reports errors as results in plain words; an unexpected error's own message is kept back."""
 
     @functools.wraps(tool)
     async def told(*arguments: object, **named: object) -> CallToolResult:
@@ -122,7 +129,7 @@ def in_plain_words(tool: Tool) -> Tool:
             return await tool(*arguments, **named)
         except LocalcragError as error:
             return _result(str(error), None)
-        except Exception as error:  # noqa: BLE001 - told here, so that the library does not tell it with its message
+        except Exception as error:  # noqa: BLE001 - reported here, since the library would send the exception's own text
             process.tell(error)
             return _result(UNEXPECTED, None)
 
@@ -130,7 +137,7 @@ def in_plain_words(tool: Tool) -> Tool:
 
 
 class Tools:
-    """The tools over the collections that may be asked."""
+    """The tools, for the collections that programs may query."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions, self._assembly = questions, questions.assembly
@@ -215,7 +222,7 @@ class Tools:
         before: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages before it to read as well")] = 0,
         after: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages after it to read as well")] = 0,
     ) -> Annotated[CallToolResult, ReadPassage]:
-        """Read a passage whole, with what stands before and after it in its document."""
+        """Read a passage whole, with the passages before and after it in its document."""
         name = self._questions.require(collection)
         found = await to_thread.run_sync(
             lambda: read_passage(passage, self._assembly.collections.store(name), before=before, after=after)
@@ -252,7 +259,7 @@ def _restriction(only: Only | None) -> Restriction:
 
 
 def _result(text: str, structured: object) -> CallToolResult:
-    """Return a result as text for the model and as data; an error where there is no data."""
+    """Return a result as text for the model and as data; without data, it is an error."""
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
     if structured is None:
         return CallToolResult(content=content, is_error=True)
@@ -276,7 +283,8 @@ def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
         made = server(Questions(assembly, only), allow_ingest=allow_ingest)
         warm_up_beside(assembly)
         idle.begin()
-        # The library gives stdout's place to stderr meanwhile, also for what libraries in C print.
+        # While it runs, the library points stdout to stderr, so that prints, even of C libraries, do not disturb the
+        # protocol.
         with log_file.logged("the MCP server"):
             made.run("stdio")
     finally:
@@ -285,12 +293,12 @@ def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
 
 
 def server(questions: Questions, *, allow_ingest: bool) -> MCPServer:
-    """Return the server with its tools; without `allow_ingest`, all of them read only."""
+    """Return the server with its tools; without `allow_ingest`, all of them only read."""
     tools = Tools(questions)
     made = MCPServer(
         "localcrag", title="localcrag", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
     )
-    # A question may reach the web, where the person said that it always may.
+    # A question can reach the web if the person has chosen that web queries need no consent.
     asks = ToolAnnotations(read_only_hint=True, open_world_hint=questions.assembly.settings.web_allowed)
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     made.add_tool(tools.ask, title="Ask the documents", annotations=asks)

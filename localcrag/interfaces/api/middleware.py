@@ -1,4 +1,11 @@
-"""Refusals: a status and a plain sentence."""
+"""Middleware of the app's server and the API: access checks, limits on bodies, response headers.
+
+A request is refused with an HTTP status and a plain sentence (`Refusal`), which each server words in its own format.
+`Doors` is the access check: it refuses requests with another host name (DNS rebinding), from other sites, from other
+users of this computer (Linux only, by asking the kernel who owns the connection), and to paths that are not open.
+`IncomingBody` reads bodies within limits on size and time. `ResponseHeaders` adds security headers to each response.
+Both servers listen on HOST alone.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +28,7 @@ from localcrag.records.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An HTTP status, and what a person reads. `retry_after` is in seconds: when it is worth another try."""
+    """An HTTP status and a sentence for a person. `retry_after` is the number of seconds after which to try again."""
 
     status: int
     sentence: str
@@ -29,16 +36,16 @@ class Refusal:
 
 
 Wording = Callable[[Refusal, Scope], tuple[str, str]]
-"""How a server says it: media type and text."""
+"""Function that renders a refusal in a server's format; it returns media type and text."""
 
 
 def in_plain_text(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
-    """Return the sentence by itself."""
+    """Return the media type of plain text, and the sentence."""
     return "text/plain; charset=utf-8", refusal.sentence + "\n"
 
 
 async def refuse(refusal: Refusal, scope: Scope, send: Send, wording: Wording = in_plain_text) -> None:
-    """Answer with the refusal, and end the connection."""
+    """Answer with the refusal, and have the connection closed."""
     media_type, text = wording(refusal, scope)
     body = text.encode()
     headers = {"content-type": media_type, "content-length": str(len(body)), "connection": "close"}
@@ -46,13 +53,16 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send, wording: Wording = 
         headers["retry-after"] = str(refusal.retry_after)
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
+    # The answer to HEAD has the headers of the one to GET, but no body.
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
 
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, NLMSG_ERROR = 4, 20, 1, 2
 TCP_ESTABLISHED = 1
 ROOT = 0
-"""May look into everything anyway; what forwards a port from elsewhere (WSL, containers) runs as root, too."""
+"""User id of root, who can read everything anyway. Programs that forward a port (WSL, containers) run as root, too."""
+# The formats of struct nlmsghdr and of the start of struct inet_diag_req_v2 (linux/inet_diag.h), and the end of the
+# latter: interface 0 and INET_DIAG_NOCOOKIE.
 _HEADER, _REQUEST, _NO_COOKIE = (
     struct.Struct("=IHHII"),
     struct.Struct("=BBBBI"),
@@ -60,12 +70,13 @@ _HEADER, _REQUEST, _NO_COOKIE = (
 )
 _IDENTITY = struct.Struct("!HH16s16s")
 _STATE_AT, _OWNER_AT = _HEADER.size + 1, _HEADER.size + 4 + 48 + 12
-"""Where the answer (struct inet_diag_msg) has the state and the owner."""
+"""Offsets of the connection's state and owner in the answer (struct inet_diag_msg), in bytes."""
 End = tuple[str, int]
+"""Address and port of one end of a connection."""
 
 
 def is_neighbour(peer: End, own: End) -> bool:
-    """Return whether the connection from `peer` to `own` is another user's. False where the system does not say."""
+    """Return whether the connection from `peer` to `own` is another user's; False if the system cannot tell."""
     if ":" in peer[0] or not is_told():
         return False
     return not _is_ours(peer, own)
@@ -73,9 +84,9 @@ def is_neighbour(peer: End, own: End) -> bool:
 
 @cache
 def is_told() -> bool:
-    """Return whether the system says whose a connection is: it is asked about one of our own.
+    """Return whether the system can tell who owns a connection, by asking it about a connection of this process.
 
-    Not on other systems than Linux, nor by a kernel without that part, nor in some sandboxes.
+    Only Linux can, and not with a kernel without SOCK_DIAG or in some sandboxes.
     """
     if sys.platform != "linux":
         return False
@@ -89,9 +100,10 @@ def _is_ours(peer: End, own: End) -> bool:
     except OSError:
         return False
     if _HEADER.unpack_from(answer)[1] == NLMSG_ERROR:
-        return False  # Nobody's any more: its answer would go nowhere, and what it asks for could be anybody's wish.
+        # The connection is closed already: nobody would read the answer, and anyone could have sent the request.
+        return False
     (owner,) = struct.unpack_from("=I", answer, _OWNER_AT)
-    # A connection that is being closed is said to be root's, whoever began it.
+    # The kernel reports root as the owner of a connection that is being closed, even if another user opened it.
     return owner in {os.getuid(), ROOT} and answer[_STATE_AT] == TCP_ESTABLISHED
 
 
@@ -105,31 +117,35 @@ def _asked(peer: End, own: End) -> bytes:
 
 
 def bears(scope: Scope, token: str) -> bool:
-    """Return whether a request has this token, and no other beside it."""
+    """Return whether a request has exactly one authorization header, and this token in it."""
     given = [value for name, value in scope["headers"] if name == b"authorization"]
     return len(given) == 1 and secrets.compare_digest(given[0], f"Bearer {token}".encode())
 
 
 FROM_HERE = frozenset({"", "none", "same-origin"})
-"""What a browser says of where a request comes from (Sec-Fetch-Site): typed in, or from a page of this very address."""
+"""Accepted values of Sec-Fetch-Site: the address was typed in, or the request comes from a page of this address."""
 FORBIDDEN, NOT_FOUND = 403, 404
 
 Peer = tuple[str, int]
 """Address and port of the other end of a connection."""
 IsNeighbour = Callable[[Peer, Peer], bool]
-"""Whether a connection (other end, own end) belongs to another user of this computer."""
+"""Function that returns whether a connection (other end, own end) belongs to another user of this computer."""
 Address = tuple[str, re.Pattern[str]]
-"""A method and the paths that are open to it, as they stand in a request: nothing encoded, no dots that lead up."""
+"""An HTTP method, and a pattern for the raw path of a request, before percent-decoding."""
 
 
 def addresses(*methods_and_patterns: tuple[str, str]) -> tuple[Address, ...]:
-    """Return what is open."""
+    """Return the open addresses for pairs of method and pattern."""
     return tuple((method, re.compile(pattern)) for method, pattern in methods_and_patterns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """The door of an app on `port` of this computer. What is not `open` does not exist; `wording` is how it is said."""
+    """Access checks in front of an app on `port` of this computer.
+
+    Addresses that are not `open` are answered with 404. `wording` renders refusals, and `its_place` is the sentence in
+    them that says where the app is.
+    """
 
     app: ASGIApp
     port: int
@@ -139,25 +155,26 @@ class Doors:
     its_place: str = "Its page is at http://127.0.0.1:{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or say in a sentence why not."""
+        """Pass a request to the app, or answer with the reason why it is refused."""
         if scope["type"] == "http":
             if refusal := self.refusal(scope):
                 await refuse(refusal, scope, send, self.wording)
                 return
         elif scope["type"] == "websocket":
-            # Nothing here uses one.
+            # No part of localcrag uses websockets.
             await send({"type": "websocket.close", "code": 1008})
             return
         await self.app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
-        """Return why a request stays outside, None when it may come in."""
+        """Return why a request is refused; None if it may pass."""
         given: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             given.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         host = given.get("host", [])
         if len(host) != 1 or host[0] not in self._hosts():
-            # A page of another site can have its own name lead to this computer (DNS rebinding): it still says it.
+            # Another site can make its own name resolve to this computer (DNS rebinding), but the browser still sends
+            # that name as the host.
             return Refusal(FORBIDDEN, f"localcrag answers only to its own address. {self._place}.")
         if any(origin != f"http://{host[0]}" for origin in given.get("origin", [])) or any(
             site not in FROM_HERE for site in given.get("sec-fetch-site", [])
@@ -187,22 +204,27 @@ def _peer(end: tuple[str, int]) -> Peer:
 
 
 MOST_SAID = 4_000_000
-"""Bytes of what is read whole: on the page, the longest is a list of some thousand files that were uploaded."""
+"""Largest body that is read whole, in bytes. The longest that the app sends lists some thousand uploaded files."""
 SMALL = 64_000
-"""Bytes that are read without waiting for a turn, so that who sends large things keeps nobody else waiting."""
+"""Bytes up to which a body is read without waiting for a slot, so that large requests do not delay small ones."""
 PATIENCE, PACE = 10.0, 50_000.0
-"""Seconds that every request has, and the bytes a second that it has to bring after that. Ample for loopback."""
+"""Seconds that every request may take, and bytes per second that it must deliver after that. Ample for loopback."""
 LARGE_AT_ONCE, MOST_WAITING = 32, 2_000
-"""Large requests that are read and answered at once, and requests of all kinds that are under way."""
+"""Large requests that are read and answered at once, and requests of all kinds that may be in progress."""
 MOST_DRAINED = 1_000_000_000
-"""Bytes that are read and thrown away, so that who sends too much reads the answer instead of a broken connection."""
+"""Bytes that are read and discarded, so that a client that sends too much sees the refusal, not a broken connection."""
 TOO_SLOW = Refusal(408, "The request came in too slowly and was given up. Try again.")
 BUSY = Refusal(503, "localcrag has too much to do at once. Try again in a moment.", retry_after=2)
 
 
 @dataclass(slots=True)
 class IncomingBody:
-    """A request's body as it comes. `refusal` says what is wrong with it, `gone` that nobody waits for an answer."""
+    """A request's body while it arrives.
+
+    `most` is its largest allowed size and `came` the size so far, in bytes. `refusal` is why it is refused, if it is.
+    `whole` is true once its end was read, `gone` once the client has disconnected. `since` is when reading began, by
+    the clock `now`; negative before that.
+    """
 
     receive: Receive
     now: Callable[[], float]
@@ -214,14 +236,14 @@ class IncomingBody:
     since: float = -1.0
 
     async def read(self) -> bytes:
-        """Return all of it; a part, when there is something wrong."""
+        """Return the whole body; only a part of it if it was refused or the client has disconnected."""
         said = bytearray()
         while piece := await self.piece():
             said += piece
         return bytes(said)
 
     async def piece(self) -> bytes:
-        """Return what came next; nothing at the end, and when there is something wrong."""
+        """Return the next bytes; none at the end, or if the body is refused or the client has disconnected."""
         piece = await self._next()
         self.came += len(piece)
         if self.came > self.most and not self.refusal:
@@ -230,8 +252,9 @@ class IncomingBody:
         return b"" if self.refusal else piece
 
     async def drain(self) -> None:
-        """Read what still comes, and keep nothing of it."""
+        """Read and discard the rest of the body."""
         refusal = self.refusal
+        # If the client is too slow, `_next` sets another refusal, which ends the loop. The first refusal is reported.
         while not (self.whole or self.gone) and self.came < MOST_DRAINED and self.refusal in (refusal, None):
             self.came += len(await self._next())
         self.refusal = refusal
@@ -239,6 +262,7 @@ class IncomingBody:
     async def _next(self) -> bytes:
         if self.since < 0:
             self.since = self.now()
+        # Messages may be empty, so this waits for the next one with bytes, or for the end.
         while not self.whole:
             left = self.since + PATIENCE + self.came / PACE - self.now()
             try:
@@ -264,7 +288,10 @@ async def hand_on_whole(
     wording: Wording,
     refused: Callable[[bytes], Refusal | None] = lambda said: None,
 ) -> None:
-    """Give `app` a request whose body was read whole, or say what is wrong with it; `refused` may find more."""
+    """Read the body whole and pass the request to `app`, or answer with a refusal.
+
+    `refused` gets the bytes, and may return a further reason to refuse them.
+    """
     said = await body.read()
     refusal = body.refusal or refused(said)
     if body.gone:
@@ -276,7 +303,7 @@ async def hand_on_whole(
 
 
 def _read_already(said: bytes, receive: Receive) -> Receive:
-    """Return what hands on a body that was read whole; after it comes what `receive` says."""
+    """Return a `receive` that first delivers a body that was read already, then the messages of the given one."""
     whole: list[Message] = [{"type": "http.request", "body": said, "more_body": False}]
 
     async def again() -> Message:
@@ -286,13 +313,13 @@ def _read_already(said: bytes, receive: Receive) -> Receive:
 
 
 def declared(scope: Scope) -> int:
-    """Return how many bytes a request says it has; -1 where it does not say."""
+    """Return the size of the body that a request declares, in bytes; -1 if it declares none."""
     said = dict(scope["headers"]).get(b"content-length", b"")
     return int(said) if said.isdigit() else -1
 
 
 def too_much(most: int) -> Refusal:
-    """Return the refusal of a body of more than `most` bytes."""
+    """Return the refusal of a body that is larger than `most` bytes."""
     size = f"{most / 1_000_000:,.0f} MB"
     return Refusal(413, f"This is more than localcrag takes at once ({size}). Send less, or in parts.")
 
@@ -301,17 +328,17 @@ NEVER_ASKED = """
 accelerometer bluetooth camera display-capture geolocation gyroscope hid idle-detection local-fonts magnetometer
 microphone midi payment publickey-credentials-get serial usb xr-spatial-tracking
 """.split()
-"""What a page can ask a browser for, and this one never does."""
+"""Browser features that a page can ask for and this one never does, as Permissions-Policy names them."""
 
 
 def policy(nonce: str = "") -> str:
-    """Return the Content-Security-Policy; scripts that stand in the page itself carry the `nonce`."""
+    """Return the Content-Security-Policy; with a `nonce`, inline scripts that carry it are allowed."""
     inline = f" 'nonce-{nonce}'" if nonce else ""
     return "; ".join(
         (
             "default-src 'none'",
-            # 'unsafe-eval': Gradio makes functions of text (templates and js_on_load of gr.HTML, js= of events), all of
-            # which is ours and stands in the page when it is built. A text of anybody else's never becomes one.
+            # 'unsafe-eval': Gradio compiles text into functions (templates and js_on_load of gr.HTML, js= of events).
+            # All of that text is localcrag's own and is in the page when it is built; no other text is compiled.
             f"script-src 'self' 'unsafe-eval'{inline}",
             # Gradio's components write their styles into style elements and attributes.
             "style-src 'self' 'unsafe-inline'",
@@ -334,21 +361,21 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": ", ".join(f"{name}=()" for name in NEVER_ASKED),
     "x-dns-prefetch-control": "off",
-    # Answers hold text of documents, which is not to lie in the browser's cache on the disk.
+    # Responses contain text of documents, which must not end up in the browser's cache on disk.
     "cache-control": "no-store",
 }
 KEPT = ("/assets/", "/static/")
-"""Gradio's own files, which the browser may keep."""
+"""Path prefixes of Gradio's own files, which the browser may cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseHeaders:
-    """Adds HEADERS to every answer; what an answer says itself about scripts stays."""
+    """Middleware that adds HEADERS to every response; a Content-Security-Policy that a response brings is kept."""
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and what comes back with headers."""
+        """Pass a request on, and add the headers to its response."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -367,7 +394,7 @@ HOST = "127.0.0.1"
 
 
 def require_free(port: int) -> None:
-    """Raise SettingsError when something listens on the port already."""
+    """Raise SettingsError if a program is listening on the port already."""
     if not is_free(port):
         raise SettingsError(
             f"Port {port} on {HOST} is taken, perhaps by another localcrag. Stop that program, or name another port "
@@ -376,7 +403,7 @@ def require_free(port: int) -> None:
 
 
 def is_free(port: int) -> bool:
-    """Return whether nothing listens on the port."""
+    """Return whether no program is listening on the port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

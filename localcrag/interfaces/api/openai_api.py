@@ -1,4 +1,7 @@
-"""The API: collections as models, chat completions, and the document that describes them."""
+"""The OpenAI-compatible API: collections as models, chat completions, and the OpenAPI document.
+
+The docstrings of the endpoints and of their records become descriptions in that document.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,15 @@ from localcrag.interfaces.api.questions import Questions
 from localcrag.privacy import process
 from localcrag.records.errors import LocalcragError
 
-# pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
+# TypedDict is that of typing_extensions, because pydantic makes schemas of these classes, and before Python 3.12 it
+# refuses the one of typing.
 
 
 OWNER = "localcrag"
 
 
 class Model(TypedDict):
-    """A collection, as a model that answers from it."""
+    """A collection, presented as a model that answers from it."""
 
     id: str
     object: Literal["model"]
@@ -48,14 +52,14 @@ class Model(TypedDict):
 
 
 class Models(TypedDict):
-    """All collections that may be asked."""
+    """All collections that can be queried."""
 
     object: Literal["list"]
     data: list[Model]
 
 
 class ErrorText(TypedDict):
-    """What went wrong, in words."""
+    """The message of an error, with its type, its code, and the parameter that it is about."""
 
     message: str
     type: str
@@ -86,13 +90,13 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 
 
 def api(questions: Questions) -> ASGIApp:
-    """Return the API without its doors; whoever gets to it has the token."""
+    """Return the API without access checks: each request that reaches it has been checked for the token."""
     app = FastAPI(
         title="localcrag",
         version=__version__,
         summary="Answers from your own documents, with the retrieval checked first.",
         openapi_url="/openapi.json",
-        # Their pages load scripts from elsewhere.
+        # FastAPI's pages of documentation load scripts from another host.
         docs_url=None,
         redoc_url=None,
         responses=FAILURES,
@@ -102,19 +106,19 @@ def api(questions: Questions) -> ASGIApp:
 
     @app.get("/v1/models")
     def list_models() -> Models:
-        """List the collections: each is a model."""
+        """List the collections; each is a model."""
         return {"object": "list", "data": [_model(name) for name in questions.collections()]}
 
     @app.get("/v1/models/{name:path}")
     def get_model(name: str) -> Model:
-        """Look one up."""
+        """Return one collection."""
         return _model(questions.require(name))
 
     @app.post("/v1/chat/completions", response_model=None, responses=STREAMED)
     async def chat(body: ChatRequest, request: Request) -> Response:
-        """Answer the last message of the user from a collection's documents."""
+        """Answer the user's last message from a collection's documents."""
         asked = body.question()
-        questions.require(asked.collection)
+        questions.require(asked.collection)  # An unknown collection is answered with 404 before a stream begins.
         if not body.stream:
             run = await unless_gone(request.receive, lambda: questions.answer(asked))
             return JSONResponse(completion(run, body.ignored))
@@ -138,7 +142,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def of_the_form(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
+        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part != "body")
         said = f"{where}: {first['msg']}" if where else str(first["msg"])
@@ -146,7 +150,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def of_the_server(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+        assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
         return JSONResponse(error_body(str(error.detail), error.status_code), error.status_code)
 
     @app.exception_handler(Exception)
@@ -156,7 +160,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_pieces(app: FastAPI) -> None:
-    """Put the form of a stream's pieces into the document: FastAPI knows of whole answers only."""
+    """Add the schema of a stream's pieces to the OpenAPI document, since FastAPI only knows the whole answer's."""
     made = app.openapi()
     piece = TypeAdapter(Piece).json_schema(ref_template="#/components/schemas/{model}")
     made["components"]["schemas"] |= piece.pop("$defs", {}) | {"Piece": piece}

@@ -1,4 +1,8 @@
-"""Errors in OpenAI's form: `{"error": {"message": …, "type": …, "param": …, "code": …}}`."""
+"""Requests and errors in OpenAI's format, and how they map to localcrag's questions and errors.
+
+The body of an error is `{"error": {"message": …, "type": …, "param": …, "code": …}}`. A request is a chat completion
+(`ChatRequest`), with localcrag's own options in its field `localcrag` (`Wishes`).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ STATUS: dict[type[LocalcragError], int] = {
     ModelError: UNAVAILABLE,
     GenerationError: UNAVAILABLE,
 }
-"""What an error of the app comes to; others are a fault of the server's."""
+"""HTTP statuses of the app's errors; any other error is the server's fault (500)."""
 CODES = {
     UNAUTHORIZED: "invalid_api_key",
     FORBIDDEN: "forbidden",
@@ -43,7 +47,7 @@ UNEXPECTED = "This question ended in an error; the terminal that localcrag serve
 
 
 def error_body(message: str, status: int, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:
-    """Return the body of an error, as OpenAI's clients read it."""
+    """Return the body of an error in the format that OpenAI's clients read."""
     kind = "server_error" if status >= FAULT else "invalid_request_error"
     return {"error": {"message": message, "type": kind, "param": param, "code": code or CODES.get(status)}}
 
@@ -54,7 +58,7 @@ def status_of(error: Exception) -> int:
 
 
 def body_of(error: Exception) -> dict[str, Any]:
-    """Return the body of an error; one that is nobody's on purpose says nothing of the inside."""
+    """Return the body of an error; for an unexpected one, the message reveals nothing of its text."""
     message = str(error) if isinstance(error, LocalcragError) else UNEXPECTED
     unknown = isinstance(error, UnknownCollection)
     code = "model_not_found" if unknown else None
@@ -62,16 +66,16 @@ def body_of(error: Exception) -> dict[str, Any]:
 
 
 def in_openais_form(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
-    """Return a refusal's media type and text."""
+    """Return a refusal's media type and text, in OpenAI's format."""
     return "application/json", json.dumps(error_body(refusal.sentence, refusal.status), ensure_ascii=False)
 
 
 OF_THE_QUESTION = ("policy", "k", "web", "strictness", "time_budget", "temperature")
-"""Fields of Wishes that are settings by the same name."""
+"""Fields of `Wishes` that are settings of the same name."""
 
 
 class Part(BaseModel):
-    """A part of a message; only text is read."""
+    """A part of a message; only parts of the type “text” are accepted."""
 
     type: str = "text"
     text: str = ""
@@ -85,7 +89,7 @@ class ChatMessage(BaseModel):
 
     @property
     def said(self) -> str:
-        """The text of it. Raises QuestionError for what is no text."""
+        """The message's text. Raises QuestionError if a part of it is not text."""
         if not isinstance(self.content, list):
             return self.content or ""
         if other := next((part.type for part in self.content if part.type != "text"), None):
@@ -94,9 +98,9 @@ class ChatMessage(BaseModel):
 
 
 class Wishes(BaseModel):
-    """What is asked for beyond OpenAI's form; as the options of `localcrag ask`. Dates are 2024-01-31, 2024-01, 2024.
+    """Options beyond OpenAI's format, like those of `localcrag ask`. Dates are 2024-01-31, 2024-01 or 2024.
 
-    `web` can only say that nothing is to be sent: whether anything may be is for the person to set.
+    `web` can only forbid web queries; whether they are allowed is for the person to set.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -118,15 +122,15 @@ class Wishes(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """Whether the last piece of a stream says how many tokens there were."""
+    """Options of a stream; with `include_usage`, its last piece has the token counts."""
 
     include_usage: bool = False
 
 
 class ChatRequest(BaseModel):
-    """A chat completion: the last message of the user is the question, `model` is the collection that it is put to.
+    """A chat completion: the user's last message is the question, and `model` is the collection to answer from.
 
-    What else OpenAI's form has is taken and changes nothing; the answer's `localcrag.ignored` names it.
+    Other fields of OpenAI's format are accepted and ignored; the answer's `localcrag.ignored` names them.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -140,12 +144,12 @@ class ChatRequest(BaseModel):
 
     @property
     def ignored(self) -> list[str]:
-        """What was given and changes nothing."""
+        """Names of the parts of the request that have no effect."""
         system = ["messages of the system"] if any(one.role in {"system", "developer"} for one in self.messages) else []
         return sorted(self.model_extra or {}) + system
 
     def question(self) -> Question:
-        """Return what is asked. Raises QuestionError."""
+        """Return the question that the request asks. Raises QuestionError."""
         at = max((number for number, one in enumerate(self.messages) if one.role == "user"), default=None)
         if at is None:
             raise QuestionError("There is no message of the user to answer. Send one with the role “user”.")
@@ -163,7 +167,7 @@ class ChatRequest(BaseModel):
 
 
 def _turns(messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
-    """Return the questions that got an answer, as the page's conversations count them."""
+    """Return the turns before the question: each question that got an answer, as in the app's chats."""
     turns: list[Turn] = []
     asked = ""
     for one in messages:

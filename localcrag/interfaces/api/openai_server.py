@@ -1,4 +1,8 @@
-"""The token of the API: made once, in a file that only this user can read."""
+"""`localcrag serve`: the server of the OpenAI-compatible API, its token, and its access checks.
+
+The token is made once and kept in a file that only this user can read. Each request needs it, except for the OpenAPI
+document.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +45,13 @@ from localcrag.records.errors import SettingsError
 from localcrag.settings import Settings
 
 FILE_NAME = "api-token"
-"""In the data folder; private_folder.py knows it."""
+"""Name of the token's file in the data folder; private_folder.py knows it, too."""
 BYTES = 32
+"""Random bytes in a token."""
 
 
 def token_of(data_dir: Path, *, new: bool = False) -> str:
-    """Return the token of a data folder, made if there is none, or if a `new` one is wanted. Raises SettingsError."""
+    """Return the token of a data folder; make one if there is none, or a `new` one on demand. Raises SettingsError."""
     path = data_dir / FILE_NAME
     try:
         if not new and path.is_file() and (token := path.read_text("ascii").strip()):
@@ -63,11 +68,11 @@ def token_of(data_dir: Path, *, new: bool = False) -> str:
 OPEN = addresses(
     ("GET", "/openapi.json"),
     ("GET", "/v1/models"),
-    # A collection may have any name, which comes encoded.
+    # A collection may have any name, which arrives percent-encoded.
     ("GET", r"/v1/models/[A-Za-z0-9%._~!$&'()*+,;=:@/-]+"),
     ("POST", "/v1/chat/completions"),
 )
-WITHOUT_TOKEN = "/openapi.json"  # noqa: S105 - it describes the API, and holds nothing of anybody's
+WITHOUT_TOKEN = "/openapi.json"  # noqa: S105 - no password; it describes the API, and contains no personal data
 NO_TOKEN = Refusal(
     UNAUTHORIZED,
     "The token is missing, or not this one's. `localcrag serve --show-token` prints it; send it as “Authorization: "
@@ -76,7 +81,7 @@ NO_TOKEN = Refusal(
 
 
 def guarded(app: ASGIApp, port: int, token: str) -> ASGIApp:
-    """Return the API behind its doors."""
+    """Return the API behind its access checks."""
     inside = TokenNeeded(BoundedRequests(app), token)
     return ResponseHeaders(
         Doors(
@@ -88,13 +93,13 @@ def guarded(app: ASGIApp, port: int, token: str) -> ASGIApp:
 
 @dataclass(frozen=True, slots=True)
 class TokenNeeded:
-    """Lets through who has the token."""
+    """Middleware that passes on requests that have the token."""
 
     app: ASGIApp
     token: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or say where the token is."""
+        """Pass a request on, or answer how to get the token."""
         if scope["type"] == "http" and scope["path"] != WITHOUT_TOKEN and not bears(scope, self.token):
             await refuse(NO_TOKEN, scope, send, in_openais_form)
             return
@@ -103,13 +108,13 @@ class TokenNeeded:
 
 @dataclass(slots=True)
 class BoundedRequests:
-    """Reads a request whole, as large and as slow as it may be, and so many at once."""
+    """Middleware that reads a POST request whole, within limits on size, time, and the number of requests at once."""
 
     app: ASGIApp
     _under_way: int = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or say in a sentence why not."""
+        """Pass a request on, or answer with the reason why it is refused."""
         if scope["type"] != "http" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
@@ -125,11 +130,11 @@ class BoundedRequests:
 
 
 SECONDS_TO_END = 5
-"""That answers which are under way have when the server is stopped."""
+"""Seconds that answers in progress have to finish when the server is stopped."""
 
 
 def launch(settings: Settings, *, port: int, only: str | None) -> None:
-    """Serve until interrupted. Raises SettingsError when the port is taken, and UnknownCollection."""
+    """Serve until interrupted. Raises SettingsError if the port is taken, and UnknownCollection."""
     if not settings.debug:
         process.keep_to_oneself()
     require_free(port)
@@ -147,7 +152,7 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
             at_the_end.callback(beside.close)
         server = uvicorn.Server(
             uvicorn.Config(
-                # Of what is unexpected, api.py tells; uvicorn would show words of documents with it.
+                # openai_api.py reports unexpected errors; uvicorn's log would show text of documents with them.
                 guarded(api(questions), port, token), host=HOST, port=port, ws="none", lifespan="off",
                 log_level="critical", access_log=False, server_header=False, proxy_headers=False,
                 timeout_graceful_shutdown=SECONDS_TO_END,

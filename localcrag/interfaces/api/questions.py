@@ -1,4 +1,4 @@
-"""Questions of other programs: each in a thread of its own, one answer at a time."""
+"""Questions from other programs: each runs in a thread of its own, but only one is answered at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from localcrag.settings import changed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a program asks: of which collection, after which turns, and under which settings of its own."""
+    """A program's question, with the collection, the turns before it, and settings that differ from the app's."""
 
     question: str
     collection: str
@@ -37,10 +37,10 @@ class Question:
 
 
 class Questions:
-    """What programs may ask: all collections, or `only` one."""
+    """Answers questions from programs, over all collections or over `only` one."""
 
     def __init__(self, assembly: Assembly, only: str | None = None) -> None:
-        """Begin without any. Raises UnknownCollection when there is none of the name `only`."""
+        """Check that the collection `only` exists, if one is named. Raises UnknownCollection."""
         self.assembly, self._only = assembly, only
         self._models = ModelTurns()
         if only:
@@ -52,11 +52,11 @@ class Questions:
         return self._models.busy
 
     def collections(self) -> list[str]:
-        """Return the names of the collections that may be asked."""
+        """Return the names of the collections that programs may query."""
         return [self._only] if self._only else self.assembly.collections.offered()
 
     def require(self, collection: str | None) -> str:
-        """Return the collection's name, where none is given the one of the settings. Raises UnknownCollection."""
+        """Return the collection's name; if none is given, the only or the default one. Raises UnknownCollection."""
         name = collection or self._only or self.assembly.settings.collection
         there = self.collections()
         if name not in there:
@@ -65,10 +65,10 @@ class Questions:
         return name
 
     async def ask(self, asked: Question) -> AsyncGenerator[Happened, None]:
-        """Yield what happens to a question. It is stopped when nobody asks for more: close this, or cancel the task.
+        """Yield the events of a question; closing this generator, or cancelling its task, stops the question.
 
-        Nobody is there to consent to a web query: where that is needed nothing is sent, and the run says so. Raises
-        what Assembly.ask raises.
+        No person can consent to a web query here. If consent is needed, nothing is sent, and the run says so. Raises
+        the errors of Assembly.ask.
         """
         stopping = threading.Event()
         models = ModelTurn(self._models, stopping, long=asked.read_all)
@@ -76,6 +76,7 @@ class Questions:
         job = Job(lambda: answered_in_turn(begun, models, are_away), name="answer of a program")
         batches = job.follow()
         try:
+            # Waiting for events blocks, so it runs in a thread, which is abandoned if the task is cancelled.
             while batch := await to_thread.run_sync(next, batches, (), abandon_on_cancel=True):
                 for one in batch:
                     yield one
@@ -84,7 +85,7 @@ class Questions:
             job.stop()
 
     async def answer(self, asked: Question) -> Run:
-        """Return the run of a question, once it is answered; see `ask`."""
+        """Answer a question and return its run; see `ask`."""
         async with aclosing(self.ask(asked)) as happened:
             async for one in happened:
                 if isinstance(one.event, RunFinished):

@@ -1,4 +1,4 @@
-"""Consent on a terminal: the exact query is shown before anything leaves for the web."""
+"""`localcrag ask`: ask a question, with consent on the terminal before a web query leaves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def ask_consent(query: str) -> str | None:
-    """Show the query on stderr and read what to send: it, other words, or nothing (None). For terminals."""
+    """Show a web query on the terminal, and return what to send: the query, other words, or None for nothing."""
     screen = console()
     screen.print("Your documents are not enough. May this be sent to your SearXNG?")
     screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)
@@ -39,7 +39,7 @@ def ask_consent(query: str) -> str | None:
     if sys.stdout.isatty():
         arrow = " (↑ brings it back to be edited)" if _can_be_edited(query) else ""
     else:
-        # `input` would write its prompt into the result.
+        # stdout is a file or a pipe: `input` would write its prompt into the result.
         prompt, arrow = "", ""
     screen.print(f"Enter sends it, other words go in its place{arrow}, n sends nothing.")
     if not prompt:
@@ -54,9 +54,9 @@ def ask_consent(query: str) -> str | None:
 
 
 def _can_be_edited(query: str) -> bool:
-    """Put the query where the up arrow finds it, where there is a line editor."""
+    """Put the query into the line editor's history, where the up arrow finds it; return whether there is an editor."""
     try:
-        import readline  # not there on Windows
+        import readline  # Windows does not have it.
     except ImportError:
         return False
     readline.add_history(query)
@@ -118,12 +118,13 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.records.enums import Preset
     from localcrag.runs import recording as record
 
-    # Only where somebody sits: a script must not wait for an answer that never comes.
+    # Consent is asked for on a terminal only: a script would wait for an answer that never comes.
     consent = ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
     preset = parsed.preset and Preset(parsed.preset)
     assembly = app_for(settings)
     if parsed.llm:
-        _ = assembly.models.llm  # A model that was named is meant: without it, no lesser answer but what is wrong.
+        # If the model that was named cannot be loaded, this raises the reason; else the answer would come without it.
+        _ = assembly.models.llm
     asking = assembly.ask(
         parsed.question, preset=preset, consent=consent, restriction=restriction_of(parsed), read_all=parsed.read_all
     )

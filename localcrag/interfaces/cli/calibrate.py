@@ -1,4 +1,4 @@
-"""What `localcrag calibrate` says of a calibration: in words, and as JSON."""
+"""`localcrag calibrate`: fit relevances and thresholds to labelled questions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORSE = (
 
 
 def as_json(settings: Settings, labelled: Labelled, outcome: Outcome, criterion: Criterion) -> dict[str, Any]:
-    """Return what was fitted, and whether it was applied."""
+    """Return a fitted calibration as JSON, and whether it was applied."""
     fitted = outcome.fitted
     return {
         "collection": settings.collection,
@@ -53,7 +53,7 @@ def as_json(settings: Settings, labelled: Labelled, outcome: Outcome, criterion:
 
 
 def in_words(settings: Settings, outcome: Outcome, criterion: Criterion) -> list[str]:
-    """Return what was fitted, in lines: the coefficients, and figures before and after."""
+    """Return a fitted calibration as lines to print: its coefficients, and the figures before and after."""
     fitted = outcome.fitted
     lines = [
         f"Calibration of {settings.relevance} for the collection “{settings.collection}”, criterion {criterion}.",
@@ -78,7 +78,7 @@ def in_words(settings: Settings, outcome: Outcome, criterion: Criterion) -> list
 
 
 def overridden(settings: Settings) -> list[str]:
-    """Return what keeps the fitted thresholds from having an effect."""
+    """Return a line for each threshold that was set by hand, which wins over the calibration."""
     given = {name: getattr(settings, name) for name in THRESHOLDS}
     return [
         f"The threshold {name} is set by hand to {value:g}, which wins over any calibration."
@@ -88,7 +88,7 @@ def overridden(settings: Settings) -> list[str]:
 
 
 def whose(settings: Settings, applied: StoredCalibration | None) -> str:
-    """Return whose calibration is in force in a collection."""
+    """Return a sentence on the collection's active calibration: the model's own, or one that was fitted."""
     where = f"In the collection “{settings.collection}”, {settings.relevance} has"
     if applied is None:
         return f"{where} its own calibration."
@@ -96,7 +96,7 @@ def whose(settings: Settings, applied: StoredCalibration | None) -> str:
 
 
 def fitted_to(stored: StoredCalibration) -> str:
-    """Return what a calibration was fitted to."""
+    """Return the data that a calibration was fitted to, in words."""
     how = stored.how
     sources = [f"the set {how.from_set}"] if how.from_set else []
     sources += [f"{how.from_use} labels from use"] if how.from_use else []
@@ -159,7 +159,7 @@ def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _criterion(parsed: argparse.Namespace) -> Criterion:
-    """Return the named criterion. Raises SettingsError for numbers that are none of it."""
+    """Return the named criterion. Raises SettingsError for numbers that do not fit it."""
     from localcrag.evaluation.calibration import Criterion, CriterionKind
 
     for name, kind in (("target", "web-rate"), ("cost", "cost")):
@@ -187,7 +187,7 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
     outcome = fit(assembly, labelled, criterion, apply=parsed.apply, force=parsed.force)
     if parsed.json:
         print_json(as_json(assembly.settings, labelled, outcome, criterion))
-        if outcome.refused:  # Within the one object, not after it.
+        if outcome.refused:  # The error is in the JSON document already; a second document would not parse.
             print(f"localcrag: {WORSE}", file=sys.stderr)
             return FAILED
         return DONE
@@ -203,7 +203,7 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
 
 
 def _add_set(labelled: Labelled, assembly: Assembly, folder: Path) -> None:
-    """Add the labelled scores of an evaluation set, whose documents are added to a data folder of their own."""
+    """Score an evaluation set and add its labels; its documents are added to a data folder of their own."""
     from localcrag.app.evaluations import add_documents, folder_of_set
     from localcrag.interfaces.cli import terminal
     from localcrag.records.evaluation_set import read

@@ -1,4 +1,4 @@
-"""`localcrag collection`: list, copy, merge, export and import collections, or move one to a server."""
+"""`localcrag collection`, `web` and `presets`: manage collections and their settings."""
 
 from __future__ import annotations
 
@@ -138,7 +138,8 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> int:
         with closing(assembly.collection_copies.import_file(parsed.file, parsed.name)) as events:
             number = _shown(noted(events), parsed, "checked and put in")
     except BaseException:
-        overwrite_the_rest(assembly)  # What was put in until then is removed, and full text has its words still.
+        # The part that was imported is removed again, but the full-text index still contains its words.
+        overwrite_the_rest(assembly)
         raise
     said = f"{names[0]}: {counted(number, 'document')} imported."
     if names[0] in assembly.collections.embedders.to_embed():
@@ -161,7 +162,7 @@ def _embedder(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _shown(steps: Iterator[Moved], parsed: argparse.Namespace, what: str) -> int:
-    """Show how far it is, and return of how many documents it was."""
+    """Show the progress on a terminal, and return the number of documents."""
     last = None
     for last in steps:
         if sys.stderr.isatty() and not parsed.json:

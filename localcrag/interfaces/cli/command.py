@@ -1,4 +1,7 @@
-"""The app for a command: opened with the collection that it names, and closed when the command ends."""
+"""Helpers for all commands: opening the app, shared options, and printing results.
+
+The app that a command opens is closed when the command ends.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _at_the_end: ContextVar[ExitStack] = ContextVar("at the end of the command")
 
 @contextmanager
 def closed_at_the_end() -> Iterator[None]:
-    """Close the apps that a command opens when it ends, however it ends."""
+    """Close the apps that a command has opened when it ends, also after an error."""
     with ExitStack() as stack:
         before = _at_the_end.set(stack)
         try:
@@ -33,26 +36,28 @@ def closed_at_the_end() -> Iterator[None]:
 
 
 def app_for(settings: Settings) -> Assembly:
-    """Return the app, which is closed when the command ends. Raises StoreError and ModelError."""
+    """Open the app; it is closed when the command ends. Raises StoreError and ModelError."""
     from localcrag.app.assembly import Assembly
 
     assembly = Assembly(settings)
-    # Commands that change something overwrite it themselves. One that only reads must not wait for that.
+    # Commands that delete data overwrite it themselves (`overwrite_the_rest`). A command that only reads must not wait
+    # for that when it closes the app.
     _at_the_end.get().callback(assembly.close, overwrites=False)
     return assembly
 
 
 def opened(settings: Settings) -> Assembly:
-    """Return the app. Raises UnknownCollection, with those there are, when the settings name none of them."""
+    """Open the app for an existing collection. Raises UnknownCollection if the one of the settings does not exist."""
     assembly = app_for(settings)
     assembly.collections.require()
     return assembly
 
 
 def opened_for_the_past(parsed: argparse.Namespace, settings: Settings) -> Assembly:
-    """Return the app for what was asked and said before, of all collections where none is named; see `opened`.
+    """Open the app for past questions and labels, of all collections if none is named.
 
-    Questions and labels outlive their collection: one that is gone, and has some, may be named too.
+    Questions and labels outlive their collection, so a deleted collection that has some can be named, too. Raises
+    UnknownCollection.
     """
     assembly = app_for(settings)
     if parsed.collection is not None:
@@ -61,7 +66,7 @@ def opened_for_the_past(parsed: argparse.Namespace, settings: Settings) -> Assem
 
 
 def overwrite_the_rest(assembly: Assembly) -> None:
-    """Overwrite what was said by what was changed or removed; where that cannot be done, say so."""
+    """Overwrite the bytes of deleted or changed data; if that is not possible, print why."""
     from localcrag.app.collections.deletion import finish
 
     if why := finish(assembly.database):
@@ -73,7 +78,7 @@ def overwrite_the_rest(assembly: Assembly) -> None:
 
 
 def index_warnings(assembly: Assembly) -> list[str]:
-    """Return why index files could not be written after a change that is done, and say so on stderr."""
+    """Return the reasons why index files could not be written after a change, and print them on stderr."""
     warnings = list(assembly.collections.opened.unwritten.values())
     for one in warnings:
         print(f"localcrag: {one}", file=sys.stderr)
@@ -92,7 +97,7 @@ ROLES = ("embedder", "relevance", "llm")
 
 
 def port(text: str) -> int:
-    """Return argparse's value for a port."""
+    """Return a port from the text of an option. Raises ArgumentTypeError, which argparse reports."""
     number = whole_number(text)
     if number is None or not 1 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
@@ -100,10 +105,10 @@ def port(text: str) -> int:
 
 
 def setting(name: str) -> Callable[[str], float]:
-    """Return argparse's type for an option that sets a numeric setting: a number within the limits of its field."""
+    """Return argparse's type for a numeric setting: a number within the limits of the setting."""
 
     def value(text: str) -> float:
-        # Here, and not above: it takes a moment to import, and `localcrag --help` must not wait for it.
+        # Imported here because it takes a moment, and `localcrag --help` must not wait for it.
         from localcrag.settings import number_of
 
         try:
@@ -123,7 +128,7 @@ def print_json(result: Any) -> None:
 
 
 def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> None:
-    """Print a result: as JSON when asked, else as text, where there is any."""
+    """Print a result as JSON if --json was given, else as text, if there is any."""
     if parsed.json:
         print_json(result)
     elif text is not None:
@@ -131,7 +136,7 @@ def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> N
 
 
 def at_least_one(what: str) -> Callable[[str], int]:
-    """Return argparse's type for a whole number from 1 on; `what` it is, for the message: "a number of runs"."""
+    """Return argparse's type for a whole number from 1 on; `what` names it in the message: "a number of runs"."""
 
     def number(text: str) -> int:
         found = whole_number(text)
@@ -151,7 +156,7 @@ _LISTS = {
 
 
 def add_restriction(command: argparse.ArgumentParser) -> None:
-    """Add the options; each but the days can be given more than once, and one of them is enough."""
+    """Add the options that restrict documents; all but the days can be repeated, and any of the values may match."""
     group = command.add_argument_group("only documents")
     for option, (name, value, words) in _LISTS.items():
         group.add_argument(option, dest=name, metavar=value, action="append", default=[], help=words)
@@ -160,7 +165,7 @@ def add_restriction(command: argparse.ArgumentParser) -> None:
 
 
 def restriction_of(parsed: argparse.Namespace) -> Restriction:
-    """Return what the options ask for. Raises QuestionError for a day that is none."""
+    """Return the restriction that the options describe. Raises QuestionError for an invalid day."""
     from localcrag.records.restriction import Restriction
     from localcrag.text.words import valid
 

@@ -1,4 +1,4 @@
-"""`localcrag documents`: list, tag or delete documents."""
+"""`localcrag documents` and `localcrag forget`: list, tag, delete and forget documents."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
 
 DONE, FOUND = 0, 1
 SHOWN = 20
-"""Places that are printed; --json has all."""
+"""Largest number of places that are printed; --json lists all."""
 _ABOUT = """Removes documents, with the runs, turns of chats, labels, pins, web answers and evaluations that quote them,
 writes the files anew that had them, and searches every byte of the data folder for what they said. `documents delete`
 keeps what quotes a document; this can be called after it, too. Without a NAME: what earlier deletions left in files is
@@ -169,7 +169,7 @@ def _said(names: list[str], forgotten: Forgotten) -> list[str]:
 
 
 def _searched(found: Searched, places: tuple[Place, ...]) -> list[str]:
-    """Return what a search came to, for a person."""
+    """Return the result of a search of the data folder, as lines to print."""
     if not found.marks:
         return ["Nothing to search for: it says nothing that no other document says."]
     what = f"{counted(found.marks, 'mark')} (phrases, pieces of files, vectors) in {counted(found.files, 'file')}"

@@ -1,4 +1,4 @@
-"""`localcrag eval`: ask evaluation sets under several configurations; list, show and compare them.
+"""`localcrag eval`: measure answers on evaluation sets under several configurations.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 DONE = 0
 FOLDER = "evaluations"
+"""Folder of evaluations within the data folder."""
 BENCH = "documents"
-"""Within it: the data folder that the sets' documents are added to."""
+"""Folder within FOLDER that is the data folder for the documents of evaluation sets."""
 EXAMPLES = """\
   localcrag eval SET                         plain RAG against localcrag
   localcrag eval SET --ablate                what each step is worth
@@ -125,7 +126,7 @@ def _compare(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _side(name: str, settings: Settings) -> tuple[Evaluation, str]:
-    """Return an evaluation and the configuration of it that is meant: the last one, unless NAME:CONFIGURATION says."""
+    """Return an evaluation and one of its configurations: that of RUN:CONFIGURATION, or else the last one."""
     run, _, configuration = name.partition(":")
     found = _stored(run, settings)
     configuration = configuration or found.configurations[-1]
@@ -138,7 +139,7 @@ def _digest(text: str) -> str:
 
 
 def _stored(name: str, settings: Settings) -> Evaluation:
-    """Return the evaluation of this id, of the beginning of its id, or in this folder. Raises EvaluationError."""
+    """Return the evaluation with this id, this beginning of an id, or in this folder. Raises EvaluationError."""
     from localcrag.evaluation import results as store
 
     if Path(name).is_dir():
@@ -171,6 +172,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
         planned, data_dir = plan.of_sets(sets, settings), _folder(settings) / BENCH
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
+    # Recorded web results are served from a local address, so that an evaluation never asks the web itself.
     with evaluation_runner.recorded_web(planned.questions) as address:
         bench = evaluation_runner.settings_for(settings, data_dir, address)
         with contextlib.closing(Assembly(bench)) as assembly:
@@ -205,7 +207,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Configuration, ...]:
-    """Return what is to be asked under, as the options say. Raises EvaluationError."""
+    """Return the configurations that the options ask for. Raises EvaluationError."""
     from localcrag.evaluation import plan as known
 
     chosen: list[Configuration] = []
@@ -226,7 +228,7 @@ def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Con
 def _ask(
     evaluation: Evaluation, folder: Path, asking: Callable[[RunWriter], Iterator[Asked]], *, warm_up: Callable[[], None]
 ) -> None:
-    """Ask what is missing, with progress; say what was found of it, and what is to be known."""
+    """Make the missing runs of an evaluation, with progress; first print its warnings and the runs found."""
     from localcrag.evaluation import plan
     from localcrag.evaluation import results as store
     from localcrag.interfaces.cli import terminal

@@ -1,4 +1,4 @@
-"""What `localcrag folder sync` shows on stderr: how far it is, and a line for each change."""
+"""`localcrag folder`: watch folders, and update collections from them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ COLOURS = {
     FolderStatus.FAILED: "red", FolderStatus.AWAY: "red", FolderStatus.GONE: "yellow", FolderStatus.WAITING: "yellow",
     FolderStatus.REMOVED: "yellow",
 }  # fmt: skip
-"""Of a status; others are green."""
+"""Colours of statuses; the others are green."""
 
 
 def show_following(events: Iterator[FolderEvent], *, quiet: bool = False) -> list[FolderChange]:
-    """Show progress and a line for each change, and return the changes. With `quiet`, no lines."""
+    """Show progress and a line for each change, and return the changes; with `quiet`, show no lines."""
     changes: list[FolderChange] = []
     screen = console()
     with file_progress(screen) as show:
@@ -44,7 +44,7 @@ def show_following(events: Iterator[FolderEvent], *, quiet: bool = False) -> lis
 
 
 def line(change: FolderChange) -> str:
-    """Return the line that tells of a change, with rich's marks."""
+    """Return the line that describes a change, with rich's markup."""
     said = {
         FolderStatus.RENAMED: f"was {change.was}",
         FolderStatus.SAME: f"same content as {change.was}",

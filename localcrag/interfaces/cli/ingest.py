@@ -1,4 +1,4 @@
-"""`localcrag ingest`: add documents to a collection, or embed it anew."""
+"""`localcrag ingest`: add documents to a collection, re-index it, or read its scans."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _done(assembly: Assembly, parsed: argparse.Namespace) -> int:
 
 
 def _add(assembly: Assembly, uploads: FoundFiles, *, quiet: bool) -> list[IngestResult]:
-    """Add files, ask for the passwords of those that need one, and recognise the text of those that are scans."""
+    """Add files, ask for the passwords of locked ones, and recognise the text of scans."""
     from localcrag.interfaces.cli import terminal
 
     results = terminal.show_ingest(assembly.ingest(uploads), quiet=quiet)
@@ -87,7 +87,7 @@ def _add(assembly: Assembly, uploads: FoundFiles, *, quiet: bool) -> list[Ingest
 
 
 def _opened(assembly: Assembly, upload: Upload) -> IngestResult | None:
-    """Ask for a file's password until it is added, or nothing is typed; return what became of it."""
+    """Ask for a file's password until one fits or none is entered; return the last result, None if none was entered."""
     from getpass import getpass
 
     from localcrag.interfaces.cli import terminal

@@ -1,7 +1,8 @@
-"""The command line: reads the arguments, runs one command, and says what went wrong.
+"""The command line: reads the arguments, runs one command, and reports errors.
 
-Results go to stdout (one JSON document with --json), progress and everything else to stderr. Exit status: 0 done, 1 the
-thing asked for failed, 2 wrong usage. Nothing heavy is imported before it is needed: --help must answer at once.
+Results go to stdout (with --json, as one JSON document), progress and everything else to stderr. The exit status is 0
+if the command succeeded, 1 if it failed, 2 for wrong usage, and 130 if it was interrupted. Modules that take long to
+import are imported only when they are needed, because --help must answer at once.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _IN_OUR_WORDS = (
     (re.compile("^the following arguments are required: "), "Missing: "),
     (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
 )
-"""How messages of argparse begin, and what stands there instead."""
+"""Beginnings of argparse's messages, and their replacements."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
         parsed.on_failure(parsed, error)
         return status
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): nothing is left to say, and nobody to say it to.
+        # The reader of the output has closed it (`| head`). Without another stdout, Python would report a second
+        # broken pipe when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:
@@ -62,17 +64,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One whose errors are ours, so that they are JSON where that is asked for; commands have parsers of this class."""
+    """A parser that raises SettingsError instead of exiting, so that its errors are JSON with --json.
+
+    The subcommands' parsers are of this class, too.
+    """
 
     def error(self, message: str) -> NoReturn:
-        """Raise SettingsError with what is wrong in one line, which points to the help."""
+        """Raise SettingsError with one line that says what is wrong and points to the help."""
         for begins, instead in _IN_OUR_WORDS:
             message = begins.sub(instead, message)
         raise SettingsError(f"{message.rstrip('.')}. `{self.prog} --help` shows what there is.")
 
 
 def _is_json(argument: str) -> bool:
-    """Whether it is `--json`, or as much of it as argparse takes for it."""
+    """Return whether an argument is `--json`, or an abbreviation that argparse accepts for it."""
     return argument.startswith("--j") and "--json".startswith(argument)
 
 
@@ -92,7 +97,7 @@ def _settings(parsed: argparse.Namespace) -> Settings:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # SUPPRESS: `list` must not put its defaults over what `runs --json list` gave before it.
+    # SUPPRESS: else the defaults of `list` would overwrite the option in `runs --json list`.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--data-dir", metavar="DIR", help="where everything is kept (also LOCALCRAG_DATA_DIR)")
     common.add_argument("--json", action="store_true", help="print the result as JSON")

@@ -1,4 +1,4 @@
-"""`localcrag backup` and `localcrag restore`: all that cannot be made again, in one file, and back."""
+"""`localcrag backup`, `restore`, `privacy` and `doctor`: back up, inspect and repair the data folder."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _held(done: BackedUp) -> str:
 
 
 def _not_in(done: BackedUp) -> list[str]:
-    """Say which collections have their documents elsewhere."""
+    """Return a line on the collections whose documents are on a server, and thus not in the backup."""
     if not done.elsewhere:
         return []
     named = ", ".join(f"“{name}”" for name in done.elsewhere)

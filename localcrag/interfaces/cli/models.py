@@ -1,4 +1,7 @@
-"""Download progress on stderr: a bar on a terminal, a line every few seconds elsewhere."""
+"""`localcrag models`: list, download, choose, check and verify models.
+
+The progress of downloads goes to stderr: a bar on a terminal, a line every few seconds elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,19 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-LINE_SECONDS = 5.0  # between lines where there is no terminal: enough to see it live, few enough for a log
+LINE_SECONDS = 5.0
+"""Seconds between two lines of progress if there is no terminal: often enough to watch, rare enough for a log."""
 WORDS = {"transfer": "getting", "check": "checking"}
 
 
 @contextmanager
 def display(stream: TextIO | None = None) -> Iterator[Report]:
-    """Yield the function that shows one record after the other on `stream` (stderr)."""
+    """Yield a function that shows the records of a download, one after another, on `stream` (stderr)."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield _lines(stream)
         return
-    from rich.console import Console  # only a terminal needs it
+    from rich.console import Console  # Imported here, since only a terminal needs it.
     from rich.progress import Progress, TextColumn
 
     bar = Progress.get_default_columns()[1]
@@ -50,7 +54,7 @@ def display(stream: TextIO | None = None) -> Iterator[Report]:
             if record.phase == "connect":
                 progress.console.print(
                     _describe_progress(record), markup=False
-                )  # Not overwritten: it is said for good.
+                )  # A line of its own, which the bar does not overwrite: each connection must stay visible.
             else:
                 progress.update(task, description=_describe_progress(record), completed=record.done, total=record.total)
 
@@ -73,14 +77,14 @@ def _lines(stream: TextIO, clock: Callable[[], float] = time.monotonic) -> Repor
 
 
 def _describe_progress(record: DownloadProgress) -> str:
-    """Return where a connection goes to, or how far the download is."""
+    """Return the destination of a connection, or the progress of a download, in words."""
     if record.phase == "connect":
         return f"connecting to {record.file} for {record.model}"
     return _getting(record)
 
 
 def _getting(record: DownloadProgress) -> str:
-    """Return for instance `getting qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
+    """Return the progress: `getting qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
     text = f"{WORDS[record.phase]} {record.model}: {record.done / 1e6:,.0f} of {record.total / 1e6:,.0f} MB"
     if record.bytes_per_second is not None and record.seconds_left:
         minutes, seconds = divmod(round(record.seconds_left), 60)
@@ -90,7 +94,7 @@ def _getting(record: DownloadProgress) -> str:
 
 
 def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedModels) -> int:
-    """Check the model, say part by part how it did, and keep it. Raises ModelError and GenerationError."""
+    """Check a language model, print the result of each part, and store it. Raises ModelError and GenerationError."""
     name = arguments.name
     if library.role(name) is not ModelRole.LLM:
         raise SettingsError(f"{name} is no language model, and no other kind is checked.")
@@ -118,6 +122,7 @@ def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedMo
 
 DONE, FAILED = 0, 1
 EMBEDDED = "embedded"
+"""Name that stands for the default models in `localcrag models get`."""
 
 
 def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
@@ -160,7 +165,7 @@ def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Do what the arguments say; return 0 when done, 1 when it failed. Raises LocalcragError."""
+    """Run a subcommand; return 0 if it succeeded, 1 if it failed. Raises LocalcragError."""
     from localcrag.app.models.library import ModelLibrary
     from localcrag.app.shared_state import SettingsInUse
 
@@ -214,7 +219,8 @@ def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
             with display() as report:
                 downloaded = library.get(name, report)
         except LocalcragError as error:
-            # The others are still got: a set-up that lost its connection once should lack as little as possible.
+            # The other models are still downloaded, so that a set-up that loses its connection misses as little as
+            # possible.
             results.append({"name": name, "state": "failed", "error": str(error)})
             _say(f"localcrag: {error}")
             continue
@@ -230,7 +236,7 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
     from localcrag.records.models import ModelRole, behind_server
 
     names = library.named(arguments.name)
-    if names == (arguments.name,):
+    if names == (arguments.name,):  # The name is that of a model and not of a set.
         role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
         if role is None:
             raise SettingsError(
@@ -264,7 +270,7 @@ def _say_what_follows(role: str, name: str, before: str) -> None:
 
 
 def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:
-    """Have a server on another computer agreed to, once: on the terminal, or by the option."""
+    """Get the person's consent to a server on another computer, once: on the terminal, or by the option."""
     sentence = library.servers.to_agree(arguments.name)
     if not sentence:
         return

@@ -1,4 +1,4 @@
-"""`localcrag runs`: list, show, export, replay, stats and thresholds.
+"""`localcrag runs`: list, show, export and replay past questions, and explore thresholds.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """
@@ -78,7 +78,7 @@ def add_runs_parser(subparsers: Subparsers, common: argparse.ArgumentParser, wit
     command = named.add_parser(
         "thresholds", parents=[common, within], help="what other thresholds would make of the questions so far"
     )
-    # Not under the settings' own names: what is in force stays what it is compared with.
+    # These options do not have the settings' names, because the active settings are needed for the comparison.
     command.add_argument("--upper", type=setting("upper"), dest="then_upper", metavar="U", help="CORRECT from here on")
     command.add_argument("--lower", type=setting("lower"), dest="then_lower", metavar="L", help="INCORRECT below")
     command.add_argument("--policy", choices=POLICIES, dest="then_policy", help="the rule from relevances to an action")
@@ -118,7 +118,7 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> int:
 
     store = opened_for_the_past(parsed, settings).runs
     wanted = parsed.run_ids or [run.run_id for run in reversed(store.newest(collection=parsed.collection))]
-    # The first is read before the file is opened: a name that is none must not empty the file.
+    # The first run is read before the file is opened, so that an unknown id does not empty an existing file.
     runs = (store.get(run_id) for run_id in wanted)
     first = next(runs, None)
     written = 0

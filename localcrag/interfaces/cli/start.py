@@ -1,4 +1,4 @@
-"""`localcrag serve`: an OpenAI-compatible API on this computer, for other programs."""
+"""The commands that start localcrag: `ui` and `desktop`, `serve` (API), and `mcp`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DONE = 0
 PORT = 7979
-"""Fixed, since other programs keep it in their settings; not among those that the page takes."""
+"""Port of the API: fixed, since other programs store it in their settings, and not one of those that the app tries."""
 
 
 def add_serve_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
@@ -73,9 +73,9 @@ def add_ui_parser(subparsers: Subparsers, common: argparse.ArgumentParser, withi
 
 
 def ready_for_gradio(settings: Settings) -> None:
-    """Say where Gradio keeps files, and leave out what it makes for editors: before it is imported."""
-    # Gradio reads it when it is imported; its default is a folder that every user of the machine can look into.
-    # matplotlib, which Gradio imports, makes a folder beside the person's settings of other programs.
+    """Set where Gradio keeps its files, and keep it from writing stub files; call it before Gradio is imported."""
+    # Gradio reads its variable at import; the default is a folder that every user of the machine can read.
+    # matplotlib, which Gradio imports, would else make a folder among the person's settings.
     for name in ("GRADIO_TEMP_DIR", "MPLCONFIGDIR"):
         os.environ[name] = str(settings.uploads_dir)
     from localcrag.interfaces.page import gradio_stubs
@@ -84,7 +84,7 @@ def ready_for_gradio(settings: Settings) -> None:
 
 
 def show_failure(parsed: argparse.Namespace, error: LocalcragError) -> None:
-    """Show in the browser why the page cannot be opened, where the browser was asked for."""
+    """Show in the browser why the app could not start, unless --no-browser or --json was given."""
     if not parsed.json and not parsed.no_browser:
         from localcrag.interfaces.page.server import failed_start
 

@@ -1,4 +1,7 @@
-"""How far files are, on a terminal: a bar, words, and what is to be said of each."""
+"""Output on the terminal: progress, the steps of a question, runs, and answers.
+
+Progress and details go to stderr. On a terminal they are a bar; in a log, a line now and then.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ _UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cuttin
 
 
 def how_far(event: IngestProgress) -> str:
-    """Return what is being done to which file, with rich's marks."""
+    """Return the current activity and the file it is about, with rich's markup."""
     if event.phase == "loading":
         return f"loading the models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
     unit = _UNITS[event.phase]
@@ -57,14 +60,14 @@ def how_far(event: IngestProgress) -> str:
 
 
 def time_left(event: IngestProgress) -> str:
-    """Return how long that will take, as far as anybody knows."""
+    """Return the estimated time left, in words; an empty text if there is no estimate."""
     each = "" if event.seconds_a_page is None else f"{event.seconds_a_page:.1f} s a page, "
     return each if event.seconds_left is None else f"{each}about {duration(max(1.0, event.seconds_left))} left"
 
 
 @contextmanager
 def file_progress(screen: Console) -> Iterator[Callable[[IngestProgress, str], None]]:
-    """Show a bar; yield what brings it to how far files are, which is given in words as well."""
+    """Show a progress bar; yield a function that updates it with an event and a description."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("starting", total=None, note="")
@@ -76,14 +79,14 @@ def file_progress(screen: Console) -> Iterator[Callable[[IngestProgress, str], N
 
 
 def print_with_warnings(screen: Console, line: str, warnings: Iterable[str]) -> None:
-    """Print a line, and warnings below it."""
+    """Print a line, and the warnings below it."""
     screen.print(line)
     for said in warnings:
         screen.print(f"  [yellow]warning:[/] {escape(said)}")
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in words, from 90 on in minutes."""
+    """Return a duration in words; from 90 seconds on, in minutes."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
@@ -95,33 +98,33 @@ COLOURS = {
 }  # fmt: skip
 
 MANY = 1_000
-"""Files from which on a log says how many were found, while none is worked on yet."""
+"""Number of files from which on a log says how many were found, before the first one is read."""
 LINES = 20
-"""That tell of an evaluation's progress in a log, where there is no screen to draw a bar on."""
+"""Lines about progress in a log, in all: there, no bar can be drawn."""
 
 SHARE = 5
-"""Relevance and source of a passage take a fifth of the terminal's width each at most: the text needs the rest."""
+"""Divisor of the terminal's width for the columns of relevance and source: a fifth each, the text gets the rest."""
 FOLDS = 3
-"""Lines that a source may fold to."""
+"""Lines that a source may be wrapped into."""
 SHORTEST = 12
-"""Characters that are left of a name, however narrow the terminal is."""
+"""Shortest length that a name is cut to, in characters, even if the terminal is narrower."""
 
 BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
 
 
 def console() -> Console:
-    """Return a console on stderr; made when needed, since tests and pipes replace the stream."""
+    """Return a console on stderr; it is created when needed, because tests and pipes replace the stream."""
     return Console(stderr=True, highlight=False)
 
 
 def show_run(recording: Recording) -> Run:
-    """Show the steps while they happen, then what was found, and return the run."""
+    """Show the steps of a question while they happen, then its details, and return the run."""
     screen = console()
     with screen.status("starting") as status:
         for event in recording:
             match event:
                 case QueryProposed():
-                    status.stop()  # The next thing to happen is `consent.ask_consent`.
+                    status.stop()  # `ask.ask_consent` follows, which needs the terminal for its prompt.
                 case StepStarted(detail=detail):
                     status.start()
                     status.update(f"{detail} …")
@@ -134,7 +137,7 @@ def show_run(recording: Recording) -> Run:
 
 
 def show_details(run: Run) -> None:
-    """Print action, passages, web and time per step."""
+    """Print the details of a run: its action, passages, strips, web query, and the cost of each step."""
     screen = console()
     if run.scope and (run.scope.restriction or run.scope.whole):
         screen.print(f"[dim]{escape(scope_in_words(run))}[/]")
@@ -177,7 +180,7 @@ def _place(source: Source, rows: Sequence[SheetRow]) -> str:
 
 
 def _passages(run: Run, share: int) -> Table:
-    """Return the passages as a table, of which two columns are at most `share` characters wide."""
+    """Return the passages as a table; relevance and source are at most `share` characters wide."""
     table = Table(box=None, pad_edge=False)
     table.add_column("relevance", max_width=share)
     table.add_column("grade", no_wrap=True)
@@ -195,7 +198,7 @@ def _passages(run: Run, share: int) -> Table:
 
 
 def _source(passage: Passage, room: int) -> str:
-    """Return where a passage is from in about `room` characters: the name cut in its middle, the rest in full."""
+    """Return a passage's source in about `room` characters: the name is cut in its middle, the rest is kept."""
     name = passage.url or passage.document or ""
     place = f", p. {passage.page}" if passage.page and not passage.url else ""
     place += f", {places.row_names(passage.rows)}" if passage.rows else ""
@@ -208,7 +211,7 @@ def _source(passage: Passage, room: int) -> str:
 
 
 def _fates(run: Run) -> str:
-    """Return how many strips were kept, and how many met which fate, most frequent first."""
+    """Return how many strips were kept, and how often each reason occurred, most frequent first."""
     fates = Counter(strip.reason for strip in run.strips if strip.reason)
     counted = ", ".join(f"{number} {fate}" for fate, number in fates.most_common())
     return f"{sum(strip.kept for strip in run.strips)} of {len(run.strips)} kept ({counted})"
@@ -233,7 +236,7 @@ def _cost(step: StepCost) -> str:
 
 
 def answer_text(run: Run) -> str:
-    """Return the answer with its sources, as it is printed."""
+    """Return the answer with its sources, as printed on stdout."""
     lines = [run.answer]
     named = {source.id: source for source in run.sources}
     for piece in cited(run.answer, run.evidence):
@@ -245,9 +248,9 @@ def answer_text(run: Run) -> str:
 
 
 def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[IngestResult]:
-    """Show progress per file and page, a line per finished file, and return the results.
+    """Show progress per file and page, and a line per finished file; return the results.
 
-    With `quiet`, no line per file; in a log, one now and then.
+    With `quiet`, there is no line per file, but in a log one now and then.
     """
     results: list[IngestResult] = []
     files = 0
@@ -269,9 +272,9 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
 
 
 def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
-    """Show which question is asked, how many runs there are, and the time that is left; in a log, a line now and then.
+    """Show the current question, the number of runs, and the time left; in a log, a line now and then.
 
-    `done` of `total` runs were there before.
+    `done` of `total` runs were made before.
     """
     screen = console()
     columns = (
@@ -290,11 +293,12 @@ def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
 
 
 def _worth_a_line(done: int, total: int) -> bool:
+    # One line whenever another 1/LINES of the total is done.
     return done * LINES // total > (done - 1) * LINES // total
 
 
 def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
-    """Show progress and return the number of chunks."""
+    """Show the progress of re-indexing, and return the number of chunks."""
     done = 0
     with Progress(console=console(), transient=True) as bar:
         task = bar.add_task("embedding", total=None)

@@ -1,1 +1,1 @@
-"""The page: turn browser events into calls of the app, and what returns into HTML."""
+"""The web interface, built with Gradio: it displays the app's state and passes on a person's actions."""

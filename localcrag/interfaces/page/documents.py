@@ -1,4 +1,8 @@
-"""The folders that a collection follows, in the column of documents."""
+"""The column of documents: their list, uploads, watched folders, and collections as files.
+
+`FollowEvents` handles watched folders, `CarryEvents` export and import of collections, and `DocumentEvents` the rest.
+Uploads and watching run in `app/` whether or not a tab is open; the handlers here only show how far they are.
+"""
 
 from __future__ import annotations
 
@@ -36,22 +40,22 @@ from localcrag.text.translation import ngettext
 
 
 class FollowEvents:
-    """The handlers; each gives the folders and, where they are others by now, the documents."""
+    """The handlers for watched folders; each returns the folders and, if they have changed, the documents."""
 
     def __init__(self, folders: Folders, uploads: Uploads, keeper: FolderKeeper, listed: Callable[[str], str]) -> None:
-        """Take what does the work; `listed` returns a collection's list of documents."""
+        """Create the handlers; `listed` returns a collection's list of documents as HTML."""
         self._folders, self._uploads, self._keeper, self._listed = folders, uploads, keeper, listed
         self._told: Tabs[tuple[str, int]] = Tabs()
 
     def wire(self, page: gr.Blocks, shown: gr.HTML, listing: gr.HTML, collection: gr.Dropdown) -> None:
-        """Connect the components: `shown` has the folders of the `collection`."""
+        """Connect the components; `shown` displays the folders of the `collection`."""
         page.load(self.shown, [collection], [shown], **MANY)
         collection.change(self.shown, [collection], [shown], **LATEST)
         shown.focus(self.look, [collection], [shown, listing], **LATEST)
         shown.input(self.change, [collection], [shown, listing], **EACH)
 
     def shown(self, collection: str) -> str:
-        """Return how a collection's folders stand."""
+        """Return the state of a collection's watched folders."""
         try:
             states = self._folders.states(collection)
         except LocalcragError as error:
@@ -65,14 +69,14 @@ class FollowEvents:
         )
 
     def look(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
-        """Return how the folders stand now, and the documents if there are others since the tab looked last."""
+        """Return the current state of the folders, and the documents if they have changed since the tab's last look."""
         now, tab = (collection, self._keeper.version), session(request)
         before = self._told.get(tab)
         self._told.put(tab, now)
         return self.shown(collection), gr.skip() if before == now else self._listed(collection)
 
     def change(self, collection: str, event: gr.EventData) -> tuple[str, Any]:
-        """Follow a folder, look at one now, pause it, let it go, or say what becomes of what is gone."""
+        """Watch a folder, check it now, pause it, stop watching it, or decide about documents whose files are gone."""
         what = str(event.what)
         if what == "add":
             self._uploads.follow_folder(told(lambda: self._add(collection, event)))
@@ -99,18 +103,21 @@ class FollowEvents:
 
 
 def _moment(time: str) -> str:
-    """Return a time as it is where this computer is, to the minute; without the day where it is today's."""
+    """Return a time in this computer's time zone, to the minute; the day is left out if it is today."""
     at = datetime.fromisoformat(time).astimezone()
     return f"{at:%H:%M}" if at.date() == datetime.now(at.tzinfo).date() else f"{at:%Y-%m-%d %H:%M}"
 
 
 ENDING = ".localcrag"
 PROGRESS_INTERVAL = 0.2
-"""Seconds, at least, between two times that is said how far it is."""
+"""Shortest time between two reports of progress, in seconds."""
 
 
 class CarryEvents:
-    """The handlers; `shown` says how far it is, what came of it, and what is wrong; `given` takes a file."""
+    """The handlers for export and import of collections.
+
+    `shown` displays the progress, the result and errors; `given` is the button that takes a file to import.
+    """
 
     def __init__(
         self,
@@ -124,18 +131,19 @@ class CarryEvents:
         self._given, self._shown = given, shown
 
     def wire(self, listing: gr.HTML, collection: gr.Dropdown) -> Any:
-        """Connect the components: `listing` has the buttons. Return the event of an import."""
+        """Connect the components, with the buttons in `listing`; return the event of an import."""
         listing.download(self.export, [collection], [self._shown], **MANY)
         self._shown.clear(lambda: "", None, [self._shown], **MANY)
         return self._given.upload(self.take_in, [self._given], [self._given, self._shown, collection], **MANY)
 
     def export(self, collection: str) -> Iterator[str]:
-        """Write a collection into a file, and give its address."""
+        """Write a collection into a file, and show the address to fetch it from."""
         file = self._files.place(f"{_as_file_name(collection)}{ENDING}")
         doing = _("“%(name)s” is written into a file", name=collection)
         try:
             moved = Moved(0, 0)
             yield _said(doing, moved)
+            # A job of its own, so that closing the page does not stop the export.
             for some in Job(lambda: self._copies.export(collection, file), name="export of a collection").follow():
                 moved = some[-1]
                 yield _said(doing, moved)
@@ -149,14 +157,15 @@ class CarryEvents:
         yield _done(f"{said} ({number})", self._files.offer(file), file.name)
 
     def take_in(self, given: str) -> Iterator[tuple[Any, ...]]:
-        """Make a new collection of a file that was given, and show it.
+        """Import a file as a new collection, and show that.
 
-        The button is told to be empty each time: a skip would make it another, which leaves files behind.
+        Each yield sets the button to None and does not skip it: a skip would replace the component with a new one,
+        which leaves files behind (see steady_blocks.py).
         """
         file, name, moved = Path(given), "", Moved(0, 0)
         doing = _("%(name)s is checked and put in", name=file.name)
         yield None, _said(doing, moved), gr.skip()
-        # A page that is closed meanwhile does not stop it.
+        # A job of its own, so that closing the page does not stop the import.
         job = Job(lambda: self._imported(file), name="import of a collection")
         try:
             for some in job.follow():
@@ -197,17 +206,17 @@ def _as_file_name(collection: str) -> str:
 
 
 BETWEEN, ROWS = 0.5, 1_000
-"""Seconds between two looks at files that are added, as long as all tabs together are shown no more rows than these.
+"""Seconds between two updates on files that are added, up to so many rows in all tabs together.
 
-Beyond that they look less often: what Gradio is given faster than it can send, it keeps.
+With more rows the updates are rarer, since Gradio keeps in memory all updates that it gets faster than it can send.
 """
 MOST_FOLLOWING = 3
-"""Tabs that are told how far files are: a browser has six connections to an address, all its tabs together."""
+"""Tabs that get updates on uploads: a browser has six connections to an address for all its tabs together."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentsColumn:
-    """The column's components that others listen to or show something in."""
+    """The column's components that other parts of the page use."""
 
     title: gr.HTML
     collection: gr.Dropdown
@@ -221,7 +230,7 @@ class DocumentsColumn:
 
 
 def documents_column(collections: Collections, chosen: str, script: str) -> DocumentsColumn:
-    """Make the column; `chosen` is the collection that is shown first."""
+    """Create the column's components; `chosen` is the collection that is shown first."""
     title = gr.HTML(documents_title())
     collection = gr.Dropdown(
         collections.offered(), value=chosen, label=_("Collection"), elem_id="lc-collection",
@@ -246,7 +255,7 @@ def documents_title() -> str:
 
 
 def listed(collections: Collections, collection: str) -> str:
-    """Return the list of documents, or what is wrong with it."""
+    """Return the list of a collection's documents, or the reason why it cannot be listed."""
     try:
         there, tags = collections.documents(collection), collections.tags.of_folders(collection)
         foreign, home = collections.mostly_foreign(there), collections.homes.of(collection)
@@ -260,7 +269,7 @@ def listed(collections: Collections, collection: str) -> str:
 
 
 class DocumentEvents:
-    """The handlers; each gets and gives the values of components."""
+    """The handlers for documents, uploads and collections; each takes and returns the values of components."""
 
     def __init__(
         self,
@@ -271,7 +280,7 @@ class DocumentEvents:
         *,
         copies: CollectionCopies,
     ) -> None:
-        """`first_questions` writes what a chat without turns shows."""
+        """Create the handlers; `first_questions` returns the first screen of a chat without turns, as HTML."""
         self._copies = copies
         self._collections, self._forgetting = collections, forgetting
         self._uploads, self._first_questions = uploads, first_questions
@@ -281,7 +290,10 @@ class DocumentEvents:
         self._last: tuple[tuple[str, tuple[Uploading, ...]], str] = ("", ()), ""
 
     def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
-        """Connect the components; the chat's `log` offers the samples. Return the events that choose a collection."""
+        """Connect the components, with the button for sample documents in the chat's `log`.
+
+        Return the events that choose another collection.
+        """
         shown = [at.uploads, at.listing]
         for source in (at.drop, at.folder):
             source.upload(self.add, [source, at.collection], [source, *shown], **MANY).then(
@@ -309,9 +321,9 @@ class DocumentEvents:
         return None, self._report(), gr.skip()
 
     def add_originals(self, paths: Sequence[Path], otherwise: str) -> None:
-        """Add files and folders from where they lie to the collection that was looked at last, as dropped ones are.
+        """Add files and folders of this computer, without uploading them, to the collection that was shown last.
 
-        `otherwise` is the collection where nobody has looked yet. A folder of very many files is one row of the list.
+        `otherwise` is the collection if none was shown yet. A folder of more than ROWS files is one row of the list.
         Raises UnreadableDocument.
         """
         collection = self._looked_at if self._looked_at in self._collections.offered() else otherwise
@@ -329,20 +341,21 @@ class DocumentEvents:
         return gr.update(choices=names, value=samples.COLLECTION), self._report(), gr.skip()
 
     def first_questions(self, where: str) -> Any:
-        """Return what a chat without turns shows now; a chat that has been begun meanwhile stays."""
+        """Return the first screen of a chat without turns; skip if the tab shows a chat with turns."""
         return gr.skip() if where else self._first_questions()
 
     def follow(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
-        """Show how far the files are, and the documents whenever one has gone in, until all are at their end.
+        """Show the progress of uploads, and the documents whenever one was added, until all uploads have ended.
 
-        They are those of the collection that the tab shows by then. A tab that is not among the last few to look is
-        told no more until it has the focus again.
+        The documents are those of the collection that the tab shows at that moment. Only the last MOST_FOLLOWING tabs
+        get updates; another tab gets them again once it has the focus.
         """
         done, me, tab = -1, object(), session(request)
         self._looks_at(tab, collection)
         self._followers.append(me)
         try:
             for items in self._uploads.follow():
+                # Ended uploads plus results of single files: if the sum has changed, there may be other documents.
                 finished = sum((not one.open) + len(one.results) for one in items)
                 collection = self._in_sight.get(tab) or collection
                 yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
@@ -350,12 +363,12 @@ class DocumentEvents:
                 if any(one.open for one in items):
                     time.sleep(BETWEEN * max(1, len(self._followers) * len(items) / ROWS))
                 if me not in self._followers[-MOST_FOLLOWING:]:
-                    return
+                    return  # Newer tabs get the updates now.
         finally:
             self._followers.remove(me)
 
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
-        """Cancel, try again or dismiss one file or all, or open one with its password."""
+        """Cancel, retry or dismiss one upload or all of them, or unlock one with its password."""
         ids = [int(event.id)] if event.id else []
         if event.what == "unlock":
             self._uploads.unlock(int(event.id), str(event.password))
@@ -366,11 +379,11 @@ class DocumentEvents:
         return self._report(), self.listed(collection)
 
     def choices(self) -> Any:
-        """Return the collections that there are now."""
+        """Return an update of the collections to choose from."""
         return gr.update(choices=self._collections.offered())
 
     def choose(self, collection: str, request: gr.Request) -> str:
-        """Return the documents of a collection, which the tab shows from now on."""
+        """Return the documents of the collection that the tab has chosen."""
         self._looks_at(session(request), collection)
         return self.listed(collection)
 
@@ -383,7 +396,7 @@ class DocumentEvents:
         names = [str(name) for name in event.names]
         chosen = frozenset(names)
         try:
-            # An attachment goes with its letter.
+            # Attachments are deleted with their e-mail, and files of an archive with the archive.
             apart = [name for name in names if chosen.isdisjoint(folders_of(name))]
             number = len(apart) + self._forgetting.delete(apart, collection)
             said = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
@@ -394,7 +407,7 @@ class DocumentEvents:
         return renderers.uploads(self._uploads.items(), said, quoted), self.listed(collection)
 
     def forget(self, collection: str, event: gr.EventData) -> tuple[str, str]:
-        """Forget what answers quote of deleted documents, too."""
+        """Remove past questions and answers that quote deleted documents."""
         said = told(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
         return renderers.uploads(self._uploads.items(), renderers.forgotten(said)), self.listed(collection)
 
@@ -404,20 +417,20 @@ class DocumentEvents:
         return self.listed(collection)
 
     def tag(self, collection: str, event: gr.EventData) -> str:
-        """Give tags to documents or folders, and take tags from them."""
+        """Add tags to documents or folders, and remove tags from them."""
         names, put, take = ([str(one) for one in said] for said in (event.names, event.put, event.take))
         told(lambda: self._collections.tags.change(names, put=put, take=take, collection=collection))
         return self.listed(collection)
 
     def move(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
-        """Put documents into another collection."""
+        """Move documents into another collection."""
         names, target = [str(name) for name in event.names], str(event.to)
         told(lambda: self._collections.move_documents(names, collection, target))
         said = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
         return self.choices(), renderers.uploads(self._uploads.items(), said), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
-        """Make, copy, rename, merge or delete a collection."""
+        """Create, copy, rename, merge or delete a collection."""
         name = " ".join(str(event.name).split())
         if event.what == "new":
             name = told(lambda: self._collections.new(name))
@@ -435,12 +448,12 @@ class DocumentEvents:
         return gr.update(choices=self._collections.offered(), value=name), self.listed(name)
 
     def _looks_at(self, tab: str, collection: str) -> None:
-        """Know what a tab shows; of what it is shown because of a click, before it says so."""
+        """Record the collection that a tab shows; for one that a handler chooses, before the tab reports it."""
         self._in_sight.put(tab, collection)
         self._looked_at = collection
 
     def _shown(self, items: tuple[Uploading, ...]) -> str:
-        """Return what is shown of the files, which every tab that follows is shown alike."""
+        """Return the list of uploads; it is rendered once for all tabs, until it or the language changes."""
         shown, written = self._last
         if shown != (translation.language(), items):
             written = renderers.uploads(items)

@@ -1,4 +1,7 @@
-"""Labels, pins and web texts to add, as they are given beside an answer and in the lists."""
+"""A person's feedback on answers: labels, pins, and web texts to add as documents.
+
+The handlers serve both the side panel and the lists in the settings.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from localcrag.text.translation import gettext as _
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The components that these events speak of and to."""
+    """The components that the handlers of feedback listen to or change."""
 
     panel: gr.HTML
     uploads: gr.HTML
@@ -36,17 +39,18 @@ class Shown:
 
 
 def panel(assembly: Assembly, run: Run) -> str:
-    """Return the side panel of a stored run, with what was said of it where that can be read."""
+    """Return the side panel of a stored run, with its feedback if that can be read."""
     if run.action is None:
         return run_panel.panel(run)
     try:
         return run_panel.panel(run, learned=_learned(assembly, run))
     except LocalcragError:
-        return run_panel.panel(run)  # The question itself was answered; whoever labels it is told what is wrong.
+        # The question was answered, so its panel is shown all the same; labelling it will show what is wrong.
+        return run_panel.panel(run)
 
 
 def panel_of(assembly: Assembly, run_id: object) -> str:
-    """Return the side panel of the run of that id. Raises UnknownRun and StoreError."""
+    """Return the side panel of the run with this id. Raises UnknownRun and StoreError."""
     return panel(assembly, assembly.runs.get(str(run_id)))
 
 
@@ -68,7 +72,10 @@ def _learned(assembly: Assembly, run: Run) -> run_panel.Learned:
 
 
 def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the web passages that are documents by now, with their names, and those that can be, with numbers."""
+    """Return the web passages that are documents already, and those that can become one.
+
+    Both are by the passage's id: the first with the document's name, the second with the number of the web result.
+    """
     names = {document.sha256: document.name for document in assembly.collections.documents(run.collection)}
     added, addable = {}, {}
     for passage in run.passages:
@@ -77,7 +84,7 @@ def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, 
         try:
             document = feedback.make(passage)
         except GapError:
-            continue  # Holds no text: nothing to add.
+            continue  # The web result has no text that could be added.
         if document.sha256 in names:
             added[passage.id] = names[document.sha256]
         else:
@@ -86,7 +93,7 @@ def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, 
 
 
 def gaps(assembly: Assembly) -> str:
-    """Return the list of what the documents lack, or what is wrong with it."""
+    """Return the list of questions that the documents do not answer, or the reason why it cannot be shown."""
     try:
         found = assembly.gaps.find()
         texts: dict[str, tuple[str, str | None]] = {}
@@ -101,7 +108,7 @@ def gaps(assembly: Assembly) -> str:
 
 
 def said(assembly: Assembly) -> str:
-    """Return the lists of labels and pins, or what is wrong with them."""
+    """Return the lists of labels and pins, newest first, or the reason why they cannot be shown."""
     try:
         return renderers.learned_list(assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1])
     except LocalcragError as error:
@@ -109,7 +116,7 @@ def said(assembly: Assembly) -> str:
 
 
 def wire(assembly: Assembly, shown: Shown) -> Any:
-    """Connect everything that is said beside an answer; return the event of a label, for what else shows it."""
+    """Connect the components of feedback; return the event of a label, for other parts of the page that show it."""
 
     def label(event: gr.EventData) -> tuple[Any, ...]:
         with telling():
@@ -147,7 +154,7 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
     added = gr.on(
         [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
     )
-    # Of the collection that is shown by then.
+    # The list of documents is that of the collection shown at the end, which may be another than at the beginning.
     releases(added, added.then(documents, [shown.collection], [shown.documents], **PRIVATE))
     opened = open_run(assembly)
     gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **EACH)
@@ -155,7 +162,7 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
 
 
 def open_run(assembly: Assembly) -> Any:
-    """Return what shows a stored run in the panel."""
+    """Return a handler that shows a stored run in the panel."""
 
     def show(event: gr.EventData) -> str:
         with telling():
@@ -165,7 +172,7 @@ def open_run(assembly: Assembly) -> Any:
 
 
 def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[Any, ...]]:
-    """Yield, while a web text is added, report, panel, and gaps."""
+    """Add a web text; yield the report, the panel, and the list of gaps, at the beginning and at the end."""
     yield renderers.message(_("Adding the web text …")), gr.skip(), gr.skip()
     try:
         with closing(assembly.gaps.add_web_text(run_id, number)) as events:

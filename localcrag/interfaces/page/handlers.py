@@ -1,4 +1,8 @@
-"""Files that the page has made for somebody to fetch: each once, by an address that nobody can guess."""
+"""Helpers for the page's event handlers: downloads, tabs, options of events, and errors.
+
+A handler calls `told` or `telling` around work that can fail, so that the page shows the error. The dictionaries
+(`MANY`, `EACH`, …) are the options with which events are connected: how many may run at once, and which ones count.
+"""
 
 from __future__ import annotations
 
@@ -22,56 +26,56 @@ ADDRESS = "/localcrag/made/"
 
 
 class MadeFiles:
-    """Files that were made to be fetched, in a folder for that; each is removed when it was."""
+    """Files made for download: each can be fetched once, at an address that cannot be guessed, and is then removed."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is emptied by who starts and ends the server."""
+        """Keep files in `folder`, which launch.py empties when the server starts and ends."""
         self._folder = folder
         self._made: dict[str, Path] = {}
         self._lock = threading.Lock()
 
     def place(self, name: str) -> Path:
-        """Return where a file of this name can be made, which nobody else can guess."""
+        """Return a path for a file of this name, in a new folder whose name cannot be guessed."""
         folder = self._folder / secrets.token_urlsafe(24)
         folder.mkdir(parents=True, mode=0o700)
         return folder / name
 
     def offer(self, path: Path) -> str:
-        """Return the address at which a file that was made can be fetched, once."""
+        """Return the address at which a finished file can be fetched once."""
         token = path.parent.name
         with self._lock:
             self._made[token] = path
         return ADDRESS + token
 
     def discard(self, path: Path) -> None:
-        """Remove a file, as one that was fetched or could not be made, with its folder."""
+        """Remove a file that was fetched or could not be made, with its folder."""
         shutil.rmtree(path.parent, ignore_errors=True)
 
     def claim(self, token: str) -> Path | None:
-        """Return the file of a token, which nobody gets again; None where there is none."""
+        """Return the file of a token, and forget the token; None if there is no such file."""
         with self._lock:
             return self._made.pop(token, None)
 
 
 MOST_TABS = 100
-"""Tabs that are remembered: those that were used last."""
+"""Tabs that are remembered; beyond that, the least recently used ones are forgotten."""
 Known = TypeVar("Known")
 
 
 class Tabs(Generic[Known]):
-    """What is known of tabs, by their session hash."""
+    """Values that are remembered for the most recently used tabs, by session hash; safe for threads."""
 
     def __init__(self) -> None:
         self._known: LRUCache[str, Known] = LRUCache(MOST_TABS)
         self._lock = threading.Lock()
 
     def get(self, tab: str) -> Known | None:
-        """Return what is known of a tab; None: nothing, or no more."""
+        """Return the value of a tab; None if it has none or was forgotten."""
         with self._lock:
             return self._known.get(tab)
 
     def put(self, tab: str, known: Known) -> None:
-        """Know this of a tab from now on, and forget what was used longest ago."""
+        """Remember a value for a tab; the least recently used tab is forgotten if there are too many."""
         with self._lock:
             self._known[tab] = known
 
@@ -83,30 +87,31 @@ def session(request: gr.Request) -> str:
 
 Made = TypeVar("Made")
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-"""Of an event: it is not part of an API, and Gradio draws nothing over what it changes."""
+"""Options of every event: it is not part of an API, and Gradio draws no progress over its outputs."""
 MANY: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
-"""Of an event that goes on for long: others of its kind are taken meanwhile, of this tab and of any number of tabs."""
+"""Options of an event that takes long: any number of its kind run at once, from this tab and others."""
 EACH: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": 1, **PRIVATE}
-"""Of an event that says what it is about (`gr.EventData`): each one counts, one after another.
+"""Options of an event with data of its own (`gr.EventData`): each one is handled, one after another.
 
-Else Gradio drops a second one while the first is under way; with "always_last", 6.31 says the first once more. Two at
-once could end in the other order, and the page would go on showing what was asked for first."""
+By default, Gradio drops a second one while the first is running; with "always_last", 6.31 repeats the data of the
+first. If two ran at once, they could end in the wrong order, and the page would show the result of the older one.
+"""
 IN_ITS_PLACE: dict[str, Any] = {"concurrency_id": "what is shown", "concurrency_limit": 1, **PRIVATE}
-"""Of an event that changes what the chat shows: one after another, of whichever kind, as for `EACH`."""
+"""Options of an event that changes the chat's view: all events with them are handled one after another."""
 LATEST: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
-"""Of an event that is told what its inputs hold: of several while one is under way, the last one counts."""
+"""Options of an event that gets its data from its inputs: of several while one is running, only the last counts."""
 GOOD = {"yes": True, "no": False, "": None}
-"""What the page says of a label, and what it means; None takes it back."""
+"""Values of labels by the word that the page sends; None removes a label."""
 
 
 def as_text(error: Exception) -> str:
-    """Return what an error says so that it is read as it stands: Gradio shows its messages as HTML."""
+    """Return the message of an error, escaped, because Gradio shows messages as HTML."""
     return str(escape(str(error)))
 
 
 @contextmanager
 def telling() -> Iterator[None]:
-    """Tell the page what is wrong, and end the event."""
+    """Show an expected error on the page, and end the event."""
     try:
         yield
     except LocalcragError as error:
@@ -115,7 +120,7 @@ def telling() -> Iterator[None]:
 
 @contextmanager
 def telling_all() -> Iterator[None]:
-    """Tell the page also what nobody foresaw; the terminal has the rest."""
+    """Show an unexpected error on the page, and end the event; the terminal shows its place."""
     try:
         yield
     except gr.Error:
@@ -125,7 +130,7 @@ def telling_all() -> Iterator[None]:
 
 
 def tell_all(page: gr.Blocks) -> None:
-    """Have every event of a page tell what goes wrong in it."""
+    """Wrap every event of a page, so that its unexpected errors are shown."""
     for event in page.fns.values():
         if event.fn:
             event.fn = _telling_all(event.fn)
@@ -146,12 +151,12 @@ def _telling_all(handler: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def releases(*steps: Any) -> None:
-    """Have the buttons that were pressed for an event take clicks again: after its last step, or one that failed."""
+    """Enable pressed buttons again after the last of an event's steps, or after one that failed."""
     for ended in (*(step.failure for step in steps), steps[-1].then):
         ended(None, None, None, js="() => window.lcRelease()", **PRIVATE)
 
 
 def told(make: Callable[[], Made]) -> Made:
-    """Return what is made; tell the page what is wrong, and end the event."""
+    """Return the result of `make`; if it fails, show the error on the page, and end the event."""
     with telling():
         return make()

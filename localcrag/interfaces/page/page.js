@@ -1,5 +1,5 @@
-// All of the page's own script. It runs once in every gr.HTML that asks for it, which gets the part of its name:
-// `element`, `trigger` and `watch` come from Gradio.
+// The page's whole script. Gradio runs it once in every gr.HTML whose js_on_load it is, and each then gets the part of
+// `parts` that has its id. Gradio provides `element`, `trigger` (sends an event to Python) and `watch`.
 const byId = (id) => document.getElementById(id);
 const keptIn = (storage) => ({
   get: (name) => { try { return window[storage].getItem(`lc-${name}`); } catch { return null; } },
@@ -8,7 +8,7 @@ const keptIn = (storage) => ({
 const kept = keptIn("localStorage");
 const keptInTab = keptIn("sessionStorage");
 const narrow = () => window.matchMedia("(max-width: 1180px)").matches;
-// A side is a drawer where there is no room for it: there it never opens by itself, and is not remembered.
+// On a narrow screen, a side is a drawer over the chat: it opens only on demand, and its state is not remembered.
 const side = (name, open) => {
   document.body.dataset[name] = open ? "open" : "closed";
   if (!narrow()) kept.set(name, open ? "open" : "closed");
@@ -28,8 +28,9 @@ const say = (text) => {
   if (place) place.textContent = text;
 };
 
-// A button that has been pressed takes no second click until there is an answer. The server's answer may be an error, or
-// the same HTML as before, of which Gradio tells this script nothing: handlers.py has this called then.
+// A pressed button is disabled until the server has answered. The answer may be an error, or the same HTML as before,
+// which Gradio does not report to this script; therefore `releases` in handlers.py calls lcRelease. It is defined once,
+// although this script runs several times.
 const press = (button) => {
   button.disabled = true;
   button.dataset.pressed = "";
@@ -42,9 +43,9 @@ window.lcRelease ??= () => {
   document.dispatchEvent(new Event("lc-released"));
 };
 
-// What the sliders of the threshold explorer say, for the server. A number field that has just been emptied says null,
-// which Gradio would answer with an error: what was there before counts until there is a number again. A slider that is
-// moved past the other one takes it along.
+// Returns the values of the threshold explorer for the server. A number field that has just been emptied has the value
+// null, which Gradio would answer with an error, so the last number is used instead. A slider that is moved past the
+// other one takes it along.
 window.lcThresholds ??= (upper, lower, ...others) => {
   const before = (window.lcThresholds.last ??= { upper: 1, lower: 0 });
   const said = (value, last) => (typeof value === "number" ? Math.min(1, Math.max(0, value)) : last);
@@ -57,11 +58,11 @@ window.lcThresholds ??= (upper, lower, ...others) => {
   return [now.upper, now.lower, ...others];
 };
 
-// A hidden button of Gradio's takes a file.
+// Opens the file dialog, by clicking a hidden upload button of Gradio's.
 const pick = (id) => byId(id).click();
 
 const parts = {
-  // The bar on top: sides, colours, settings, shortcuts; and what keys do anywhere.
+  // The header: sides, colours, settings, and keyboard shortcuts.
   top() {
     document.documentElement.lang = element.querySelector("nav").lang;
     document.documentElement.style.setProperty("--lc-drop", JSON.stringify(element.querySelector("nav").dataset.drop));
@@ -144,7 +145,7 @@ const parts = {
     });
   },
 
-  // Finished turns: what can be done with each.
+  // Finished turns, with their buttons; also the question box, scrolling, and the time of a slow step.
   log() {
     const column = byId("lc-chat");
     let before = null;
@@ -155,7 +156,7 @@ const parts = {
       copy.querySelectorAll(".lc-cite").forEach((chip) => chip.replaceWith(`[${chip.dataset.n}]`));
       return copy.innerText.trim();
     };
-    // Questions that are being edited, by their turns, with what is typed: each answer writes the whole list anew.
+    // Questions that are being edited, by their turns, with the text typed so far: each answer replaces the whole list.
     const edited = new Map();
     const named = (turn) => `${turn.dataset.turn} ${turn.dataset.run || ""}`;
     const edit = (turn, typed) => {
@@ -238,7 +239,7 @@ const parts = {
       }
     });
     document.addEventListener("lc-released", () => { before = chosen = null; });
-    // Another version of a turn: its buttons stay where they were, and the focus stays on them.
+    // When another version of a turn is shown, its buttons stay where they were, and the focus stays on them.
     watch("value", () => {
       const versions = chosen && element.querySelector(`[data-turn="${chosen.turn}"] .lc-versions`);
       if (!versions) return;
@@ -248,10 +249,10 @@ const parts = {
       (buttons[chosen.at].disabled ? buttons[1 - chosen.at] : buttons[chosen.at]).focus({ preventScroll: true });
       say(versions.querySelector(".lc-unseen").textContent);
       chosen = null;
-      // Nothing may have been scrolled. By the second frame the new size has been seen.
+      // If the position did not change, no scroll event follows. By the second frame, the new size is known.
       requestAnimationFrame(() => requestAnimationFrame(scrolled));
     });
-    // Earlier turns come in above: what was read stays where it is, and has the focus.
+    // Earlier turns are added above, but the turn that was first stays where it is, and gets the focus.
     watch("value", () => {
       if (!before || element.querySelector("[data-earlier]")) return;
       const turn = element.querySelector(`[data-turn="${before.turn}"]`);
@@ -268,8 +269,8 @@ const parts = {
         else if (!turns.get(name).querySelector(".lc-edit")) edit(turns.get(name), typed);
       }
     });
-    // What is typed and not yet asked is there again when the page is loaded anew, as Gradio does by itself when it
-    // finds that the server was started anew. If the server did get the question, it is shown as a turn.
+    // A question that is typed but not yet asked survives a reload, which Gradio also does on its own when the server
+    // has restarted. If the server did receive the question, it appears as a turn, and the box is emptied.
     const box = () => document.querySelector("#lc-question textarea");
     const type = (words) => {
       box().value = words;
@@ -287,7 +288,7 @@ const parts = {
       });
       turns.observe(column, { childList: true, subtree: true });
     }
-    // What a citation says of its source stays within the column, also of one at the end of a line.
+    // The tip of a citation stays within the column, even at the end of a line.
     const within = (event) => {
       const tip = event.target.closest(".lc-cite")?.querySelector(".lc-tip");
       if (!tip) return;
@@ -297,7 +298,7 @@ const parts = {
     };
     column.addEventListener("pointerover", within);
     column.addEventListener("focusin", within);
-    // The newest turn in sight, unless somebody reads further up.
+    // The column follows the newest turn, unless the person has scrolled up.
     let follows = true;
     const scrolled = () => {
       follows = column.scrollTop + column.clientHeight > column.scrollHeight - 60;
@@ -308,7 +309,7 @@ const parts = {
     });
     down.observe(element);
     down.observe(byId("lc-live"));
-    // A slow step says how long it has been going on.
+    // From three seconds on, a step shows how long it has been running.
     let step = { text: "", since: 0 };
     setInterval(() => {
       const busy = document.querySelector("#lc-live .lc-busy");
@@ -319,7 +320,7 @@ const parts = {
     }, 500);
   },
 
-  // The address says which chat is shown, so that a reload and the back button find it.
+  // The address contains the chat that is shown, so that a reload and the back button find it.
   where() {
     watch("value", () => {
       const chat = element.textContent.trim();
@@ -354,7 +355,7 @@ const parts = {
     element.addEventListener("input", (event) => {
       if (event.target.matches("[type=search]")) trigger("input", { words: event.target.value });
     });
-    // Each answer writes the list anew: the chats of other collections stay unfolded.
+    // Each answer replaces the list, but the chats of other collections stay unfolded.
     let unfolded = false;
     element.addEventListener("toggle", (event) => {
       if (event.target.matches(".lc-others") && event.target.isConnected) unfolded = event.target.open;
@@ -362,14 +363,14 @@ const parts = {
     watch("value", () => {
       const others = element.querySelector(".lc-others");
       if (others && unfolded) others.open = true;
-      // Whoever is typing goes on; else the box says what the list was sought for.
+      // If the person is typing, the box is left alone; else it shows the words that the list was searched for.
       const box = element.querySelector("[type=search]");
       if (box && box !== document.activeElement) box.value = box.dataset.words;
       markChat();
     });
   },
 
-  // A chat as a file: what the server wrote comes as text, and is saved from here.
+  // A chat as a file: the server sends it as text, and this script saves it.
   export() {
     watch("value", () => {
       const made = element.querySelector("[data-name]");
@@ -382,10 +383,10 @@ const parts = {
     });
   },
 
-  // Which documents are asked: a line, and the form below it as long as that is open.
+  // The documents that are asked: a line, and the form below it while that is open.
   scope() {
     const form = () => element.querySelector("form");
-    // Only hidden: of the same HTML once more Gradio would tell this script nothing.
+    // The form is hidden and not removed: Gradio would not report the same HTML to this script a second time.
     const fold = (folded) => {
       const button = element.querySelector("[aria-expanded]");
       button.setAttribute("aria-expanded", String(!folded));
@@ -420,7 +421,7 @@ const parts = {
     });
   },
 
-  // The list of documents: search, choose several, ask only these, tag, rename, move, delete, open.
+  // The list of documents: search, choose several, ask only these, tag, rename, move and delete them; and collections.
   documents() {
     const listed = (tags) => tags.split(",").map((tag) => tag.trim()).filter(Boolean);
     let words = "", unfolded = false;
@@ -464,7 +465,7 @@ const parts = {
       shown();
     });
     element.addEventListener("toggle", (event) => {
-      // One that was taken out, with the list that it was in, says it too.
+      // An element that was removed together with its list fires this event, too.
       if (event.target.isConnected) unfolded = event.target.open;
     }, true);
     element.addEventListener("change", (event) => {
@@ -491,7 +492,7 @@ const parts = {
         trigger("apply", { names: [...chosen] });
         if (narrow()) side("left", false);
       } else if (does === "tag") {
-        // A folder's tags are taken from the folder: in its own row.
+        // A document's own tags are edited here (data-own); those of its folder are edited in the folder's row.
         const tagsOf = (name) => listed(element.querySelector(`li[data-name="${CSS.escape(name)}"]`).dataset.own);
         const names = row ? [row.dataset.folder] : [...chosen];
         const tags = row ? [listed(row.dataset.tags)] : names.map(tagsOf);
@@ -554,7 +555,7 @@ const parts = {
     show(tabs[0]);
   },
 
-  // Models, and what is stored: every button says what it does, and asks first where it has a question.
+  // The lists of models and of stored data: each button sends its action, after a confirmation if it has a question.
   models() {
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-do]");
@@ -566,7 +567,7 @@ const parts = {
       const { own } = event.target.dataset;
       if (own !== undefined) trigger("input", { what: "own", name: own, embedder: event.target.value });
     });
-    // How far something is writes the list anew: what was unfolded stays so.
+    // Progress replaces the list, but unfolded parts stay unfolded.
     const open = new Set();
     element.addEventListener("toggle", (event) => {
       const { key } = event.target.dataset;
@@ -591,7 +592,7 @@ const parts = {
     });
   },
 
-  // Folders that are followed: what is unfolded stays so, and how they stand is looked at while somebody may see it.
+  // Watched folders: unfolded parts stay unfolded, and the state is refreshed while the page is visible.
   following() {
     const form = () => element.querySelector("form");
     let open = new Set();
@@ -614,12 +615,12 @@ const parts = {
       trigger("input", { what: "add", id: 0, place: path.value, exclude: exclude.value, gone: gone.value });
     });
     watch("value", () => {
-      // A folder that was refused changes nothing here: what was typed stays, to be mended.
+      // If a folder was refused, this is not called, so that the text in the form stays and can be corrected.
       if (sent) open.delete("follow");
       sent = false;
       for (const one of element.querySelectorAll("details[data-key]")) one.open = open.has(one.dataset.key);
     });
-    // What is typed would go with what is shown anew.
+    // While the form is open, nothing is refreshed: that would delete the text typed into it.
     const look = () => {
       if (document.hidden || open.has("follow") || !element.querySelector("[data-id]")) return;
       trigger("focus", {});
@@ -628,7 +629,8 @@ const parts = {
     setInterval(look, 3000);
   },
 
-  // What left this computer, and whether the models are put away: as it is when somebody looks, also at a page left open.
+  // The line on what has left this computer and whether the models are unloaded. It is refreshed when the page is
+  // looked at, and every minute.
   gone() {
     const look = () => {
       if (!document.hidden) trigger("focus", {});
@@ -638,7 +640,7 @@ const parts = {
     setInterval(look, 60000);
   },
 
-  // Collections as files: one that was exported is fetched as soon as it is there.
+  // Collections as files: an exported one is downloaded as soon as it is complete.
   carried() {
     element.addEventListener("click", (event) => {
       if (event.target.closest("[data-do]")) trigger("clear", {});
@@ -646,7 +648,7 @@ const parts = {
     watch("value", () => element.querySelector("a[download]")?.click());
   },
 
-  // Files that are being added.
+  // Uploads: the list of files that are being added.
   uploads() {
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-do]");
@@ -658,7 +660,7 @@ const parts = {
       }
       trigger("input", { what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0 });
     });
-    // A password is typed while the list may be written anew: other files go on.
+    // A password may be typed while progress of other files replaces the list, so its text and focus are kept.
     const typed = new Map();
     let writes = null;
     const field = (form) => form.querySelector("input");
@@ -683,8 +685,8 @@ const parts = {
         if (form.dataset.id === writes) field(form).focus();
       }
     });
-    // Files of a folder are called by their paths within it: in two folders there may be files of one name. A slash would be
-    // cut off on the way; app/uploads.py puts it back.
+    // Files of a folder are named by their paths within it, since two folders may have files of the same name. The
+    // upload would cut off all before a slash, so U+2215 replaces it until app/uploads.py restores it.
     document.addEventListener("change", (event) => {
       const input = event.target;
       if (!input.webkitdirectory) return;
@@ -695,19 +697,19 @@ const parts = {
       }
       input.files = named.files;
     }, true);
-    // Only the last few tabs are told how far files are: this one again, when somebody looks at it.
+    // Only the last few tabs get updates on uploads; this tab gets them again when it is looked at.
     window.addEventListener("focus", () => {
       if (element.querySelector("[data-do]")) trigger("focus", {});
     });
-    // A later start has handed files in, and brought this window to the front.
+    // A later start has handed files over, and brought this window to the front.
     window.addEventListener("lc-handed-in", () => trigger("focus", {}));
   },
 
-  // How a turn was answered: places, labels, pins, web texts to add, and sentences forced in and out.
+  // The side panel: places of citations, labels, pins, web texts to add, and sentences forced in or out.
   panel() {
     const root = () => element.querySelector(".lc-panel");
     const run = () => root() && root().dataset.run;
-    // A label changes the whole panel's HTML: what had the focus, and what was unfolded, is put back.
+    // A label replaces the panel's whole HTML, so the focus and the unfolded parts are restored.
     let before = null;
     const keep = (key) => {
       before = {
@@ -785,13 +787,13 @@ const parts = {
     });
     let shownRun = "";
     watch("value", () => {
-      // What was typed into the form of one question is not another's.
+      // Text typed into the form of one question must not stay in the form of another.
       const pin = element.querySelector("[data-pin]");
       if (pin && run() !== shownRun) pin.reset();
       shownRun = run();
       if (before && run() === before.run) {
         element.querySelectorAll("details").forEach((fold, at) => {
-          // A pin that was saved folds itself up.
+          // The form of a pin is folded once the pin is saved.
           fold.open = Boolean(before.open[at]) && !(before.key === "pin" && fold.matches(".lc-pin"));
         });
         const had = before.key && element.querySelector(`[data-key="${before.key}"]`);
@@ -803,7 +805,7 @@ const parts = {
     });
   },
 
-  // A source in the panel's place.
+  // The view of a source, which is shown instead of the panel.
   source() {
     const asked = { dpi: 110 };
     let from = null;
@@ -839,7 +841,7 @@ const parts = {
     });
   },
 
-  // Lists of questions in the settings: one that is clicked is shown in the side panel.
+  // Lists of questions in the settings: the side panel shows the one that is clicked.
   list() {
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-open], [data-add], [data-unpin], [data-remove]");
@@ -859,7 +861,7 @@ const parts = {
 };
 const own = (element.closest('[id^="lc-"]') || element).id.replace("lc-", "");
 const part = parts[own] || (own.endsWith("-list") ? parts.list : () => {});
-// Gradio makes a component as soon as it can, before others that this script speaks to.
+// Gradio may create this component before others that the script uses, so it waits for them.
 const begin = () => {
   const there = ["lc-columns", "lc-settings", "lc-chat", "lc-live", "lc-right", "lc-question", "lc-tab-labels"].every(byId);
   if (there && document.querySelector("#lc-question textarea")) part();

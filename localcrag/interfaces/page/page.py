@@ -1,4 +1,4 @@
-"""The page: its bar, its three columns and its settings."""
+"""The page: its header, its three columns, and its settings, built from their modules and connected."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from localcrag.text.translation import gettext as _
 
 HERE = Path(__file__).parent
 BETWEEN_WRITES = 20.0
-"""Seconds after which what a full disk kept from being written is tried again."""
+"""Seconds between two attempts to store turns that could not be written, for instance because the disk was full."""
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The page, and what goes on behind it whether anybody looks or not."""
+    """The page, and the background work that runs whether or not the page is open."""
 
     page: gr.Blocks
     chats: ChatEvents
@@ -54,18 +54,21 @@ class App:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is being written or a file added; what goes on at the next start does not count."""
+        """Whether an answer is being written or a file is being added.
+
+        Other work continues at the next start, and therefore does not count.
+        """
         files = (one for one in self.uploads.items() if one.is_file)
         return self.chats.conversations.busy or any(one.open for one in files)
 
     def follow_folders(self) -> None:
-        """Bring the folders that collections follow in step, and overwrite or write what waits for it, from now on."""
+        """Start the background work: watching folders, overwriting deleted data, and retrying failed writes."""
         self.keeper.begin(self.uploads.follow_folder)
         self.overwriting.begin()
         self.late_turns.begin()
 
     def close(self) -> None:
-        """End what is under way; what there is of it is written down."""
+        """Stop all work in progress, and store what it has done so far."""
         self.keeper.close()
         self.chats.close()
         self.uploads.close()
@@ -75,12 +78,14 @@ class App:
 
 
 def build(assembly: Assembly) -> App:
-    """Return the page over an assembly, in the language of its settings."""
+    """Build the page for an assembly, in the language of its settings, and start the work left from earlier runs."""
+    # The English texts are the keys of the catalogues, so the page is built in English and translated at the end.
     translation.choose(translation.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
     keeper = FolderKeeper(assembly.folders)
+    # `chats` is assigned below; the lambda is called only when the page is running.
     uploads = files_in_background(assembly, keeper, lambda: chats.conversations.busy)
-    # Questions that an earlier server was killed over: nobody answers them any more.
+    # An earlier process may have been killed while it answered questions; their turns are marked as stopped.
     assembly.chats.settle()
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         top = gr.HTML(renderers.top(), elem_id="lc-top", js_on_load=script)
@@ -133,7 +138,7 @@ def build(assembly: Assembly) -> App:
 
 
 def _carry_collections(assembly: Assembly, at: DocumentsColumn) -> tuple[MadeFiles, Any]:
-    """Wire the export and import of collections; return the files that are made for it, and the event of an import."""
+    """Connect export and import of collections; return the files made for download, and the event of an import."""
     made = MadeFiles(assembly.settings.uploads_dir)
     carries = CarryEvents(assembly.collections, assembly.collection_copies, made, at.carry_in, at.carried)
     return made, carries.wire(at.listing, at.collection)

@@ -1,6 +1,6 @@
-"""Jinja2 templates with autoescape, and the smallest pieces of HTML.
+"""Functions that render parts of the page as HTML, and the Jinja2 templates that they use.
 
-Everything that came from a document, the web or a model passes through templates, and leaves as text.
+The templates escape their values: text from documents, the web or a model always appears as text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TEMPLATES = Environment(
     extensions=["jinja2.ext.i18n"],
 )
 MADE = itertools.count(1)
-"""Of what is made for the page's script, which hears of it only where it differs from what was there."""
+"""Numbers that make each HTML for the page's script unique, since Gradio reports only values that have changed."""
 TEMPLATES.filters["decimals"] = decimals
 TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
 TEMPLATES.globals |= {"page_name": page_name, "pages_in": pages_in, "place": place, "row_names": row_names}
@@ -51,14 +51,14 @@ def title(text: str) -> str:
 
 
 def message(text: str) -> str:
-    """Return a text, as of an error, in the place of something else."""
+    """Return a text, such as an error, to show instead of other contents."""
     return Markup('<p class="lc-result" role="status">{}</p>').format(text)
 
 
 def download(title: str, ending: str, media_type: str, text: str) -> str:
-    """Return a file for the page's script to save; its name is made of `title`.
+    """Return a file as HTML, for the page's script to save; its name is made from `title`.
 
-    No two are the same: of what it is given twice running, Gradio says nothing to the script.
+    Each is given a number of its own, because Gradio does not report a value to the script that it has already.
     """
     name = re.sub(r"[^\w.-]+", "-", title).strip("-.")[:80] or "chat"
     return Markup('<pre data-name="{}.{}" data-type="{}" data-made="{}">{}</pre>').format(
@@ -70,7 +70,7 @@ KEYS = ("?", "/", "n", "f", "[", "]", ",", "d", "Esc")
 
 
 def top() -> str:
-    """Return the bar on top of the page, with the list of shortcuts."""
+    """Return the header of the page, with the list of keyboard shortcuts."""
     does = (
         _("Show this list"),
         _("Go to the box for the question"),
@@ -90,9 +90,9 @@ def top() -> str:
 
 
 def settings_head(*, anew: bool = False) -> str:
-    """Return the head of the settings' screen, with its tabs by the ids of what they show.
+    """Return the head of the settings' screen, with its tabs by the ids of their contents.
 
-    `anew`: the page has to be loaded again, since all of it speaks another language.
+    With `anew`, the browser reloads the page, because its language has changed.
     """
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
@@ -117,11 +117,11 @@ def documents(
     unwritten: str = "",
     problem: str = "",
 ) -> str:
-    """Return the list of a collection's documents, and of their folders with these tags.
+    """Return the list of a collection's documents, and of their folders with their tags.
 
-    `foreign`: most are in other languages than the models in use were made for. `place` is where the collection lives,
-    "" for this computer; `writer` is who else writes to it right now, `unwritten` why its index file could not be
-    written, and `problem` why nothing can be listed.
+    `foreign` is true if most documents are in languages that the models in use were not made for. `place` is the server
+    that the collection is on, "" for this computer. `writer` is the client that is writing to it right now,
+    `unwritten` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
     """
     inside = Counter(folder for document in items for folder in folders_of(document.name))
     return TEMPLATES.get_template("documents/documents.html").render(
@@ -131,7 +131,7 @@ def documents(
         writer=writer,
         unwritten=unwritten,
         problem=problem,
-        # One that is empty by now keeps its tags for what comes.
+        # A folder that has become empty keeps its tags for documents that are added later.
         folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
         origins={document.name: _origins(document, folder_tags) for document in items},
         collection=collection,
@@ -141,7 +141,7 @@ def documents(
 
 
 def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
-    """Return a document's tags, each with the folder that it has it from, None where it is its own."""
+    """Return a document's tags, each with the folder that it is inherited from, or None for the document's own."""
     from_folders = {
         tag.casefold(): folder for folder in folders_of(document.name) for tag in folder_tags.get(folder, ())
     }
@@ -149,9 +149,9 @@ def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> di
 
 
 def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequence[str] = ()) -> str:
-    """Return what is being added and what became of the files before it.
+    """Return the list of uploads: files that are being added, and the outcome of earlier ones.
 
-    What quotes documents that were just `deleted` can be removed, too.
+    `said` is a message above it. For documents that were just `deleted`, there is a button to remove their quotations.
     """
     words = {
         IngestStatus.ADDED: _("added"),
@@ -172,7 +172,7 @@ def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequen
 
 
 def forgotten(done: Forgotten) -> str:
-    """Return what became of forgotten documents, and what is left of them."""
+    """Return a sentence on what was removed with forgotten documents, and on what is left of them."""
     removed = done.removed
     number = removed.runs + removed.redacted
     said = ngettext("What quoted it was removed: %(num)s question.", "What quoted it was removed: %(num)s questions.",
@@ -187,7 +187,7 @@ def forgotten(done: Forgotten) -> str:
 
 
 def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
-    """Return the list of chats: those of a collection, and then the others; `words` is what they were searched for."""
+    """Return the list of chats: those of a collection, and then the others; `words` are the search words, if any."""
     forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
     return TEMPLATES.get_template("chat/chats.html").render(
         chats=[chat for chat in items if chat.collection == collection],
@@ -198,19 +198,20 @@ def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
 
 
 def left(line: str, *, away: bool = False) -> str:
-    """Return the line about what left this computer, and one about models that are put `away`."""
+    """Return the line on what has left this computer and, if the models are unloaded (`away`), a line on that."""
     return TEMPLATES.get_template("documents/unloaded.html").render(line=line, away=away)
 
 
 def all_questions(found: Aggregates) -> str:
-    """Return how the questions went so far."""
+    """Return the statistics of all questions so far."""
     return TEMPLATES.get_template("settings/all_questions.html").render(found=found)
 
 
 def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
-    """Return what the documents lack; `texts`, by run that the web answered: the document its text makes, and its name.
+    """Return the list of questions that the documents do not answer.
 
-    The name is None as long as the collection has no such document.
+    `texts` is for runs that the web answered: the name that the web text would get as a document, and the name of the
+    document that it is already, None if it is not.
     """
     shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
     several = len({gap.collection for gap in found}) > 1
@@ -220,5 +221,5 @@ def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | Non
 
 
 def learned_list(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
-    """Return the labels, newest first, and the pinned questions."""
+    """Return the lists of labels and of pinned questions, each in the given order."""
     return TEMPLATES.get_template("settings/feedback.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)

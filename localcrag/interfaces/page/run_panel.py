@@ -1,4 +1,4 @@
-"""Places of passages on the scale of relevance, none on top of another."""
+"""The side panel: how a question was answered, from the passages found to the sentences used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOM = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A passage at `x`, in shares of relevance, `level` points above the line."""
+    """A passage on the scale of relevance: at `x`, from 0 to 1, and `level` points above the line."""
 
     passage: GradedPassage
     x: float
@@ -35,7 +35,8 @@ class Point:
 
 
 def points(passages: Sequence[GradedPassage]) -> list[Point]:
-    """Return a point for each passage, from left to right; those that would overlap stand above each other."""
+    """Return a point for each passage, from left to right; points that would overlap are stacked."""
+    # For each level, where its last point ends. A point goes to the lowest level that has room.
     ends: list[float] = []
     placed = []
     for passage in sorted(passages, key=lambda one: one.relevance):
@@ -49,11 +50,12 @@ def points(passages: Sequence[GradedPassage]) -> list[Point]:
 
 
 UNSURE = 0.95
-"""A confidence of text recognition below which what it read may well have mistakes (docs/measurements.md)."""
+"""Confidence of text recognition below which its text is likely to contain mistakes (docs/measurements.md)."""
 _EXPLAINED = (
     None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED, StripReason.NOT_COMPUTED,
     StripReason.CENTRAL, StripReason.NOT_CENTRAL,
 )  # fmt: skip
+"""Reasons that get no note next to a strip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class MarkedStrip:
 
     @property
     def title(self) -> str:
-        """What hovering over it says."""
+        """The text that is shown when the pointer is over the strip."""
         strip = self.strip
         why = f" ({_(strip.reason.value)})" if strip.reason and strip.reason is not StripReason.KEPT else ""
         points = "".join(_("; key point: %(point)s", point=point) for point in strip.points)
@@ -75,17 +77,17 @@ class MarkedStrip:
 
     @property
     def note(self) -> str | None:
-        """A word about a fate that the relevance alone does not explain."""
+        """The reason why the strip was kept or dropped, if its relevance alone does not explain it; else None."""
         reason = self.strip.reason
         return None if reason is None or reason in _EXPLAINED else _(reason.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What is known of a run beside itself: its labels, its pin, and which web texts are documents by now.
+    """A person's additions to a run: labels, a pin, and web texts that have become documents.
 
-    `answers` is what the pin's field holds, a line each. `added` and `addable` go by passage: a document's name, and
-    the number of a web result.
+    `answers` is the text of the pin's field, one answer per line. `added` and `addable` are by passage: the name of the
+    document that a web text has become, and the number of a web result that can become one.
     """
 
     labels: Mapping[tuple[str, str], bool]
@@ -96,14 +98,14 @@ class Learned:
     addable: Mapping[str, str]
 
     def said(self, kind: str, target: str) -> bool | None:
-        """Whether something was labelled good or bad; None: neither."""
+        """Return whether a target was labelled good or bad; None if it has no label."""
         return self.labels.get((kind, target))
 
 
 def panel(run: Run | None, busy: str | None = None, learned: Learned | None = None) -> str:
-    """Return the side panel for a run; `busy` says what is being done right now.
+    """Return the side panel for a run; `busy` is the current activity in words while the question is answered.
 
-    Only with `learned` can anything of it be labelled, pinned or added.
+    Only with `learned` does it have controls to label, pin, and add web texts.
     """
     if run is None:
         return TEMPLATES.get_template("panel/empty.html").render(busy=busy)
@@ -139,13 +141,13 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
 
 
 def _not_asked_to_write(run: Run) -> bool:
-    """Whether the answer is the sources' own lines, without a language model having been asked for one."""
+    """Return whether the answer consists of the sources' own lines, and no language model was asked to write it."""
     answered = bool(run.answer and run.evidence) and run.answered and not run.stopped
     return answered and not run.computation and "generate" not in {step.name for step in run.steps}
 
 
 def _why_not_correct(run: Run) -> str | None:
-    """Return what the documents' passages lacked; None where they were enough, or nothing was decided."""
+    """Return why the documents' passages were not enough; None if they were, or if nothing was decided."""
     if run.action in (None, Action.CORRECT):
         return None
     return why_not_correct(
@@ -157,7 +159,7 @@ def _why_not_correct(run: Run) -> str | None:
 
 
 def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:
-    """Return a passage's strips, each piece of evidence marked where it begins."""
+    """Return a passage's strips, with each piece of evidence at its first strip."""
     pieces = [piece for piece in run.evidence if piece.passage == passage.id]
     made_of = strips_by_piece(pieces, run.strips)
     first = {made_of[piece.n][0].start: piece for piece in pieces if made_of[piece.n]}
@@ -169,24 +171,24 @@ def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:
 
 
 def _path(passage: GradedPassage) -> str:
-    """Return what a passage is read under, as far as it does not say that itself."""
+    """Return the title and section above a passage, without those that its own text contains."""
     return SEPARATOR.join(part for part in (passage.title, passage.section) if part and part not in passage.text)
 
 
 def _lowered(passage: GradedPassage, run: Run) -> float | None:
-    """Return what minimum retention lowered the threshold to for a passage; None where it did not."""
+    """Return the value to which minimum retention lowered the strip threshold for a passage; None if it did not."""
     own = (strip for strip in run.strips if strip.passage == passage.id)
     return min((strip.relevance for strip in own if strip.reason is StripReason.RETENTION), default=None)
 
 
 def _parts(claim: Claim) -> list[tuple[str, bool]]:
-    """Return a claim's text in pieces, with whether each is what differs."""
+    """Return a claim's text in pieces, each with whether it is the part that differs from the other claim."""
     before, differs, after = claim.text.partition(claim.differs) if claim.differs else (claim.text, "", "")
     return [(part, marked) for part, marked in ((before, False), (differs, True), (after, False)) if part]
 
 
 def choice_of(event: gr.EventData) -> Choice:
-    """Return which sentences and passages a person put in or took out; panel.html says how it names them."""
+    """Return which sentences and passages a person forced in or out; panel.html says how the event names them."""
     return Choice(
         {_sentence(key): bool(wanted) for key, wanted in dict(event.sentences).items()},
         {str(key): bool(wanted) for key, wanted in dict(event.passages).items()},

@@ -1,4 +1,4 @@
-"""Paging a document's text for display, with sentences marked where they are."""
+"""The view of a source: a page as a picture or as text, with the cited sentences marked."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from localcrag.text.places import row_names
 from localcrag.text.translation import gettext as _
 
 PAGE_CHARACTERS = 4000
+"""Longest page of a document's text, in characters."""
 _BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?]) |\s")
 
 
 @dataclass(frozen=True, slots=True)
 class TextPage:
-    """Page `number`, from 1, of `count`; `parts` are its text in pieces, with whether each is marked."""
+    """Page `number` of `count`, counted from 1; `parts` are its text in pieces, each with whether it is marked."""
 
     number: int
     count: int
@@ -39,21 +40,23 @@ class TextPage:
 def text_page(
     text: str, *, number: int | None = None, sought: Sequence[str] = (), near: int = 0, size: int = PAGE_CHARACTERS
 ) -> TextPage:
-    """Return a page of a text with every sought text on it marked; without `number` the page of the first of them.
+    """Return a page of a text, with every sought text on it marked; without `number`, the page with the first of them.
 
-    A text that stands there several times is marked where it follows the place `near`, or first of all.
+    A sought text that occurs several times is marked at its first occurrence from the character `near`; if there is
+    none, at its first occurrence in the text.
     """
-    text = text.replace("\f", "\n")  # Between the pages, or slides, of a document.
+    text = text.replace("\f", "\n")  # Form feeds separate the pages or slides of a document.
     starts = _starts(text, size)
     places = sorted(place for one in sought if (place := _find(text, one, near)))
     at = places[0][0] if places else near
     if number is None:
+        # The number of pages that begin at or before the place is the number of the page that contains it.
         number = sum(start <= at for start in starts)
     number = min(max(number, 1), len(starts))
     begin, end = starts[number - 1], [*starts, len(text)][number]
     parts, done = [], begin
     for start, stop in places:
-        start, stop = max(start, done), min(stop, end)  # noqa: PLW2901 - cut down to this page
+        start, stop = max(start, done), min(stop, end)  # noqa: PLW2901 - the mark is cut to this page
         if start < stop:
             parts += [(text[done:start], False), (text[start:stop], True)]
             done = stop
@@ -62,11 +65,16 @@ def text_page(
 
 
 def _starts(text: str, size: int) -> list[int]:
-    """Return where each page begins: after a paragraph if one ends in its last third, or else a line or a word."""
+    """Return where each page begins.
+
+    A page ends after the last paragraph that ends in its last third; if there is none, after a line, a sentence or a
+    word there.
+    """
     starts = [0]
     while len(text) - starts[-1] > size:
         window = text[starts[-1] + 2 * size // 3 : starts[-1] + size]
         ends = list(_BREAK.finditer(window))
+        # The best kind of break, and of several of that kind the last one.
         best = min(ends, key=lambda found: (_rank(found[0]), -found.end()), default=None)
         starts.append(starts[-1] + (2 * size // 3 + best.end() if best else size))
     return starts
@@ -77,7 +85,7 @@ def _rank(cut: str) -> int:
 
 
 def _find(text: str, sought: str, near: int) -> tuple[int, int] | None:
-    """Return where a text stands, whatever spaces and ends of lines it is written with."""
+    """Return the start and end of a sought text, with any white space between its words; None if it is not there."""
     words = sought.split()
     if not words:
         return None
@@ -87,14 +95,15 @@ def _find(text: str, sought: str, near: int) -> tuple[int, int] | None:
 
 
 USUAL, FARTHER, CLOSER = 110, 70, 220
-"""Dots an inch: of a page as wide as the panel, and of the smallest and largest that is offered."""
+"""Resolutions of a page's picture in dots per inch: as wide as the panel, and the smallest and largest on offer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """What is shown of a source. `rows` says which; `parts` are pieces of text, with whether each is marked.
+    """The contents of the view of a source.
 
-    `also` are the other names of a document.
+    `also` are a document's other names, `rows` the rows of a table in words, `number` and `count` the page and the
+    number of pages. `parts` are the text in pieces, each with whether it is marked.
     """
 
     title: str
@@ -111,7 +120,7 @@ class SourceView:
 
 
 def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
-    """Show in `source` what is asked for anywhere on the page."""
+    """Connect `source`, so that it shows each source that is clicked anywhere on the page."""
 
     def show(shown: str, event: gr.EventData) -> str:
         dpi = min(max(int(event.dpi), FARTHER), CLOSER)
@@ -153,9 +162,9 @@ def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceVi
 
 
 def cited_texts(run: Run, passage: GradedPassage, n: int) -> list[str]:
-    """Return what a piece of evidence cites of its passage, each part as it stands there.
+    """Return the parts of a passage that a piece of evidence cites, in the passage's own wording.
 
-    A piece may have strips in it that do not stand together: a table's header and one of its rows.
+    A piece may consist of strips that are not adjacent, such as a table's header and one of its rows.
     """
     parts: list[list[int]] = []
     for strip in strips_by_piece(run.evidence, run.strips).get(n, []):
@@ -185,7 +194,7 @@ def document_view(
     sought: list[str] | None = None,
     near: int = 0,
 ) -> SourceView:
-    """Return a document's page as it looks where its file was kept, else a part of its text.
+    """Return a picture of a document's page if its original file was kept, else a page of its text.
 
     Raises UnknownDocument, UnreadableDocument and StoreError.
     """
@@ -196,7 +205,8 @@ def document_view(
         if picture:
             return SourceView(title=name, also=also, number=page or 1, count=document.pages, picture=picture)
     text = assembly.collections.text(name, collection)
-    # Documents without pictures of their pages, such as letters, have page numbers that say nothing about the text.
+    # If a document with pages has no picture of them, its page numbers do not correspond to pages of its text. With a
+    # sought text, the page that contains it is shown instead.
     shown = text_page(
         text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
     )
@@ -204,7 +214,7 @@ def document_view(
 
 
 def web_view(passage: GradedPassage, sought: list[str]) -> SourceView:
-    """Return a web result as it was read. Its address is a link only where a browser would take it for a page."""
+    """Return the view of a web result. Its address becomes a link only if it is that of a web page (http, https)."""
     address = urlsplit(passage.url or "")
     link = passage.url or "" if address.scheme in {"http", "https"} and address.hostname else ""
     return SourceView(

@@ -1,4 +1,4 @@
-"""Gradio’s Blocks with a leak mended: what a tab’s components hold no longer grows."""
+"""Gradio’s Blocks, and its upload components, without memory and files that they leak."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from gradio.utils import NamedString
 
 
 class SteadyBlocks(gr.Blocks):
-    """Blocks whose components keep their numbers.
+    """Blocks whose components keep their ids, so that a tab's state does not grow.
 
-    For each `gr.update` and `gr.skip`, Gradio 6.31 puts a new component with a number of its own in the place of the
-    tab's last one, and keeps the next value under that number: every one of them stays for as long as the tab's state
-    does, a whole chat with each answer.
+    For each `gr.update` and `gr.skip`, Gradio 6.31 replaces the tab's component with a new one that has an id of its
+    own, and stores the next value under that id. All of these values stay as long as the tab's state: a whole chat with
+    each answer.
     """
 
     async def postprocess_data(
         self, block_fn: BlockFunction, predictions: list[Any] | dict[Any, Any], state: SessionState | None
     ) -> list[Any]:
-        """Return what the components are told, and give those that stand in for others the others' numbers."""
+        """Return the values to send to the components, and give replaced components the ids of the original ones."""
         told = await super().postprocess_data(block_fn, predictions, state)
         if state is not None:
             for block in block_fn.outputs:
+                # Components that keep state (gr.State) are not replaced by Gradio.
                 if block._id in state and not block.stateful:
                     state[block._id]._id = block._id
         return told
 
 
 def leaving_no_files(*uploads: gr.File | gr.UploadButton) -> None:
-    """Have components give the paths of dropped files alone: Gradio 6.31 leaves an empty file behind for each."""
+    """Have components pass on the paths of dropped files only: Gradio 6.31 leaves an empty file behind for each."""
     for one in uploads:
-        # No class of our own: Gradio would write a stub file for it beside this one.
+        # A subclass would be the usual way, but Gradio would write a stub file for it next to this module.
         vars(one)["_process_single_file"] = _path
 
 

@@ -1,1 +1,1 @@
-"""The chat of the page."""
+"""The chat's column: its components, its HTML, and the handlers of its events."""

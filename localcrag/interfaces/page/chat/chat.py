@@ -1,4 +1,9 @@
-"""The card that shows a query before it leaves."""
+"""The chat's column: its components, and their contents before, during and after an answer.
+
+The column has the chat's turns, the card that asks for consent before a query leaves for the web (`ConsentCard`), the
+line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened`, `log` and `follow`
+return the HTML and the values that show a chat. The handlers of events are in events.py and choices.py.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +60,7 @@ from localcrag.text.translation import later
 
 @dataclass(frozen=True, slots=True)
 class ConsentCard:
-    """The card's components, for the page to show and to listen to."""
+    """The components of the card that asks for consent to a web query."""
 
     card: gr.Column
     asks: gr.HTML
@@ -65,12 +70,12 @@ class ConsentCard:
 
     @property
     def outputs(self) -> list[Any]:
-        """What `shown`, `hidden` and `unchanged` are the values of."""
+        """The components whose values `shown` and `hidden` return."""
         return [self.card, self.query]
 
 
 def consent_card() -> ConsentCard:
-    """Make the card, hidden."""
+    """Create the card's components; the card is hidden at first."""
     with gr.Column(visible=False, elem_id="lc-consent") as card:
         asks = gr.HTML(asked())
         query = gr.Textbox(
@@ -90,47 +95,50 @@ def consent_card() -> ConsentCard:
 
 
 def asked() -> str:
-    """Return what the card asks."""
+    """Return the text of the card's question, as HTML."""
     return Markup("<p role='status'><b>{}</b> {}</p>").format(
         _("Your documents are not enough."), _("May this be sent to your SearXNG? You can change it first.")
     )
 
 
 def shown(query: str) -> tuple[Any, Any]:
-    """Return the card's values while `query` waits."""
+    """Return the card's values while `query` waits for consent."""
     return gr.Column(visible=True), query
 
 
 def hidden() -> tuple[Any, Any]:
-    """Return the card's values when nothing waits."""
+    """Return the card's values while no query waits."""
     return gr.Column(visible=False), ""
 
 
 MOST_OFFERED = 200
-"""Folders, tags or kinds that the form shows: with more, the terminal's options are the better way to name one."""
+"""Folders, tags or kinds that the form shows at most. The others can only be named in the terminal's options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The line, and what is chosen as JSON: a tab keeps that when the server is started anew."""
+    """The components of the line that says which documents are searched.
+
+    `chosen` is hidden and contains the choice as JSON, which a tab keeps when the server restarts.
+    """
 
     line: gr.HTML
     chosen: gr.HTML
 
     @property
     def outputs(self) -> list[Any]:
-        """Return what `values` are the values of."""
+        """The components whose values `values` returns."""
         return [self.chosen, self.line]
 
 
 def scope_line(script: str) -> Scope:
-    """Make the components."""
+    """Create the components of the line."""
     chosen = gr.HTML("", visible="hidden", elem_id="lc-chosen-documents")
     return Scope(gr.HTML(everywhere(), elem_id="lc-scope", js_on_load=script), chosen)
 
 
 def html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
-    """Return the line, with the `form` where that is open; `documents` are all of the collection."""
+    """Return the line, with its `form` if that is open; `documents` are all documents of the collection."""
     offered = {
         "folders": (
             _("Folders"),
@@ -139,7 +147,7 @@ def html(restriction: Restriction, documents: Sequence[Document], *, form: bool 
         "tags": (_("Tags"), _sorted(tag for one in documents for tag in one.tags)),
         "kinds": (_("Kinds"), _sorted(one.kind for one in documents)),
     }
-    # What is chosen is offered as well, also when no document has it any more.
+    # Values that are chosen are offered even if no document has them any more: else they could not be unchecked.
     lists: Mapping[str, tuple[str, list[str]]] = {
         "documents": (_("Documents"), list(restriction.documents)),
         **{
@@ -159,7 +167,7 @@ def html(restriction: Restriction, documents: Sequence[Document], *, form: bool 
 
 
 def everywhere() -> str:
-    """Return the line of a question that is put to all documents."""
+    """Return the line for a chat that searches all documents."""
     return html(EVERYWHERE, ())
 
 
@@ -170,7 +178,7 @@ def values(assembly: Assembly, collection: str, restriction: Restriction) -> tup
 
 
 def read(chosen: str) -> Restriction:
-    """Return the restriction that the hidden component holds."""
+    """Return the restriction that is stored in the hidden component."""
     return Restriction.of(json.loads(chosen)) if chosen else EVERYWHERE
 
 
@@ -179,15 +187,15 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 
 TURNS_SHOWN = 50
-"""Finished turns that a chat shows until somebody asks for the earlier ones: each answer sends them all again."""
+"""Finished turns that a chat shows until a person asks for earlier ones: each answer sends all shown turns again."""
 LOADING, WORKING = later("loading the models"), later("working")
 
 
 @dataclass(frozen=True, slots=True)
 class ChatColumn:
-    """The column's components that others listen to or show something in.
+    """The column's components that other parts of the page use.
 
-    `where` has the number of the chat that is shown, as text: a tab keeps that when the server is started anew.
+    `where` is hidden and contains the number of the chat that is shown, which a tab keeps when the server restarts.
     """
 
     where: gr.HTML
@@ -203,13 +211,16 @@ class ChatColumn:
     scope: Scope
 
     def outputs(self, panel: gr.HTML) -> list[Any]:
-        """Return what `View` has the values of."""
+        """Return the components whose values `View.values` returns; `panel` is the side panel."""
         return [self.where, self.log, self.live, panel, self.send, self.stop, *self.consent.outputs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What the column and the panel show; what is None stays as it is."""
+    """New contents of the column and the panel; a field that is None leaves its component unchanged.
+
+    `proposed` is the web query that waits for consent.
+    """
 
     chat_id: int | None
     log: str | None = None
@@ -219,7 +230,7 @@ class View:
     proposed: str | None = None
 
     def values(self) -> tuple[Any, ...]:
-        """Return the values of ChatColumn.outputs."""
+        """Return the values for the components of `ChatColumn.outputs`."""
         return (
             str(self.chat_id or ""),
             *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
@@ -230,7 +241,7 @@ class View:
 
 
 def chat_column(assembly: Assembly, script: str) -> ChatColumn:
-    """Make the column."""
+    """Create the column's components."""
     where = gr.HTML("", elem_id="lc-where", js_on_load=script, visible="hidden")
     with gr.Column(elem_id="lc-chat"):
         log = gr.HTML(empty_chat(assembly), elem_id="lc-log", js_on_load=script)
@@ -264,17 +275,17 @@ def chat_column(assembly: Assembly, script: str) -> ChatColumn:
 
 
 def preset_choices() -> list[tuple[str, str]]:
-    """Return what a chat's preset can be; the first one is that of its collection."""
+    """Return the presets that a chat can have, as label and value; the first is its collection's."""
     return [(_("the collection’s preset"), ""), *((preset_name(preset), preset.value) for preset in Preset)]
 
 
 def preset_name(preset: Preset) -> str:
-    """Return a preset's name as it is read."""
+    """Return a preset's name for display."""
     return _(preset.value).replace("-", " ")
 
 
 def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
-    """Return what a chat's language model can be, of those that are here; the first one is that of the settings."""
+    """Return the installed language models, as label and value; the first is that of the settings."""
     there = [model.name for model in assembly.library.language_models(ModelState.PRESENT)]
     return [
         (_("%(name)s (settings)", name=short_name(assembly.settings.llm)), ""),
@@ -283,7 +294,7 @@ def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
 
 
 def offered(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the collections and language models to choose from, with those of a chat that is shown."""
+    """Return the collections and language models to choose from, including those of the chat that is shown."""
     collections, llms = {*assembly.collections.offered()}, llm_choices(assembly)
     if shown:
         collections.add(shown.collection)
@@ -293,7 +304,10 @@ def offered(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], l
 
 
 def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> View:
-    """Return what is shown of a chat when it is opened: what is written down, and what is being answered."""
+    """Return the view of a chat when it is opened: its stored turns, and the one that is being answered.
+
+    With `whole`, all finished turns are shown, else the newest.
+    """
     turns = _finished(assembly, chat_id, answering)
     return View(
         chat_id=chat_id,
@@ -305,14 +319,14 @@ def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None,
 
 
 def log(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> str:
-    """Return a chat's finished turns: the newest ones, or the `whole` chat."""
+    """Return the HTML of a chat's finished turns: the newest ones, or, with `whole`, all."""
     return _log(assembly, _finished(assembly, chat_id, answering), whole=whole, empty=answering is None)
 
 
 def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) -> Iterator[View]:
-    """Yield what is shown while a question is answered, from where it is, and in the end the chat's finished turns.
+    """Yield views while a question is answered, from its current state on, and at the end the chat's finished turns.
 
-    `whole` says whether all of them are shown by then.
+    `whole` is called at the end, and returns whether the tab shows all of them.
     """
     run: Run | None = None
     busy, waiting, chat_id = _(LOADING), None, answering.chat_id
@@ -334,7 +348,8 @@ def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) 
     except LocalcragError as error:
         gr.Warning(as_text(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
-    # A version that was stopped or failed leaves the finished one in its place: then the panel is about that one.
+    # If a new version of an answer was stopped or failed, the older, finished version stays visible. The panel is then
+    # about the older one.
     in_place = [turn for turn in turns if turn.parent == answering.turn.parent]
     own = any(turn.number == answering.turn.number for turn in in_place)
     shown = feedback.panel(assembly, run) if run and own else panel_of(assembly, in_place)
@@ -342,7 +357,7 @@ def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) 
 
 
 def doing(event: Event) -> str | None:
-    """Return what is being done from this event on, in words; None: the same as before."""
+    """Return the activity that an event begins, in words; None if the activity does not change."""
     match event:
         case StepStarted(detail=detail):
             return detail
@@ -359,29 +374,29 @@ def doing(event: Event) -> str | None:
 
 
 def changes_panel(event: Event) -> bool:
-    """Whether an event shows in the panel: pieces of text, which come many a second, do not."""
+    """Return whether an event changes the panel. Pieces of text do not: there are many a second."""
     return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
 
 
 def panel_of(assembly: Assembly, turns: list[ChatTurn]) -> str:
-    """Return the panel of the last of these turns that has a run; an empty one if none has."""
+    """Return the panel for the last of these turns that has a run; an empty panel if none has."""
     run = next((run for turn in reversed(turns) if (run := _run_of(assembly, turn))), None)
     return feedback.panel(assembly, run) if run else run_panel.panel(None)
 
 
 def runs_of(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
-    """Return the runs behind turns, by their ids, as far as they are still there."""
+    """Return the runs of these turns that still exist, by their ids."""
     return {run.run_id: run for turn in turns if (run := _run_of(assembly, turn))}
 
 
 def _finished(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> list[ChatTurn]:
-    """Return the visible turns of a chat, up to the one that is being answered, for the first time or once more."""
+    """Return a chat's visible turns up to the one that is being answered, be it for the first time or again."""
     turns = assembly.chats.turns(chat_id) if chat_id else []
     return [*takewhile(lambda turn: answering is None or turn.parent != answering.turn.parent, turns)]
 
 
 def _log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
-    """Return turns; without any, and where the chat is `empty`, what can be done first."""
+    """Return the HTML of turns; for an `empty` chat without turns, that of the first screen."""
     if empty and not turns:
         return empty_chat(assembly)
     earlier = 0 if whole else max(len(turns) - TURNS_SHOWN, 0)
@@ -396,4 +411,4 @@ def _run_of(assembly: Assembly, turn: ChatTurn) -> Run | None:
     try:
         return assembly.runs.get(turn.run_id) if turn.run_id else None
     except UnknownRun:
-        return None  # Deleted since; the turn keeps its question and answer.
+        return None  # The run was deleted since; the turn keeps its question and answer.

@@ -1,4 +1,4 @@
-"""What is chosen for a chat: its preset and language model, and which documents of its collection it asks."""
+"""Event handlers for a chat's choices: its preset, language model, and documents."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from localcrag.text.translation import whole_number
 
 
 class ChatChoices:
-    """The handlers; each gets and gives the values of components."""
+    """The handlers; each takes and returns the values of components."""
 
     def __init__(self, assembly: Assembly, column: ChatColumn, collection: gr.Dropdown) -> None:
         self._assembly, self._column, self._collection = assembly, column, collection
 
     def wire(self, listing: gr.HTML) -> None:
-        """Connect the components; documents that are chosen in the `listing` are asked alone."""
+        """Connect the components, with the button of the `listing` that restricts questions to chosen documents."""
         column, collection = self._column, self._collection
         line, outputs, shown = column.scope.line, column.scope.outputs, [column.where, collection]
         chosen = [column.where, column.preset, column.llm]
@@ -33,12 +33,12 @@ class ChatChoices:
         listing.apply(self.only, shown, outputs, **EACH)
 
     def choose(self, where: str, preset: str, llm: str) -> None:
-        """Let a chat's next questions be answered with another preset or model."""
+        """Save another preset or language model for a chat's next questions."""
         chat_id, store = number(where), self._assembly.chats
         if chat_id:
             now = told(lambda: store.chat(chat_id))
             then = replace(now, preset=preset_of(preset), llm=llm or None)
-            # Gradio says a list's value also when the list loses the focus.
+            # Gradio reports a dropdown's value also when it loses the focus.
             if then != now:
                 told(lambda: store.change(then))
 
@@ -47,14 +47,14 @@ class ChatChoices:
         return told(lambda: chat.html(chat.read(chosen), self._assembly.collections.documents(collection), form=True))
 
     def restrict(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
-        """Have a chat's next questions put to the documents that the form says."""
+        """Restrict a chat's next questions to the documents that the form describes."""
         plain = {
             name: getattr(event, name, None) for name in ("documents", "folders", "tags", "kinds", "since", "until")
         }
         return self._put(where, collection, lambda: Restriction.of(plain))
 
     def only(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
-        """Have a chat's next questions put to these documents."""
+        """Restrict a chat's next questions to the documents chosen in the list."""
         return self._put(where, collection, lambda: Restriction(documents=tuple(map(str, event.names))))
 
     def _put(self, where: str, collection: str, make: Callable[[], Restriction]) -> tuple[str, str]:
@@ -65,10 +65,10 @@ class ChatChoices:
 
 
 def number(where: str) -> int | None:
-    """Return the number of the chat that is shown."""
+    """Return the number of the chat that is shown; None if there is none."""
     return whole_number(where)
 
 
 def preset_of(name: str) -> Preset | None:
-    """Return a chat's own preset, if it has one."""
+    """Return a chat's own preset; None if it has none."""
     return Preset(name) if name else None

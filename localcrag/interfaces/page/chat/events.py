@@ -1,4 +1,4 @@
-"""Event handlers of the chat and of the list of chats; knows which chat each tab shows."""
+"""Event handlers of the chat and of the list of chats. They keep track of which chat each tab shows."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from localcrag.runs.labels import LabelKind
 
 Values = tuple[Any, ...]
 Said = dict[Any, Any]
-"""The values of components, by component."""
+"""Values of components, by component."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatPlaces:
-    """The components beside the column that chats are shown in, or asked from."""
+    """The chat's column, and the other components in which chats are shown or chosen."""
 
     column: ChatColumn
     panel: gr.HTML
@@ -53,7 +53,10 @@ class ChatPlaces:
 
 @dataclass(slots=True)
 class _Shown:
-    """A chat that a tab shows, and what was being answered in it when it came to be shown; whether all of its turns."""
+    """A chat that a tab shows. `answering` is the answer that was in progress when the tab opened it.
+
+    `whole` is true if all of its turns are shown.
+    """
 
     chat_id: int | None
     answering: Answering | None
@@ -61,10 +64,10 @@ class _Shown:
 
 
 class ChatEvents:
-    """The handlers; each gets and gives the values of components.
+    """The handlers; each takes and returns the values of components.
 
-    What shows a chat ends at once, and `follow` goes on from there: Gradio takes no second event of a kind as long as
-    the first one goes on, and somebody may want to ask in another chat.
+    Handlers that show a chat return at once, and a second event, `follow`, shows the answer as it is written: Gradio
+    takes no second event of a kind while the first is running, and a person may want to ask in another chat.
     """
 
     def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
@@ -74,7 +77,7 @@ class ChatEvents:
         self._shown: Tabs[_Shown] = Tabs()
 
     def close(self) -> None:
-        """End every answer, and wait until what there is of them is written down."""
+        """Stop every answer, and wait until the parts that were written are stored."""
         self.conversations.stop_all()
 
     def wire(self, page: gr.Blocks) -> None:
@@ -112,33 +115,33 @@ class ChatEvents:
         at.chats.delete(self.delete, [column.where, at.collection], [*outputs, at.chats], **each)
         at.chats.input(self.search, [at.collection], [at.chats], **EACH)
         at.chats.download(self.export, None, [at.export], **EACH)
-        # Not only when somebody chooses: a chat that is opened brings its collection along.
+        # `change` and not `input`: opening a chat chooses its collection, too.
         at.collection.change(self.listed, [at.collection], [at.chats], **LATEST)
         page.load(self.listed, [at.collection], [at.chats], **PRIVATE)
         page.load(self.left, None, [at.left], **PRIVATE)
         at.left.focus(self.left, None, [at.left], **LATEST)
 
     def leaves(self, *events: Any) -> None:
-        """Begin a new chat when one of these events chooses another collection than that of the chat that is shown."""
+        """Leave the shown chat when one of these events chooses a collection that is not the chat's own."""
         column, at = self.at.column, self.at
         outputs = [*column.outputs(at.panel), *column.scope.outputs]
         for event in events:
             event(self.choose_collection, [column.where, at.collection], outputs, **{**LATEST, **IN_ITS_PLACE})
 
     def ask(self, said: Said, request: gr.Request) -> Values:
-        """Ask what is in the box, in this chat or in a new one."""
+        """Ask the question in the box, in this chat or in a new one."""
         text = str(said[self.at.column.question]).strip()
         if not text:
             return *self._unchanged(), gr.skip()
         chat_id = self._chat(said, request, follow_up=True)
         told(lambda: self.conversations.ask(chat_id, text))
-        # The box is emptied here and never again: what is typed meanwhile stays.
+        # The box is emptied here and not when the answer is there: text typed while it is written must stay.
         return *self._show(chat_id, request), ""
 
     def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Values:
-        """Ask a turn's question once more, or in other words; of turn 0, which there is not, ask a new one.
+        """Ask a turn's question again, as it was or in other words; the turn number 0 stands for a new question.
 
-        The page says `read_all` where every passage is to be looked at.
+        The event has `read_all` if every passage is to be read.
         """
         number, question = int(event.turn), str(event.question)
         chat_id = self._chat(said, request, follow_up=not number)
@@ -150,7 +153,7 @@ class ChatEvents:
         return self._show(chat_id, request)
 
     def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
-        """Answer a run's question from the sentences that a person put in or took out."""
+        """Answer a run's question again, with sentences and passages that a person forced in or out."""
         run = told(lambda: self._assembly.runs.get(str(event.run_id)))
         choice = run_panel.choice_of(event)
         chat_id = number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
@@ -162,14 +165,14 @@ class ChatEvents:
         return self._show(chat_id, request)
 
     def open(self, event: gr.EventData, request: gr.Request) -> Values:
-        """Show a chat; none when there is no such chat any more."""
+        """Show a chat, or an empty one if that chat does not exist any more."""
         wanted = number(str(event.chat))
         opened = None if wanted is None else self._chats().get(wanted)
         if opened is None:
             collections, llms = chat.offered(self._assembly)
             kept = gr.update(choices=collections), gr.skip(), gr.update(choices=llms), gr.skip(), gr.skip()
             return *self._show(None, request), *kept
-        # Another tab may have made the collection or got the model, or deleted it: it is among the choices either way.
+        # Another tab may have made or deleted the chat's collection or model, so they are always among the choices.
         collections, llms = chat.offered(self._assembly, opened)
         return (
             *self._show(opened.id, request),
@@ -180,9 +183,9 @@ class ChatEvents:
         )
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
-        """Show to its end, as long as the tab shows the chat, what was being answered when it came to show it.
+        """Show the answer that was in progress when the tab opened the chat, until it ends or the tab leaves the chat.
 
-        That may have ended since: the finished turn is shown then.
+        If the answer has ended in between, the finished turn is shown.
         """
         tab = session(request)
         shown = self._shown.get(tab)
@@ -191,59 +194,61 @@ class ChatEvents:
             return
         for view in chat.follow(self._assembly, shown.answering, lambda: shown.whole):
             if self._shown.get(tab) is not shown:
-                # Another chat is shown now; this one goes on by itself. At the end Gradio says the last value again.
+                # The tab shows another chat now, and this answer continues in the background. Gradio sends a
+                # generator's last value again when it ends, so that value must change nothing.
                 yield self._unchanged()
                 return
             yield view.values()
+            # The tab may have opened another chat while this view was sent over it.
             if self._shown.get(tab) is not shown:
                 yield from self._show_again(tab)
                 return
-        shown.answering = None  # All that was found on its way would stay in memory, for every tab.
+        shown.answering = None  # Else the run, with all that it found, would stay in memory for every tab.
 
     def choose_collection(self, where: str, collection: str, request: gr.Request) -> Values:
-        """Show no chat once another collection is chosen: a chat keeps the one it was begun in."""
+        """Leave the shown chat if another collection is chosen, since a chat keeps the collection it was begun in."""
         shown = self._chats().get(number(where) or 0)
-        # Gradio reports the value of a list also when the list loses the focus.
+        # Gradio reports a dropdown's value also when it loses the focus.
         if shown and shown.collection == collection:
             return *self._unchanged(), gr.skip(), gr.skip()
         everywhere = told(lambda: scope.values(self._assembly, collection, EVERYWHERE))
         return *self._show(None, request), *everywhere
 
     def new_chat(self, request: gr.Request) -> Values:
-        """Show no chat: the next question begins one."""
+        """Leave the shown chat, so that the next question begins a new one."""
         return self._show(None, request)
 
     def stop(self, where: str) -> None:
-        """End the answer that is being written."""
+        """Stop the answer that is being written."""
         if answering := self._answering(where):
             answering.stop()
 
     def say(self, where: str, query: str) -> Values:
-        """Let the query go to the web, as it is now."""
+        """Send the query to the web, as the person has left it."""
         if answering := self._answering(where):
             answering.consent.say(query)
         return hidden()
 
     def refuse(self, where: str) -> Values:
-        """Let no query go to the web."""
+        """Send no query to the web."""
         if answering := self._answering(where):
             answering.consent.say(None)
         return hidden()
 
     def earlier(self, where: str, request: gr.Request) -> Any:
-        """Show all turns of a chat from now on."""
+        """Show all turns of a chat, now and after each answer."""
         if shown := self._shown.get(session(request)):
             shown.whole = True
         return self.log(where, request)
 
     def like(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
-        """Label an answer, and show what it came from."""
+        """Label an answer as good or bad, and show its run in the panel."""
         run_id = str(event.run_id)
         told(lambda: self._assembly.learning.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
         return self.log(where, request), told(lambda: feedback.panel_of(self._assembly, run_id))
 
     def show_version(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
-        """Show another version of a turn, with the turns that follow it, and what its answer came from."""
+        """Show another version of a turn, with the turns that follow it, and its run in the panel."""
         chat_id, turn = number(where), int(event.turn)
         if chat_id is None:
             return gr.skip(), gr.skip()
@@ -252,7 +257,7 @@ class ChatEvents:
         return self.log(where, request), told(lambda: chat.panel_of(self._assembly, shown[-1:]))
 
     def log(self, where: str, request: gr.Request) -> Any:
-        """Return the finished turns of a chat, with what was said of them by now; nothing where another is shown."""
+        """Return a chat's finished turns with their current labels; skip if the tab shows another chat."""
         shown = self._shown.get(session(request))
         if shown and shown.chat_id != number(where):
             return gr.skip()
@@ -260,16 +265,16 @@ class ChatEvents:
         return told(lambda: chat.log(self._assembly, number(where), self._answering(where), whole=whole))
 
     def listed(self, collection: str) -> str:
-        """Return the list of chats: first those of the collection that is shown."""
+        """Return the list of chats, first those of the collection that is shown."""
         return told(lambda: renderers.chats(self._assembly.chats.chats(), collection))
 
     def search(self, collection: str, event: gr.EventData) -> str:
-        """Return the chats that say something."""
+        """Return the list of the chats that contain the words that were searched for."""
         words = str(event.words)
         return told(lambda: renderers.chats(self._assembly.chats.chats(words), collection, words))
 
     def left(self) -> str:
-        """Return what left this computer so far, and whether the models are put away."""
+        """Return the line on what has left this computer, and whether the models are unloaded."""
         away = self._assembly.models.are_away()
         return told(lambda: renderers.left(egress.line(self._assembly.egress.summary()), away=away))
 
@@ -280,7 +285,7 @@ class ChatEvents:
         return self.listed(collection)
 
     def delete(self, where: str, collection: str, event: gr.EventData, request: gr.Request) -> Values:
-        """Remove a chat; what is being answered in it ends."""
+        """Delete a chat, and stop the answer that is being written in it."""
         gone = int(event.chat)
         self.stop(str(gone))
         told(lambda: self._assembly.chats.delete(gone))
@@ -296,14 +301,14 @@ class ChatEvents:
         return renderers.download(kept.title, form.value, TYPES[form], text)
 
     def _chat(self, said: Said, request: gr.Request, *, follow_up: bool) -> int:
-        """Return the number of the chat that is shown or about to be, or that of a new one."""
+        """Return the number of the chat to ask in: the one that is shown or about to be shown, or a new one."""
         column = self.at.column
         if there := number(said[column.where]):
             shown, wanted = self._chats().get(there), said.get(self.at.collection)
-            # Somebody may ask before the page has begun the new chat of the collection that was just chosen.
+            # The question may arrive before the event that leaves the shown chat for a collection that was just chosen.
             if not (follow_up and shown and shown.collection != wanted and wanted in self._offered()):
                 return there
-        # A page that was just loaded may be asked before it shows the chat that its address names.
+        # On a page that was just loaded, the question may arrive before the chat that its address names is shown.
         elif (named := number(str(request.query_params.get("chat", "")))) and named in self._chats():
             return named
         preset, llm = preset_of(said[column.preset]), said[column.llm] or None
@@ -322,7 +327,8 @@ class ChatEvents:
         return self.conversations.answering(chat_id) if chat_id else None
 
     def _unchanged(self) -> Values:
-        # Gradio empties the components of a generator that ends before it has given anything.
+        # Gradio empties the outputs of a generator that ends without a value, so that even `follow` without an answer
+        # yields this once.
         return (gr.skip(),) * len(self.at.column.outputs(self.at.panel))
 
     def _show(self, chat_id: int | None, request: gr.Request) -> Values:
@@ -335,7 +341,7 @@ class ChatEvents:
         return self._opened(shown)
 
     def _show_again(self, tab: str) -> Iterator[Values]:
-        """Give the page back what came to be shown while it was being told of another chat."""
+        """Send the chat that the tab has opened while a view of another chat was being sent."""
         seen: _Shown | None = None
         while (shown := self._shown.get(tab)) and shown is not seen:
             seen = shown

@@ -1,6 +1,8 @@
-r"""A LaTeX formula as MathML, made only of the elements and attributes that are listed here.
+r"""The HTML of the chat: turns, answers with citations and formulas, and the first screen.
 
-latex2mathml alone would let an address (href), a style, and in \text any HTML pass.
+Answers are Markdown of a language model, so their HTML is built from allowed parts only: links, pictures and HTML in
+the Markdown stay text, and formulas (LaTeX) become MathML of the elements and attributes listed here. latex2mathml
+alone would let addresses (href), styles, and any HTML within \text pass.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from localcrag.text.translation import gettext
 from localcrag.text.translation import gettext as _
 
 LONGEST = 1000
-"""Characters; each level of a formula is one of recursion."""
+"""Longest formula that is converted, in characters: each level of nesting is a level of recursion."""
 _ELEMENTS = frozenset(
     "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts "
     "mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose merror semantics".split()
@@ -49,7 +51,7 @@ _ATTRIBUTES = frozenset(
 
 
 def mathml(formula: str, *, block: bool) -> Markup:
-    """Return a formula as MathML; as it is written where it cannot be read."""
+    """Return a formula as MathML; if it cannot be converted, return its source as code."""
     source = formula.strip()
     if len(source) <= LONGEST and (made := _converted(source, "block" if block else "inline")) is not None:
         return made
@@ -57,18 +59,18 @@ def mathml(formula: str, *, block: bool) -> Markup:
 
 
 def _converted(source: str, display: str) -> Markup | None:
-    # Neither may begin a tag or a reference within \text; within a table & parts the columns.
+    # Within \text, < and > would begin a tag. & stays, because it separates the columns of a table.
     safe = source.replace("<", r"\lt ").replace(">", r"\gt ")
     try:
         root = etree.fromstring(latex2mathml.converter.convert(safe, display=display))
-    except Exception:  # noqa: BLE001 - a dozen kinds of its own for what is no formula; RecursionError; no XML
+    except Exception:  # noqa: BLE001 - a dozen kinds of its own for wrong formulas, RecursionError, and XML errors
         return None
     for element in root.iter():
         if not isinstance(element.tag, str) or etree.QName(element).localname not in _ELEMENTS:
             return None
         for name in set(element.attrib) - _ATTRIBUTES:
             del element.attrib[name]
-    return Markup(etree.tostring(root, encoding="unicode"))  # noqa: S704 - made of the lists above
+    return Markup(etree.tostring(root, encoding="unicode"))  # noqa: S704 - contains only elements and attributes of the lists above
 
 
 _CITATION = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
@@ -82,16 +84,16 @@ _MARK = Markup('<span class="lc-mark lc-backing-{backing}" title="{why}">{note}<
 
 
 def answer_html(answer: str, run: Run | None) -> Markup:
-    """Return an answer as HTML. `run` is what it was made by, for citations and reasons; None: it has none."""
+    """Return an answer as HTML. Its `run` is needed for citations and reasons; without it, they stay text."""
     known = {piece.n: piece for piece in run.evidence} if run else {}
     sources = {source.id: source for source in run.sources} if run else {}
     about: dict[str, Any] = {"run": run, "known": known, "sources": sources}
-    return Markup(_READER.render(answer, about))  # noqa: S704 - html is off, every rule below escapes
+    return Markup(_READER.render(answer, about))  # noqa: S704 - HTML is disabled, and every rule below escapes
 
 
 def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # No address becomes a link, no picture is fetched, and no HTML is taken over.
+    # Addresses stay text, no picture is fetched, and HTML is escaped.
     reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
     reader.use(dollarmath_plugin, allow_digits=False, allow_space=False, renderer=_formula)
     reader.core.ruler.after("inline", "citations", _find)
@@ -105,7 +107,7 @@ def _formula(source: str, options: Mapping[str, Any]) -> str:
 
 
 def _find(state: StateCore) -> None:
-    """Cut citations of known evidence, and notes about backing, out of the text around them."""
+    """Split citations of known evidence, and notes about backing, from the text around them, as tokens of their own."""
     for block in state.tokens:
         if block.type == "inline":
             block.children = [part for token in block.children or [] for part in _parts(token, state.env["known"])]
@@ -118,7 +120,7 @@ def _parts(token: Token, known: Mapping[int, Evidence]) -> list[Token]:
     for found in _CITATION_OR_NOTE.finditer(token.content):
         numbers = [int(number) for number in (found[1] or "").split(",") if number]
         if not all(number in known for number in numbers):
-            continue
+            continue  # A number that no evidence has is not a citation, and stays text.
         parts.append(dataclasses.replace(token, content=token.content[end : found.start()]))
         if numbers:
             parts += [Token("citation", "", 0, meta={"n": number}) for number in numbers]
@@ -144,7 +146,7 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
 
 
 def _where(piece: Evidence, source: Source) -> str:
-    """Return a source's place, the path of headings that a piece of evidence stands under there, and if it was read."""
+    """Return the place of a piece of evidence: its source, the headings above it, and the confidence of OCR."""
     read = gettext("read by OCR, %(confidence)s", confidence=f"{piece.confidence:.2f}") if piece.confidence else None
     return " · ".join(part for part in (source_place(source, piece), piece.path, read) if part)
 
@@ -153,7 +155,8 @@ def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping
     note = tokens[at].content
     run: Run | None = about["run"]
     before = _letters("".join(token.content for token in tokens[:at]))
-    # What the text up to the note ends with is the sentence that it is about.
+    # The note is about the sentence right before it, that is, the one with which the text up to the note ends. Only
+    # letters and digits are compared, since Markdown has changed the rest.
     why = next(
         (
             support.why
@@ -173,11 +176,11 @@ _READER = _reader()
 
 
 def empty_chat(assembly: Assembly) -> str:
-    """Return what stands in the place of a chat without turns: what can be done first."""
+    """Return the first screen, which is shown instead of a chat without turns and offers first steps."""
     try:
         servers = outgoing(assembly)
         elsewhere = {name for server in servers for name in server.collections}
-        # Servers on other computers are not asked: this screen is shown although one of them does not answer.
+        # Servers on other computers are not asked, so that this screen appears even if one of them does not answer.
         counts = {
             name: len(assembly.collections.documents(name))
             for name in assembly.collections.names()
@@ -199,12 +202,12 @@ def empty_chat(assembly: Assembly) -> str:
 
 
 def _offered(assembly: Assembly) -> Model | None:
-    """Return the smallest language model that can be downloaded and is not there; None where none is left."""
+    """Return the smallest language model that can be downloaded and is not installed; None if there is none."""
     return min(assembly.library.language_models(ModelState.MISSING), key=lambda model: model.size, default=None)
 
 
 def meaning(run: Run) -> str:
-    """Return what an action came to, in words: it is about what was found, and says nothing of the answer."""
+    """Return the meaning of a run's action in words; it is about what was found, not about the answer."""
     if run.abstained:
         return _("not answered")
     if run.uncertain:
@@ -218,7 +221,7 @@ def meaning(run: Run) -> str:
 
 
 def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy: str | None = None) -> Markup:
-    """Return a turn; `said` is what a person said of its answer, `busy` what is being done for it right now."""
+    """Return a turn; `said` is a person's label of its answer, `busy` the activity in words while it is answered."""
     written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
     return Markup(  # noqa: S704 - the templates escape
         TEMPLATES.get_template("chat/turn.html").render(
@@ -240,9 +243,9 @@ def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """Which version of a turn is shown: `at` of `of`; the numbers of the ones before and after it, if there are any.
+    """The version of a turn that is shown: number `at` of `of`, with the turn numbers of the ones `before` and `after`.
 
-    `unfinished` is what became of the newest version if that has no answer and another one is shown.
+    `unfinished` is the state of the newest version if another one is shown.
     """
 
     at: int
@@ -253,7 +256,7 @@ class _Versions:
 
 
 def _versions(turn: ChatTurn) -> _Versions | None:
-    """Return which version of a turn is shown; None if there is only one."""
+    """Return which version of a turn is shown; None if it has no other versions."""
     if not turn.versions:
         return None
     numbers = [version.number for version in turn.versions]
@@ -270,9 +273,9 @@ def _versions(turn: ChatTurn) -> _Versions | None:
 def turns_html(
     turns: Sequence[ChatTurn], runs: Mapping[str, Run], said: Mapping[str, bool], earlier: int = 0
 ) -> Markup:
-    """Return finished turns, and how many `earlier` ones there are.
+    """Return finished turns, below a button for the `earlier` ones, if there are any.
 
-    `runs`, and what was `said` of their answers, by the run's id.
+    `runs`, and the labels of their answers (`said`), are by the run's id.
     """
     before = TEMPLATES.get_template("chat/earlier_turns.html").render(number=earlier) if earlier else ""
     return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape

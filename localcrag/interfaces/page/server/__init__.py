@@ -1,1 +1,1 @@
-"""The page's server: start, access checks, limits of requests, hand-over from later starts."""
+"""The server of the app: its launch, its access checks, and the hand-over of files from later starts."""

@@ -1,4 +1,4 @@
-"""A page that says why localcrag could not start, for starts without a terminal."""
+"""A web page that says why localcrag could not start, for starts without a terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def show(message: str) -> None:
-    """Open a page with this message in the browser, and return once it is loaded; do nothing without a browser."""
+    """Open a page with this message in the browser, and return once it is loaded; without a browser, do nothing."""
     shown = threading.Event()
     page = _PAGE.format(heading=escape(_("localcrag could not start")), message=escape(message)).encode()
 
@@ -45,7 +45,7 @@ def show(message: str) -> None:
             shown.set()
 
         def log_message(self, *_arguments: object) -> None:
-            """Print nothing: the terminal has the message."""
+            """Print nothing, since the terminal already shows the message."""
 
     with _Server((HOST, 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

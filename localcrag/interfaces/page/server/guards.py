@@ -1,6 +1,9 @@
-"""Files that a request may name: those that were uploaded.
+"""The checks around Gradio's server: open addresses, request bodies, and the page itself.
 
-The page gives no files out (pictures and exports come as text), so there is no address that serves any.
+`guarded` puts the checks that the API has, too (middleware.py), around checks that are particular to Gradio:
+`RequestBodies` limits the size, number and rate of requests, and refuses those that name files that were not uploaded.
+`IndexPage` removes references to other hosts from the page, and adds a nonce to its scripts. Gradio's own addresses
+serve no files: pictures and chats come as text, and exported collections have an address of their own (handoff.py).
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ from localcrag.interfaces.page.server.handoff import HandedOver, MadeFilesDoor, 
 
 
 def all_uploaded(said: Any, uploads: Path) -> bool:
-    """Return whether every file that is named in what a request says lies in the folder of uploads."""
+    """Return whether every file that the content of a request names is in the folder of uploads."""
     if isinstance(said, dict):
         if isinstance(path := said.get("path"), str) and not _uploaded(path, uploads):
             return False
@@ -57,7 +60,7 @@ def all_uploaded(said: Any, uploads: Path) -> bool:
 
 def _uploaded(path: str, uploads: Path) -> bool:
     try:
-        # Where links and dots lead in the end counts.
+        # Links and dots are resolved first, since only the place where they lead counts.
         real = Path(path).resolve(strict=True)
     except (OSError, ValueError):
         return False
@@ -68,29 +71,32 @@ API = "/gradio_api/"
 
 
 def in_gradios_form(refusal: Refusal, scope: Scope) -> tuple[str, str]:
-    """Return a refusal’s media type and text."""
+    """Return a refusal’s media type and text, in Gradio’s format for paths of its API."""
     if scope["path"].startswith(API):
         return "application/json", json.dumps({"detail": refusal.sentence})
     return in_plain_text(refusal, scope)
 
 
 MOST_UPLOADED = 4_000_000_000
-"""Bytes of one upload of several files; what each may have is Gradio's max_file_size."""
+"""Largest upload of several files, in bytes; Gradio's max_file_size limits each file."""
 LEFT_FREE = 500_000_000
-"""Bytes that stay free on the disk whatever is uploaded."""
+"""Bytes that uploads always leave free on the disk."""
 UPLOADS_AT_ONCE = 16
 """Uploads that are read at once."""
 UPLOADS_A_MINUTE = 600
-"""Uploads, each of up to 1,000 files, that are taken within any 60 seconds: the page sends one for what is dropped."""
+"""Uploads, each of up to 1,000 files, that are accepted within any 60 seconds: dropping files once is one upload."""
 LONGEST_TYPE = 200
-"""Bytes of a content type: what separates the parts of an upload has at most 70 (RFC 2046, 5.1.1)."""
+"""Longest content type of an upload, in bytes; its boundary has at most 70 characters (RFC 2046, 5.1.1)."""
 UPLOAD = "/gradio_api/upload"
 STRANGE = Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
 
 
 @dataclass(slots=True)
 class RequestBodies:
-    """Lets requests through whose bodies are as the page sends them."""
+    """Middleware that passes on POST requests whose bodies are like those that the page sends.
+
+    Small requests (clicks) are read at once; larger ones and uploads wait for a slot. `_waiting` counts all of them.
+    """
 
     app: ASGIApp
     uploads: Path
@@ -104,7 +110,7 @@ class RequestBodies:
         self._rate = SlidingMinute(now=self.now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or say in a sentence why not."""
+        """Pass a request on, or answer with the reason why it is refused."""
         if scope["type"] != "http" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
@@ -116,6 +122,7 @@ class RequestBodies:
             if scope["path"] == UPLOAD:
                 async with self._uploads:
                     await self._upload(scope, receive, send)
+            # A request that declares no size counts as large.
             elif 0 <= declared(scope) <= SMALL:
                 await self._click(scope, receive, send, SMALL)
             else:
@@ -150,6 +157,8 @@ class RequestBodies:
             await body.drain()
             await refuse(body.refusal, scope, send, in_gradios_form)
             return
+        # Gradio reads the upload itself, piece by piece. If the body is refused on the way, Gradio is told that the
+        # client has disconnected, its response is dropped, and the refusal is sent instead.
         started = False
 
         async def watched() -> Message:
@@ -184,15 +193,16 @@ def _too_often(left: float) -> Refusal:
     )
 
 
-# What pages are shared with (pictures on other hosts), and an app's manifest, which there is not.
+# Previews for social networks, whose pictures are on other hosts, and the manifest of a web app, which does not exist.
 LEADS_ELSEWHERE = re.compile(
     rb'<meta\b[^>]*\b(?:property="og:|name="twitter:)[^>]*>\s*|<link\b[^>]*rel="manifest"[^>]*>\s*'
 )
-# Gradio writes its configuration, which holds names that a person chose, with < spelt \u003c: no text begins a script.
+# Gradio's configuration in the page contains names that a person chose, but < is written as \u003c in it, so that no
+# such text can begin a script and get the nonce.
 SCRIPT = re.compile(rb"<script\b")
 
-# Gradio 6.31 counts the seconds of its loading sign at every frame, and goes on when the sign is gone: a tenth of a
-# core for as long as the page is open. What counts seconds does so once a second.
+# Gradio 6.31 counts the seconds of its loading sign at every frame, and continues when the sign is gone: a tenth of a
+# core for as long as the page is open. This script lets functions that count seconds run once a second.
 AT_REST = b"""<script>{
   const drawn = window.requestAnimationFrame.bind(window);
   const counts = (step) => /performance\\.now\\(\\).*\\/ ?1e3/.test(String(step));
@@ -201,23 +211,23 @@ AT_REST = b"""<script>{
 
 
 def cleaned(page: bytes, nonce: str) -> bytes:
-    """Return the page that is served."""
+    """Return the page as it is served: without references to other hosts, and with the nonce in its scripts."""
     page = LEADS_ELSEWHERE.sub(b"", page).replace(b"<head>", b"<head>" + AT_REST, 1)
     return SCRIPT.sub(b'<script nonce="%s"' % nonce.encode(), page)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPage:
-    """Changes the page at `/`, and nothing else."""
+    """Middleware that changes the page at `/`, and nothing else."""
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and the page back when it is whole."""
+        """Pass a request on; the page at `/` is collected, changed, and sent as a whole."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        # Over loopback compression costs time alone; and the page has to be readable here.
+        # Over loopback, compression only costs time; and the page has to be readable here to be changed.
         headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
         page = _Page(send) if scope["path"] == "/" and scope["method"] == "GET" else None
         await self.app({**scope, "headers": headers}, receive, page.take if page else send)
@@ -253,38 +263,41 @@ OPEN = addresses(
     ("GET", "/favicon.ico"),
     ("GET", "/theme.css"),
     ("GET", "/gradio_api/startup-events"),
-    # A tab hands in what was clicked, and hears what comes of it.
+    # A tab sends events to the queue, and receives their results.
     ("GET", "/gradio_api/app_id"),
     ("POST", "/gradio_api/queue/join"),
     ("GET", "/gradio_api/queue/data"),
     ("POST", "/gradio_api/cancel"),
     ("POST", "/gradio_api/upload"),
     ("GET", "/gradio_api/upload_progress"),
-    # A file that the page has made, by an address that nobody can guess, once (made_files_door.py).
+    # A file made for download, once, at an address that cannot be guessed (handoff.py).
     ("GET", r"/localcrag/made/[A-Za-z0-9_-]{32}"),
-    # A second start hands in files: whoever knows the token (handed_over.py).
+    # A later start hands in files; it has to know the token (handoff.py).
     ("POST", "/localcrag/open"),
 )
-"""What is open. Gradio has some seventy addresses (proxies, files, recordings, sharing, editing with an assistant, …);
-each that nobody has to open is one that nobody can break."""
+"""Open addresses; all others are answered with 404.
+
+Gradio has some seventy (proxies, files, recordings, sharing, editing with an assistant, …). Those that localcrag does
+not need are closed, so that their bugs cannot be reached.
+"""
 
 Inner = Callable[[ASGIApp], ASGIApp]
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 def guarded(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
-    """Return the app behind its doors; `inner` stands right before it."""
+    """Return the app behind its access checks; `inner` wraps the app directly, inside all of them."""
     inside = RequestBodies(inner(app), uploads)
     return ResponseHeaders(Doors(app=inside, port=port, is_neighbour=is_neighbour, open=OPEN, wording=in_gradios_form))
 
 
 def lifespan(port: int, uploads: Path, token: str, take: Take, made: MadeFiles) -> Lifespan:
-    """Return what puts the doors up when Gradio's server starts; `take` gets what is handed in with the token.
+    """Return a lifespan that installs the access checks when Gradio's server starts.
 
-    What the page has `made` can be fetched.
+    `take` gets the files that are handed in with the `token`, and the files of `made` can be downloaded.
 
-    Gradio makes its app within `launch`, and adds middleware of its own outside of any that it is given: what its
-    stack is by then is put behind the doors as a whole.
+    Gradio makes its app within `launch`, and wraps its own middleware around any that it is given. When the lifespan
+    begins, that stack is complete, so the checks are put around it as a whole.
     """
 
     @asynccontextmanager

@@ -1,4 +1,8 @@
-"""The door for later starts: files that they hand over, from whoever knows the token."""
+"""Files that enter and leave the app outside of Gradio: from later starts, and made for download.
+
+`HandedOver` takes files that a later start of localcrag hands over; that start has to know the token. `MadeFilesDoor`
+serves exported files, each once. `Presence` opens the app's window and keeps the process alive until its end.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +33,14 @@ Take = Callable[[HandedIn], None]
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """Has `take` take what is handed in with the token, and passes everything else on."""
+    """Middleware that gives files from a later start to `take`, if it has the token, and passes other requests on."""
 
     app: ASGIApp
     token: str
     take: Take
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a later start with 204, or with a sentence that says what is wrong."""
+        """Answer a later start with 204, or with the reason why its request is refused."""
         if scope["type"] != "http" or scope["path"] != OPEN:
             await self.app(scope, receive, send)
         elif refusal := await self._refusal(Request(scope, receive)):
@@ -73,7 +77,7 @@ GONE = Refusal(404, "This file was fetched already, or localcrag has been starte
 
 
 class MadeFilesDoor:
-    """Gives out files that were made, and passes everything else on."""
+    """Middleware that serves files that were made for download, and passes other requests on."""
 
     def __init__(self, app: ASGIApp, files: MadeFiles) -> None:
         self._app, self._files = app, files
@@ -95,19 +99,19 @@ class MadeFilesDoor:
 
 
 BETWEEN = 0.2
-"""Seconds between two looks whether the window is still open."""
+"""Seconds between two checks whether the window is still open."""
 
 
 class Presence:
-    """Of one app, from when it is served to its end."""
+    """The running app as a person sees it: its window, the files handed to it, and its end."""
 
     def __init__(self, app: App, window: PageWindow, collection: str) -> None:
-        """Begin; `collection` gets what is handed in before anybody has looked at one."""
+        """Create it; files handed in before a person has opened a collection are added to `collection`."""
         self._app, self._window, self._collection = app, window, collection
         self._ends = threading.Event()
 
     def begin(self, handed: HandedIn, *, shows: bool) -> None:
-        """Add what this start was given, and show the page."""
+        """Add the files that this start was given, and open the page if `shows`."""
         try:
             self.add(handed)
         except LocalcragError as error:
@@ -116,7 +120,7 @@ class Presence:
             self.show()
 
     def take(self, handed: HandedIn) -> None:
-        """Do as a later start says. Raises UnreadableDocument."""
+        """Handle the request of a later start: quit, or add files and show the page. Raises UnreadableDocument."""
         if handed.quit:
             self._ends.set()
             return
@@ -134,7 +138,7 @@ class Presence:
         self._window.show()
 
     def wait(self) -> None:
-        """Return at the end: interrupted, told to end, or the window closed and nothing left to do for a person."""
+        """Wait until the app is interrupted or asked to quit, or its window is closed and no work is left."""
         try:
             while not self._ends.wait(BETWEEN):
                 if self._window.closed and not self._app.busy:

@@ -1,4 +1,4 @@
-"""The launch of the page: its server on 127.0.0.1, the browser, and the models meanwhile."""
+"""The launch of the app: its server on 127.0.0.1, its window, and the models in the background."""
 
 from __future__ import annotations
 
@@ -26,16 +26,22 @@ from localcrag.records.errors import SettingsError
 from localcrag.settings import Settings
 
 FIRST_PORT, PORTS_TRIED = 7860, 50
+"""The first port that is tried, and the number of ports, in order."""
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
+"""Largest file that can be uploaded, as Gradio's max_file_size."""
 MOST_THREADS = 250
+"""Threads in which handlers run; Gradio's default is 40."""
 MOST_CONNECTIONS = 8_192
+"""Open connections and files that the process asks the system for."""
 MOST_QUEUED = 2_000
-"""Events that wait at once; the page is told to come again when there are more."""
+"""Events that may wait at once; beyond that, the page is told to try again later."""
 BETWEEN_LOOKS, BETWEEN_PROGRESS = 0.02, 1.0
-"""Seconds after which Gradio looks for events again, where there were none, and for its progress bars, of which none is
-used here. Its own are 0.05 and 0.1 on Windows, elsewhere 0.001 and 0.01: a twentieth of a core, day and night, for a
-server that nobody asks anything."""
+"""Seconds between two looks of an idle Gradio for events, and for progress bars, which localcrag does not use.
+
+Gradio's own are 0.05 and 0.1 on Windows, and 0.001 and 0.01 elsewhere, which costs a twentieth of a core day and night
+on an idle server.
+"""
 
 
 def launch(
@@ -47,11 +53,11 @@ def launch(
     instance: OneInstance | None = None,
     handed: HandedIn = NOTHING,
 ) -> None:
-    """Serve the page until it is ended: interrupted, told to by a later start, or its own window closed.
+    """Serve the app until it is interrupted, a later start asks it to quit, or its own window is closed.
 
-    With `window` it gets one of its own where there is a Chromium, else a tab of the browser. `instance` is one that is
-    the first already; without it the folder's first is claimed, if there is none. `handed` is added at once. Raises
-    SettingsError when the port is taken.
+    With `window`, the app opens in a window of its own if there is a Chromium, else in a tab of the browser. `instance`
+    is the data folder's first instance if that is claimed already; without it, it is claimed here unless another
+    process has it. The files of `handed` are added at once. Raises SettingsError if the port is taken.
     """
     if not settings.debug:
         process.keep_to_oneself()
@@ -70,7 +76,7 @@ def launch(
     closing = threading.Event()
     warming = warm_up_beside(assembly, closing=closing.is_set)
     idle = IdleModels(assembly.models, assembly.settings_in_use).begin()
-    # One that the terminal started beside another is found by nobody else.
+    # If another process is the first instance, later starts hand their files to that one, not to this.
     if instance or first.claim():
         first.tell(Place(port, token))
     try:
@@ -87,15 +93,15 @@ def launch(
         assembly.close()
         first.release()
     if warming.is_alive():
-        # torch aborts a process that ends while it loads a model. Everything is closed: nothing is left to do.
+        # torch aborts a process that ends while it loads a model. Everything is closed already, so exiting is safe.
         os._exit(0)
 
 
 def _serve(page: gr.Blocks, port: int, lifespan: guards.Lifespan) -> None:
     """Start the server, in threads of its own."""
-    # Places in the queue are shown nowhere: told at every change, a thousand calls would be told a million times.
+    # Positions in the queue are not shown anywhere. Sent at every change, a thousand calls would be a million messages.
     page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED, status_update_rate=10)
-    # There is no setting for it.
+    # Gradio has no setting for these.
     page._queue.sleep_when_free, page._queue.progress_update_sleep_when_free = BETWEEN_LOOKS, BETWEEN_PROGRESS
     page.launch(
         server_name=HOST,
@@ -113,30 +119,31 @@ def _serve(page: gr.Blocks, port: int, lifespan: guards.Lifespan) -> None:
             primary_hue="teal", neutral_hue="zinc", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"]
         ),
         css_paths=[HERE / "style.css"],
-        # What their components show: Gradio's own 10,000 would be kept for good, closed or not.
+        # Tabs whose components' contents are kept in memory, even after they are closed. Gradio's default is 10,000.
         state_session_capacity=MOST_TABS,
         enable_monitoring=False,
         run_history=False,
         mcp_server=False,
         pwa=False,
-        # Gradio's own 40 are used up by as many tabs that follow what goes on.
+        # Each tab that shows progress uses a thread, so Gradio's own 40 would not be enough.
         max_threads=MOST_THREADS,
         app_kwargs={"lifespan": lifespan},
     )
 
 
 def _many_connections() -> None:
-    """Have as many connections as the system lets us: a tab needs two for as long as it is open."""
+    """Raise the limit on open connections as far as the system allows: each open tab needs two."""
     if sys.platform != "win32":
-        import resource  # noqa: PLC0415 - there is none on Windows
+        import resource  # noqa: PLC0415 - the module does not exist on Windows
 
+        # Only the soft limit is raised, up to the hard limit, which needs no rights.
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = MOST_CONNECTIONS if most == resource.RLIM_INFINITY else min(most, MOST_CONNECTIONS)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _empty(uploads: Path) -> None:
-    """Remove what an earlier process may have left of uploaded files; only this user may look into the folder."""
+    """Remove uploaded files that an earlier process may have left, and make the folder readable for this user only."""
     shutil.rmtree(uploads, ignore_errors=True)
     uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
 
@@ -150,7 +157,7 @@ def _free_port() -> int:
 
 
 def _free(port: int | None) -> int:
-    """Return this port, or the first that is free. Raises SettingsError."""
+    """Return the given port, or the first free one if none is given. Raises SettingsError."""
     if port is None:
         return _free_port()
     require_free(port)

@@ -1,1 +1,1 @@
-"""The settings of the page."""
+"""The settings' screen: answers, web search, models, stored data, past questions, and labels."""

@@ -1,4 +1,8 @@
-"""What is in force, shown by the fields of the settings whenever page or settings are opened."""
+"""Settings of how questions are answered: preset, policy, strictness, refiner and conflict rule.
+
+`InForce` keeps the fields of all settings up to date: it shows the active values whenever the page or the settings'
+screen is opened.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,10 @@ from localcrag.text.translation import gettext as _
 
 
 class InForce:
-    """The fields, each with what returns its value in force for a collection.
+    """The fields of the settings, each with a function that returns its active value for a collection.
 
-    The page is built once: without this, a reload would show what was set when the server was started. Another tab, or
-    a command, may have changed it as well.
+    The page is built only once: without this, a reload would show the values of when the server was started. Another
+    tab or a command may have changed them since.
     """
 
     def __init__(self) -> None:
@@ -33,30 +37,31 @@ class InForce:
         self._further: list[tuple[Callable[..., Any], list[Any], list[Any]]] = []
 
     def add(self, field: Any, value: Callable[[str], Any]) -> None:
-        """Have a field show this."""
+        """Register a field, with the function that returns its active value for a collection."""
         self._fields[field] = value
 
     def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> None:
-        """Show it: on load, for another collection, and when `top` says that the settings are opened."""
+        """Update the fields when the page is loaded, a collection is chosen, or `top` opens the settings."""
         fields = list(self._fields)
-        # A number that is out of bounds is replaced, too, and no error.
+        # Without preprocessing, a number in a field that is out of bounds is replaced instead of raising an error.
         event: dict[str, Any] = {"inputs": [collection, *fields], "outputs": fields, "preprocess": False} | PRIVATE
-        # On load, a chat may choose another collection meanwhile.
+        # While the page loads, a chat may choose another collection; then only the last event counts.
         gr.on([page.load, collection.change], self.read, trigger_mode="always_last", **event)
-        # Asked at once, not after another handler: it would be asked with what is typed meanwhile, and undo it.
+        # This handler comes first: after another one, it would get the text that a person has begun to type, and
+        # replace it.
         opened = top.select(self.read, **event | EACH)
         for handler, inputs, outputs in self._further:
             opened = opened.then(handler, inputs, outputs, **PRIVATE)
 
     def then(self, handler: Callable[..., Any], inputs: list[Any], outputs: list[Any]) -> None:
-        """Have a handler called as well when the settings are opened.
+        """Register a handler that is also called when the settings are opened.
 
-        Gradio calls the handlers of an event one after another, each with what the page shows by then.
+        Gradio calls these handlers one after another, each with the values that the page shows at that moment.
         """
         self._further.append((handler, inputs, outputs))
 
     def read(self, collection: str, *shown: Any) -> list[Any]:
-        """Return the values in force; what is `shown` already stays, and with it what is being typed meanwhile."""
+        """Return the active values; a field that shows its value already is skipped, so as not to disturb typing."""
         values = [value(collection) for value in self._fields.values()]
         return [gr.skip() if was == now else now for was, now in zip(shown, values, strict=True)]
 
@@ -71,7 +76,7 @@ LABELS = {
 
 
 def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
-    """Make the list of rules; the choice holds from the next question on."""
+    """Create the choice of the conflict rule, which applies from the next question on."""
     choice = gr.Dropdown(
         [(_(label), rule.value) for rule, label in LABELS.items()],
         value=in_use.now.conflict_rule.value,
@@ -82,7 +87,7 @@ def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
     )
 
     def use(name: str) -> None:
-        # Gradio says a list's value also when the list loses the focus.
+        # Gradio reports a dropdown's value also when it loses the focus.
         if name != in_use.now.conflict_rule.value:
             with telling():
                 in_use.change(conflict_rule=name)
@@ -94,7 +99,7 @@ def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
 def preset_choice(
     settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: InForce, collection: gr.Dropdown
 ) -> None:
-    """Make the list of presets; the choice holds for the collection that is shown, from the next question on."""
+    """Create the choice of the preset, which applies to the collection that is shown, from the next question on."""
     choice = gr.Dropdown(
         [(preset_name(preset), preset.value) for preset in Preset],
         value=settings.preset().value,
@@ -110,7 +115,7 @@ def preset_choice(
         with telling():
             before = settings.preset(of)
             if before is Preset(name):
-                # Said twice, as Gradio may: what the first one showed stays.
+                # Gradio may report the same choice twice; the effect that the first one showed must stay.
                 return gr.skip(), gr.skip()
             settings.set_preset(Preset(name), of)
         said = " ".join(part for part in (limits(past, of), changed(past, before, Preset(name), of)) if part)
@@ -124,14 +129,14 @@ def preset_choice(
         return (gr.skip(), gr.skip()) if settings.preset(of).value == shown else chosen(of)
 
     choice.input(use, [choice, collection], [choice, effect], **PRIVATE)
-    # Another page, or `localcrag presets use`, may have chosen meanwhile.
+    # Another tab, or `localcrag presets use`, may have chosen a preset since.
     at = [page.load, collection.change]
     gr.on(at, chosen, [collection], [choice, effect], **LATEST)
     in_force.then(chosen_since, [collection, choice], [choice, effect])
 
 
 def limits(past: PastQuestions, collection: str) -> str:
-    """Return what a collection's thresholds come to, in words, or what is wrong with them."""
+    """Return a sentence on a collection's thresholds, or the reason why they cannot be read."""
     try:
         rules = past.rules(collection)
     except LocalcragError as error:
@@ -144,7 +149,7 @@ def limits(past: PastQuestions, collection: str) -> str:
 
 
 def changed(past: PastQuestions, before: Preset, after: Preset, collection: str) -> str:
-    """Return what another preset makes of the questions so far; nothing where there are none to tell by."""
+    """Return a sentence on what another preset would change for past questions; an empty text if there are none."""
     try:
         found = past.explore_preset(before, after, collection)
     except LocalcragError as error:
@@ -182,7 +187,7 @@ REFINERS = {
 
 
 def answer_settings(in_use: SettingsInUse, in_force: InForce) -> gr.Dropdown:
-    """Make the part where the steps of the flow are set; return where the policy is chosen."""
+    """Create the fields for the steps of answering; return the field of the policy."""
     settings = in_use.now
     with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
@@ -221,7 +226,7 @@ def answer_settings(in_use: SettingsInUse, in_force: InForce) -> gr.Dropdown:
         }
     for name, control in controls.items():
         in_force.add(control, _now(in_use, name))
-        # What was said last counts, also while an earlier digit of it is being saved.
+        # Only the last value counts, even if an earlier digit of a number is still being saved.
         control.input(_saves(in_use, name), [control], None, **LATEST)
     return policy
 
@@ -231,7 +236,7 @@ def _now(in_use: SettingsInUse, name: str) -> Callable[[str], Any]:
 
 
 def _in_force(settings: Settings, name: str) -> Any:
-    """Return a setting as its field shows it; a policy that the preset chooses is none."""
+    """Return a setting as its field shows it; a policy that comes from the preset is shown as ""."""
     if name == "policy" and name not in settings.model_fields_set:
         return ""
     return settings.model_dump(mode="json", include={name})[name]
@@ -239,7 +244,7 @@ def _in_force(settings: Settings, name: str) -> Any:
 
 def _saves(in_use: SettingsInUse, name: str) -> Any:
     def save(value: Any) -> None:
-        # Gradio says a list's value also when the list loses the focus.
+        # Gradio reports a dropdown's value also when it loses the focus.
         if value == _in_force(in_use.now, name):
             return
         with telling():

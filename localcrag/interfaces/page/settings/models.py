@@ -1,4 +1,4 @@
-"""Settings of the models: which are in use, getting others, and what the machine has for them."""
+"""Settings of the models: which are in use, downloads, model servers, and the hardware."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from localcrag.text.translation import ngettext
 
 
 class ModelSettings:
-    """The list of models and what can be done with each."""
+    """The list of models, and the handlers of its buttons and fields."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
@@ -31,7 +31,7 @@ class ModelSettings:
         self.embeddings = ReEmbeddings(assembly.collections.re_embed)
 
     def show(self, script: str, in_force: InForce) -> None:
-        """Make the list."""
+        """Create the components and connect them."""
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
         address, key, look, report = _server_fields()
         with gr.Row():
@@ -54,14 +54,14 @@ class ModelSettings:
             gr.on(entered, self._saver(name), [number], [self.listing], **LATEST)
 
     def wire(self, event: Any) -> None:
-        """Show how far everything is, after an event."""
+        """Show the progress of downloads and re-indexing after an event."""
         downloaded = event.success(self.follow, None, [self.listing], **MANY)
-        # With what a download was for, documents may be embedded anew.
+        # A downloaded embedding model may begin to re-index documents, so that this is followed after downloads, too.
         for before in (event, downloaded):
             before.success(self.follow_embeddings, None, [self.listing], **MANY)
 
     def listed(self) -> str:
-        """Return the list as it is now."""
+        """Return the current list of models."""
         assembly = self._assembly
         settings = assembly.settings
         try:
@@ -95,18 +95,18 @@ class ModelSettings:
         )
 
     def follow(self) -> Iterator[str]:
-        """Show how far downloads are."""
+        """Yield the list while models are downloaded."""
         for _items in self._wanted.follow():
             yield self.listed()
 
     def follow_embeddings(self) -> Iterator[str]:
-        """Show how far collections are that are embedded anew."""
+        """Yield the list while collections are re-indexed."""
         for items in self.embeddings.follow():
-            # `follow` has made the list; without any of these it would be the same.
+            # Without collections to re-index, the list would be the same as the one that `follow` has yielded.
             yield self.listed() if items else gr.skip()
 
     def get(self, event: gr.EventData) -> str:
-        """Get a model, and use it as soon as it is there."""
+        """Download a model, and use it as soon as it is complete."""
         told(lambda: self._wanted.use(str(event.name)))
         return self.listed()
 
@@ -114,7 +114,7 @@ class ModelSettings:
         return lambda _: int(getattr(self._assembly.settings, name))
 
     def _saver(self, name: str) -> Callable[[float | None], str]:
-        """Return what saves a number, if it is one and another than before."""
+        """Return a handler that saves a number if it has changed."""
 
         def save(value: float | None) -> str:
             if value is not None and int(value) != getattr(self._assembly.settings, name):
@@ -124,7 +124,7 @@ class ModelSettings:
         return save
 
     def do(self, event: gr.EventData) -> str:
-        """Use, get or no longer get a model."""
+        """Handle a button of the list: use, download or cancel a model, agree to a server, or re-index."""
         name = str(event.name)
         match str(event.what):
             case "agree":
@@ -146,13 +146,13 @@ class ModelSettings:
         return self.listed()
 
     def _give_own(self, collection: str, embedder: str) -> None:
-        """Have a collection be embedded with an embedder of its own, "" for the one in use, and begin with that."""
+        """Give a collection an embedding model of its own ("" for the one in use), and re-index it if needed."""
         self._assembly.collection_settings.set_embedder(embedder or None, collection)
         if collection in self._assembly.collections.embedders.to_embed():
             self.embeddings.start(collection)
 
     def look(self, address: str, key: str) -> tuple[str, str, str]:
-        """Look for models at an address, or on this computer, and list them; a key is kept for the address."""
+        """Look for models at an address, or on this computer if it is empty, and list them; keep the key, if any."""
         servers = self._assembly.library.servers
         try:
             if key.strip() and address.strip():
@@ -173,7 +173,7 @@ class ModelSettings:
         self._assembly.models.use(name)
 
     def _use(self, name: str) -> None:
-        """Use a model; or those of a set, and embed documents anew."""
+        """Use a model, or the models of a set; for a set, re-index the collections that need it."""
         if name not in {one.name for one in self._assembly.library.sets()}:
             self._assembly.models.use(name)
             return
@@ -183,7 +183,7 @@ class ModelSettings:
 
 
 def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
-    """Make the fields to look for model servers with, the button and the report."""
+    """Create the fields to find model servers with, the button and the report."""
     with gr.Accordion(_("Models behind a server of yours"), open=False, elem_id="lc-servers"):
         with gr.Row():
             address = gr.Textbox(

@@ -1,7 +1,7 @@
-"""The language of the page: its components’ own texts, put in place when another one is chosen.
+"""The settings' screen as a whole, and the language of the page.
 
-The page is built in English, whose texts are the keys of the catalogues; the others are put in their place. Whoever has
-the page open sees them when it is loaded again.
+The page is built in English, because English texts are the keys of the catalogues. When a language is chosen,
+`PageLanguage` replaces the texts of the components; a page that is open shows them once it is loaded again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from localcrag.records.errors import LocalcragError
 from localcrag.text import translation
 
 Written = Mapping[gr.HTML, Callable[[], str]]
-"""What stands on the page from the start, and what writes it."""
+"""HTML components that have contents from the start, each with the function that renders them."""
 _NAMES = ("label", "placeholder", "info")
 
 
@@ -36,11 +36,11 @@ class PageLanguage:
 
     @cached_property
     def _english(self) -> list[tuple[Any, str, Any]]:
-        # First asked for when the page is whole.
+        # Cached at the first call, which is made when the page is complete and still in English.
         return [(block, name, text) for block in self._page.blocks.values() for name, text in _texts_of(block)]
 
     def speak(self, language: str) -> None:
-        """Have the app speak a language from now on, and the page when it is loaded next."""
+        """Switch the app to a language; the page shows it when it is loaded next."""
         english = self._english
         translation.choose(language)
         for block, name, text in english:
@@ -64,7 +64,7 @@ def _in_that(text: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SettingsScreen:
-    """The lists that others fill or listen to."""
+    """The screen's components that other parts of the page fill or listen to."""
 
     head: gr.HTML
     figures: gr.HTML
@@ -77,7 +77,7 @@ class SettingsScreen:
 def settings_screen(
     assembly: Assembly, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown, script: str
 ) -> SettingsScreen:
-    """Make the screen; it is hidden until it is asked for, by `top`."""
+    """Create the screen's components; the screen is hidden until `top` opens it."""
     in_force = InForce()
     with gr.Column(elem_id="lc-settings"):
         head = gr.HTML(renderers.settings_head(), elem_id="lc-settings-head", js_on_load=script)
@@ -106,12 +106,12 @@ def settings_screen(
 
 
 def _tab(name: str) -> gr.Column:
-    # Not Gradio's tabs: on a narrow screen they hide those that do not fit behind a button without a name.
+    # Gradio's own tabs are not used: on a narrow screen they hide the tabs that do not fit behind an unlabelled button.
     return gr.Column(elem_id=f"lc-tab-{name}", elem_classes="lc-tab")
 
 
 def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callable[[str], None]) -> None:
-    """Read what is listed when the screen is opened; `speak` has the page speak another language."""
+    """Fill the lists whenever the screen is opened; `speak` switches the page to another language."""
 
     def read() -> tuple[Any, ...]:
         try:

@@ -1,4 +1,4 @@
-"""Settings of what is stored: where it is, backups, restoring one, and deleting everything."""
+"""Settings for stored data (backups, restoring, deleting everything) and for web search."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later, ngettext
 
 ATTEMPTS = 20
-"""Shown of what left or was refused; `localcrag privacy --last N` shows more."""
+"""Connections that are listed, made or refused; `localcrag privacy --last N` shows more."""
 
 
 class StorageSettings:
-    """The list of what is stored, and what can be done with it."""
+    """The overview of stored data and backups, and the handlers of its buttons."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
 
     def show(self, script: str) -> None:
-        """Make the list."""
+        """Create the components."""
         given = gr.UploadButton(_("Take in a copy"), elem_id="lc-copy-given")
         leaving_no_files(given)
         self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
@@ -44,7 +44,7 @@ class StorageSettings:
         releases(self.listing.input(self.do, None, [self.listing], **PRIVATE))
 
     def take_in(self, given: str) -> tuple[None, str]:
-        """Put a copy that was made elsewhere among the others, to go back to."""
+        """Add a backup that was made elsewhere to the list of backups, so that it can be restored."""
         file = Path(given)
         try:
             told = self._assembly.storage.take_in(file, file.name)
@@ -61,9 +61,9 @@ class StorageSettings:
         return None, self.listed(said)
 
     def listed(self, said: str = "", *, wrong: str = "", anew: bool = False) -> str:
-        """Return what is stored now, after what was `said` or `wrong`.
+        """Return the overview of stored data, below a message (`said`) or an error (`wrong`).
 
-        `anew`: the page has to be loaded again, since all of it shows something else.
+        With `anew`, the browser reloads the page, because all of its data has changed.
         """
         assembly = self._assembly
         folder = assembly.settings.data_dir.absolute()
@@ -100,13 +100,13 @@ class StorageSettings:
         )
 
     def do(self, event: gr.EventData) -> str:
-        """Make a copy, go back to one, or delete everything."""
+        """Make a backup, restore one, or delete everything."""
         match str(event.what):
             case "copy":
                 path = told(self._assembly.storage.back_up).path
                 return self.listed(_("Everything was copied to %(name)s, in the data folder.", name=path.name))
             case "restore":
-                # By its name alone: only copies in the folder of copies are read.
+                # The backup is looked up by its name, so that no file outside the folder of backups can be read.
                 copies = {path.name: path for path in self._assembly.storage.backups.glob("*.sqlite3")}
                 if copy := copies.get(str(event.name)):
                     told(lambda: self._assembly.storage.restore(copy))
@@ -128,7 +128,7 @@ FIXED = later("Set by LOCALCRAG_WEB or settings.json (web): it holds for every c
 def web_settings(
     in_use: SettingsInUse, of_collection: CollectionSettings, web: Web, in_force: InForce, collection: gr.Dropdown
 ) -> None:
-    """Make the part where the SearXNG is set and tested."""
+    """Create the part of the settings where the SearXNG is set and tested, and connect it."""
     fixed = "web" in in_use.now.model_fields_set
     url, mode, terms, test, report = _components(in_use.now, of_collection.web_mode(), fixed=fixed)
 
@@ -142,7 +142,7 @@ def web_settings(
             if changes:
                 in_use.change(**changes)
             if not fixed:
-                # Also the one in force: said for this collection, it holds under a preset that would choose another.
+                # The mode is stored even if it is active already: a preset that is chosen later must not change it.
                 of_collection.set_web_mode(WebMode(chosen), of)
         except LocalcragError as error:
             return renderers.message(str(error))
@@ -159,7 +159,7 @@ def web_settings(
 def _components(
     settings: Settings, web_mode: WebMode, *, fixed: bool
 ) -> tuple[gr.Textbox, gr.Radio, gr.Textbox, gr.Button, gr.HTML]:
-    """Make address, mode, terms, the button and the report; `fixed`: the mode is set elsewhere."""
+    """Create the fields, the button and the report; `fixed` if the mode is set outside of the app."""
     with gr.Column(elem_id="lc-web"):
         url = gr.Textbox(
             settings.searxng_url or "",

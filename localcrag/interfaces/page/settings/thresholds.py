@@ -1,4 +1,4 @@
-"""The threshold explorer’s picture and list of questions, as HTML."""
+"""The threshold explorer: sliders, and a picture and list of the effects of other thresholds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from localcrag.runs.threshold_explorer import STEP, Exploration, on_slider
 from localcrag.text.translation import gettext as _
 
 CHANGES_SHOWN = 12
+"""Questions that are listed at most."""
 HISTOGRAM_WIDTH = 320
+"""Width of the histogram, in units of the picture."""
 LABEL_ROOM = 0.2
 """Share of the histogram's width that a threshold's label takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdMark:
-    """A threshold in the histogram; `now` for one in force that is not the one looked at."""
+    """A threshold in the histogram; `now` is true for an active one that differs from the one being explored."""
 
     name: str
     value: float
@@ -38,20 +40,20 @@ class ThresholdMark:
 
     @property
     def x(self) -> float:
-        """Its place, in units of the picture."""
+        """The threshold's position, in units of the picture."""
         return HISTOGRAM_WIDTH * self.value
 
     @property
     def label_x(self) -> float:
-        """Where its label stands, a little off the line where the label is beside it."""
+        """The position of the label, in units of the picture: a little off the line if it is next to it."""
         return self.x + {"start": -2.0, "end": 2.0}.get(self.anchor, 0.0)
 
 
 def exploration(found: Exploration) -> str:
-    """Return the picture of best relevances and thresholds, and the actions now and then."""
+    """Return the histogram of best relevances with the thresholds, and the actions under both sets of thresholds."""
     then, now = found.then, found.now
     highest = max((bar.number for bar in found.histogram), default=0) or 1
-    # The lower one's label ends at its line and the upper one's begins there: they are never in each other's way.
+    # The lower threshold's label ends at its line and the upper one's begins at its own, so they never overlap.
     marks = [
         *(
             ThresholdMark(_("now"), before, now=True)
@@ -76,10 +78,10 @@ def exploration(found: Exploration) -> str:
 
 
 def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
-    """Return which questions would change, and what they are compared with.
+    """Return the list of questions whose action would change, with a note on the active thresholds.
 
-    `by_hand`: the thresholds in force were set by hand; `labels`: on how many the collection was calibrated, None if it
-    was not.
+    `by_hand` is true if those were set by hand; `labels` is the number of labelled passages that the collection was
+    calibrated on, None if it was not.
     """
     template = TEMPLATES.get_template("settings/threshold_changes.html")
     return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
@@ -87,7 +89,7 @@ def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """The components of the fold."""
+    """The explorer's components, in an accordion."""
 
     fold: gr.Accordion
     picture: gr.HTML
@@ -106,7 +108,7 @@ def threshold_explorer(
     policy_setting: gr.Dropdown,
     collection: gr.Dropdown,
 ) -> None:
-    """Make the fold. `policy_setting` is where the policy is chosen otherwise; it follows what is saved here."""
+    """Create the explorer and connect it; `policy_setting` is the field of the policy, which is updated on saving."""
     _Events(in_use, past, calibrations).wire(_fold(), policy_setting, collection)
 
 
@@ -133,7 +135,7 @@ def _fold() -> _Fold:
 
 
 class _Events:
-    """The handlers; each gets and gives the values of components."""
+    """The handlers; each takes and returns the values of components."""
 
     def __init__(self, in_use: SettingsInUse, past: PastQuestions, calibrations: Calibrations) -> None:
         self._in_use, self._past, self._calibrations = in_use, past, calibrations
@@ -143,30 +145,32 @@ class _Events:
         as_said: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
         said, results = [at.upper, at.lower, at.policy], [at.picture, at.changes]
         given = [*said, collection]
-        # One event for all three: two at once could end in the wrong order. Of the values that a slider passes through,
-        # only the last one has to be shown.
+        # All three share one event, since two at once could end in the wrong order. Of the values that a slider passes
+        # through, only the last one has to be shown.
         moves = [at.upper.input, at.lower.input, at.policy.input]
         gr.on(moves, self.moved, given, [at.upper, at.lower, *results], trigger_mode="always_last", **as_said)
         set_anew = (
             at.use.click(self.save, given, [*said, *results, policy_setting], **as_said),
             at.back.click(self.calibrated, [collection], [*said, *results], **PRIVATE),
-            # Not when the page is loaded: ten thousand runs take seconds to read, and most visits do not open the fold.
+            # The runs are read when the fold is opened and not when the page is loaded: ten thousand of them take
+            # seconds, and most visits do not open the fold.
             at.fold.expand(self.in_force, [collection], [*said, *results], **PRIVATE),
         )
         for event in set_anew:
             event.then(None, given, None, **as_said)
 
     def moved(self, high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
-        """Show what the thresholds that are looked at would change."""
+        """Show what the thresholds of the sliders would change."""
         try:
             results = self._shown(self._explored(high, low, rule, of), of)
         except LocalcragError as error:
             results = renderers.message(str(error)), ""
-        # Equal: one was moved past the other and took it along. Else they stay as they are, under the pointer maybe.
+        # Equal values mean that one slider was moved past the other and took it along, so both are set. Otherwise they
+        # are left alone, since one may be under the pointer.
         return *((high, low) if high == low else (gr.skip(), gr.skip())), *results
 
     def in_force(self, of: str) -> tuple[Any, ...]:
-        """Show what is in force for a collection."""
+        """Show the active thresholds and policy of a collection."""
         try:
             found = self._past.explore(of)
         except LocalcragError as error:
@@ -174,7 +178,7 @@ class _Events:
         return found.now.upper, found.now.lower, found.now.policy.value, *self._shown(found, of)
 
     def save(self, high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
-        """Use the thresholds that are looked at from now on."""
+        """Save the thresholds and policy of the sliders in the settings."""
         with telling():
             found = self._explored(high, low, rule, of)
             chosen: dict[str, Any] = {"upper": found.then.upper, "lower": found.then.lower}
@@ -184,7 +188,7 @@ class _Events:
         return *self.in_force(of), gr.Dropdown(value=chosen["policy"]) if "policy" in chosen else gr.skip()
 
     def calibrated(self, of: str) -> tuple[Any, ...]:
-        """Go back to the thresholds of the calibration."""
+        """Remove the manual thresholds, so that those of the calibration apply."""
         with telling():
             self._in_use.change(upper=None, lower=None)
         return self.in_force(of)
@@ -195,7 +199,7 @@ class _Events:
         return self._past.explore(of, upper=on_slider(high, now.upper), lower=on_slider(low, now.lower), policy=policy)
 
     def _shown(self, found: Exploration, collection: str) -> tuple[str, str]:
-        """Return the picture, and what would change."""
+        """Return the picture, and the list of questions that would change."""
         settings, applied = self._in_use.now, self._calibrations.applied(collection)
         by_hand = settings.upper is not None or settings.lower is not None
         labels = applied.how.passages if applied else None
