@@ -1,1 +1,1 @@
-"""TODO."""
+"""Corrective RAG: one module or package for each step of the flow."""

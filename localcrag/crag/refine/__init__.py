@@ -1,1 +1,1 @@
-"""TODO."""
+"""Refine: cut passages into strips, and make evidence of those that matter."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Screen: recognise prompt injection in retrieved text."""
