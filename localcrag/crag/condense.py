@@ -291,11 +291,13 @@ def by_rule(question: str, history: Sequence[Turn]) -> str | None:
     former = one_line(next((turn.question for turn in reversed(history) if stands_alone(turn.question)), ""))
     if found is None or not former:
         return None
+    # The first word is capitalised in any case, so it is not a name to replace.
     first = former.partition(" ")[0]
     places = [name for name in _CAPITALISED.finditer(former) if name.start() > len(first)]
     if found["by"]:
         before = f" {found['by']} ".lower()
         after_it = [name for name in places if former[: name.start()].lower().endswith((before, f"{before}the "))]
+        # "For Bergen?" may replace any name; other prepositions have to be in the former question as well.
         places = after_it or (places if before == " for " else [])
     # "Form B" replaces "Form A", wherever that is in the question.
     alike = [name for name in places if name[0].split()[0] == found["what"].split()[0]]

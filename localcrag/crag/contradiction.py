@@ -490,6 +490,7 @@ def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
     set_a, set_b = frozenset(a.words), frozenset(b.words)
     apart = set_a ^ set_b
     differing = frozenset(word for name in but for word in name.words)
+    # The subject of each statement must be in the other one, unless it is the name that differs.
     heads = all(
         one.begins_with <= differing or one.begins_with & (frozenset(other.words) | _name_words(other))
         for one, other in ((a, b), (b, a))

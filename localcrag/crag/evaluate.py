@@ -322,6 +322,7 @@ def keep(
     except (ModelError, StoreError) as error:
         yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
         return kept
+    # A longer passage may score lower for what else it says; its part still answers.
     longest = {
         one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
     }

@@ -315,6 +315,7 @@ def made_whole(passage: OfPassage, store: ChunkStore) -> OfPassage:
         return passage  # The chunk is deleted, or the passage was already completed.
     first = last = (own, chunk)
     rows = chunk.rows
+    # First the chunks after it, then the chunks before it, as far as LONGEST allows.
     while (other := store.neighbour(last[0], behind=True)) and _fits(first[1], other[1]) and goes_on(last[1], other[1]):
         last = other
         rows += moved(other[1].rows, other[1].start - chunk.start)

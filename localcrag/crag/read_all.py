@@ -76,6 +76,7 @@ def documents_meant(words: frozenset[str], context: Context) -> tuple[Named, ...
 def _titles(context: Context) -> dict[int, str]:
     """Return the titles of the documents that are searched, by document id."""
     store = context.parts.store
+    # One chunk of each document is enough to look up its title.
     first: dict[int, int] = {}
     for chunk, document in sorted(store.documents_of(store.chunk_ids(context.within)).items()):
         first.setdefault(document, chunk)
@@ -161,6 +162,7 @@ def central_sentences(
         begins = f"chunk-{section.begins}"
         if cut[can[0]][0].id == begins:
             worth[0] += BEGINS_BONUS
+        # The best sentence comes first, and a sentence that repeats a chosen one is skipped.
         for place in np.argsort(-worth):
             if len(chosen) == most:
                 break
@@ -420,6 +422,7 @@ def _read(question: str, context: Context, clock: Clock) -> Generator[Event, Non
         # Score the strips of passages that were just read: the model still has these in its cache. All of them at the
         # end would take as long again, and no other question could go first.
         strips += strips_of(wordings(question)[-1], now, context)
+        # Passages that are graded incorrect although they have all words of the question.
         worded += [passage for passage in graded if passage.grade is Grade.INCORRECT and passage.overlap == 1.0]
         nearest = best((*nearest, *graded), context.settings.k)
         read += len(graded)

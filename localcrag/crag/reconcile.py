@@ -130,6 +130,7 @@ def resolve_conflicts(
             if (differing := difference(pair.local_text, pair.web_text))
         ]
     if judge is not ConflictJudge.FACTS:
+        # Facts cost no call, so the model judges only the pairs in which they found nothing.
         known = [pair for pair, _, _ in found]
         asked = [pair for pair in pairs if pair not in known][:MOST_ASKED]
         told = yield from _contradicting(asked, llm, clock)

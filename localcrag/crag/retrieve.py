@@ -123,6 +123,7 @@ def _ranked(
     `near` are chunks with their cosine, nearest first; `sparse` are chunks found by full text.
     """
     shares = document_shares(query, [*(chunk_id for chunk_id, _ in near), *sparse], store)
+    # A third ranking moves documents with the question's words forward.
     by_document = sorted(near, key=lambda found: -(found[1] + SHARE_BONUS * shares.get(found[0], 0.0)))
     dense, in_them = ([chunk_id for chunk_id, _ in found[:candidates]] for found in (near, by_document))
     fused = fuse([dense, sparse, in_them])

@@ -157,6 +157,7 @@ def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event
     if known := parts.cached(query):
         answer.set_result(known)
         return Ahead(query, answer)
+    # A claim returns the seconds to wait, and a search ahead of the decision does not wait.
     if parts.rate_limit and parts.rate_limit.claim(settings.web_per_minute):
         return None
     threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()

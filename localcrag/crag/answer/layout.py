@@ -303,6 +303,7 @@ def _items(run: Sequence[Fragment]) -> Iterator[str]:
         if number:
             count = int(number[1])
             before, delimiter = latest.get(indent, (count - 1, "."))
+            # Markdown counts on from the first item of a list, so a jump in the numbers needs a new list.
             if count != before + 1:
                 delimiter = ")" if delimiter == "." else "."
             latest[indent] = (count, delimiter)

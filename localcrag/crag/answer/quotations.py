@@ -184,6 +184,7 @@ def is_best(shown: Sequence[Laid], question: str) -> bool:
 
 def is_no_sentence(said: str) -> bool:
     """Return whether an answer is not a sentence but a copied table row or several list items in one line."""
+    # Two consecutive numbers in one line are a copied list: "1. … 2. …".
     counted = [int(number) for number in _NUMBERED.findall(said)]
     return "|" in said or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
 

@@ -134,8 +134,11 @@ def _another_unit(number: str, sentence: str, evidence: str) -> bool:
     behind = {unit for follow in near for unit in follow}
     if units & behind:
         return False
+    # A known unit is another one if the evidence has a known unit there, or this unit nowhere, not even in a header.
     if units & KINDS.keys():
         return bool(behind & KINDS.keys()) or not units & set(words)
+    # Any other word is another unit if the evidence counts other things in it, or always gives this number a known
+    # unit.
     of_another = {unit for at, word in enumerate(words) if _is_amount(word) for unit in words[at + 1 : at + 2]}
     return bool(units & of_another) or all(KINDS.keys() & set(follow) for follow in near)
 

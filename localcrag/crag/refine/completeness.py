@@ -67,6 +67,7 @@ def say_the_same(one: Wording, other: Wording) -> bool:
 
 
 def _in_order(shorter: list[str], longer: list[str]) -> bool:
+    # `in` uses up the iterator, so each word is looked for after the one before it.
     left = iter(longer)
     return all(word in left for word in shorter)
 

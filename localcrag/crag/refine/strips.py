@@ -300,6 +300,7 @@ def strips_by_piece(evidence: Sequence[Evidence], strips: Sequence[Strip]) -> di
     found: dict[int, list[Strip]] = {piece.n: [] for piece in evidence}
     for passage in {piece.passage for piece in evidence}:
         pieces = [piece for piece in evidence if piece.passage == passage]
+        # Strips and pieces are both in reading order, so the search only moves forward.
         at = place = 0
         for strip in (strip for strip in strips if strip.kept and strip.passage == passage):
             for number in range(at, len(pieces)):

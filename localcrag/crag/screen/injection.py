@@ -58,6 +58,7 @@ def readable(text: str) -> str:
     text = _PERCENT.sub(lambda coded: unquote(coded[0]), text) if "%" in text else text
     text = without_unseen(text if text.isascii() else text.translate(_TAGS))
     if not text.isascii():
+        # NFKC turns full-width and other compatible forms into plain letters.
         text = re.sub(r"\w+", lambda word: _one_script(word[0]), unicodedata.normalize("NFKC", text))
     text = _LETTERS_APART.sub(lambda row: _together(row[0]), text)
     return one_line(" ".join([text, *_decoded(text)]))
@@ -78,6 +79,7 @@ def _decoded(text: str) -> Iterator[str]:
     """Yield the words hidden by base64, hexadecimal numbers, digits for letters, rot13 and backward writing."""
     yield from (_words(blob, _from_base64) for blob in _BASE64.findall(text))
     yield from (_words(blob, _from_hex) for blob in _HEX.findall(text))
+    # One word with a digit in it may be a product's name; two are a disguise.
     if len(_DIGIT_WITHIN.findall(text.casefold())) > 1:
         yield _WORD_WITH_DIGITS.sub(lambda word: word[0].translate(_DIGITS_AS_LETTERS), text.casefold())
     for run in _runs_without_common_words(text):
