@@ -370,7 +370,8 @@ class _Found:
 def read_all(asked: Asked, context: Context) -> Generator[Event, None, bool]:
     """Answer from all passages if the user chose that or wants a summary. Return whether this was done.
 
-    For any other question it yields at most a warning that the reranker failed. Raises StoreError.
+    For any other question it yields at most a warning that the reranker failed. Raises StoreError, and ModelError if a
+    summary fails.
     """
     if context.steps != EVERY_STEP:
         return False
