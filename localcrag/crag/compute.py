@@ -233,9 +233,10 @@ MOST_MORE = 3
 
 
 def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, bool]:
-    """Answer a question for computing on a table, yielding Computed and Answered. Return whether it was one.
+    """Answer the question by computing on a table, if it asks for that. Return whether it does.
 
-    For any other question it yields at most a warning that several tables fit equally. Raises StoreError.
+    The events are Computed and Answered; for any other question there is at most a warning that several tables fit
+    equally. Raises StoreError.
     """
     request = request_of(asked.standalone, context.parts.today()) if context.steps == EVERY_STEP else None
     if request is None:

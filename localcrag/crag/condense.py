@@ -202,7 +202,7 @@ def _has_its_own(question: str) -> bool:
 
 
 def _points_back(question: str) -> str:
-    """Return the word that stands for something which the question does not name before it, or an empty string."""
+    """Return the first pronoun for something that the question does not name before it, or an empty string."""
     plain = _SAYS_NOTHING.sub(lambda found: "_" * len(found[0]), question)
     for found in _POINTS_BACK.finditer(plain):
         if found[0].lower() == "else" and _NAME.search(question.partition(" ")[2]):

@@ -348,7 +348,8 @@ def _range(value: float, bound: Bound) -> tuple[float, float]:
 
 
 SHARED = 0.6
-"""Minimum share of the other words that two statements have in common (Dice), chosen on conflict_pairs.jsonl."""
+"""Minimum share (Dice) of the words outside facts and names that two statements have in common, chosen on
+conflict_pairs.jsonl."""
 SHORTEST = 4
 """Minimum words in a statement, such as "Rent costs 900 euros." Shorter texts are headings."""
 SAME = 0.9
@@ -434,7 +435,7 @@ def difference(first: str, second: str) -> Difference | None:
 
 
 def _states(text: str) -> bool:
-    """Return whether a sentence makes a statement: no heading, question or table row, and not about an "it"."""
+    """Return whether a sentence makes a statement: no heading, question or table row, and not about an unnamed "it"."""
     known = lexicon()
     about_it = known.points_back.match(text.lstrip()) if known else _PRONOUN.match(text)
     return len(text.split()) >= SHORTEST and "|" not in text and text.rstrip()[-1] != "?" and not about_it

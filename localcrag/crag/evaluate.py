@@ -55,7 +55,7 @@ def apply_policy(
 def why_not_correct(
     passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
 ) -> str:
-    """Return in one sentence what the passages lack for CORRECT; they must not be enough for it."""
+    """Return in one sentence what the passages lack for CORRECT. Call it only if they are not enough."""
     if not passages:
         return _("No passage was found.")
     if not is_scored(passages):
@@ -236,9 +236,9 @@ def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> G
 def score(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock, *, first: int | None = None
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Return the passages graded: all, or the `first`, and then the others only if none of these is CORRECT.
+    """Return the passages graded: the `first` ones, and the others only if none of these is CORRECT.
 
-    Under a time budget they are graded in batches, as many as there is time for.
+    Without `first` all are graded. Under a time budget they are graded in batches, as many as there is time for.
     """
     done: tuple[GradedPassage, ...] = ()
     first = len(passages) if first is None else first

@@ -1,4 +1,4 @@
-"""Grading: the calibrated relevance and the grade of each passage, by the reranker or the language model.
+"""Grading: the calibrated relevance and grade of each passage, by the reranker or a language model.
 
 The language model is for people whose model judges better than the reranker. The confidence that it states is not
 calibrated. A passage that it fails on is left to the reranker.

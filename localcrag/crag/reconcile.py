@@ -105,7 +105,7 @@ class Reconciliation:
 
 
 def has_both_sides(evidence: Sequence[Evidence], sources: Sequence[Source]) -> bool:
-    """Return whether there is evidence of both documents and the web to compare."""
+    """Return whether the evidence comes from both documents and the web, so that the two can be compared."""
     return {source.origin for source in sources if source.id in {piece.source for piece in evidence}} == set(Origin)
 
 

@@ -45,14 +45,14 @@ def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dic
 RANK_CONSTANT = 10
 """k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 
-With their 60, made for lists of 1,000, the order within lists of 30 hardly counts (docs/evaluation.md).
+With 60 as in the paper, meant for lists of 1,000, the order within lists of 30 hardly counts (docs/evaluation.md).
 """
 SHARE_BONUS = 0.4
-"""Added to the cosine of a document with most of the question's words; 0.3 to 0.5 gave the same."""
+"""Bonus on the cosine of the document with most of the question's words; 0.3 to 0.5 gave the same results."""
 SHARE_WEIGHT = 0.5
-"""Factor by which a document with most of the question's words raises its fused score; 0.3 to 1 gave the same."""
+"""Relative gain in fused score of the document with most of the question's words; 0.3 to 1 gave the same results."""
 NEARBY = 10
-"""Nearest chunks, in multiples of `candidates`, among which those of such documents are looked for."""
+"""Nearest chunks in which such documents are looked for, in multiples of `candidates`."""
 
 
 def hybrid_search(

@@ -1,4 +1,4 @@
-"""The task of answering: the question, the evidence, how sure it is, and the prompt for the language model."""
+"""The task of answering: question, evidence, certainty, and the prompt for the language model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotations: answers made of the sources' own sentences, added to a written answer or used in its place.
+"""Quotations: answers made of the sources' own sentences, next to a written answer or in its place.
 
 A small model writes one sentence where a list is needed; the sources have the list, whole and in order.
 """

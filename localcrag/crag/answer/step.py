@@ -1,4 +1,4 @@
-"""The steps `generate` and `verify`: write an answer from the evidence and check it, or quote the sources."""
+"""The steps `generate` and `verify`: write and check an answer from the evidence, or quote sources."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _SAID: dict[Outcome, Callable[[Task, _Draft, Context], str]] = {
     Outcome.NOT_WRITTEN: lambda task, _, context: quotations.quoted(_laid_out(task, context)),
     Outcome.NO_EVIDENCE: lambda task, _, context: quotations.no_answer(task, context),
 }
-"""Function that words the answer, for each outcome."""
+"""Function that words the answer for each outcome."""
 ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outcome.NO_EVIDENCE})
 """Outcomes without an answer."""
 

@@ -87,7 +87,7 @@ def _told_apart(clauses: list[_Clause]) -> list[_Clause]:
 
 
 UNIT_WITHIN = 3
-"""Words after a number among which its unit is: "20 whole working days"."""
+"""Words after a number that may include its unit: "20 whole working days"."""
 WORDS_OF_AN_AMOUNT = 1
 """Maximum number of words other than numbers in a clause that is only an amount: its unit."""
 _CLAUSE = re.compile(CLAUSE_ENDS)
@@ -156,7 +156,7 @@ def _followed_alike(number: str, sentence: str, evidence: str) -> bool:
 
 
 def _near(number: str, words: Sequence[str]) -> list[list[str]]:
-    """Return, for each place of the number, the words after it among which its unit is."""
+    """Return, for each place of the number, the words after it that may include its unit."""
     return [_up_to_number(words[at + 1 : at + 1 + UNIT_WITHIN]) for at, word in enumerate(words) if word == number]
 
 
@@ -215,8 +215,7 @@ def _amount_clauses(sentence: str) -> list[set[str]]:
 
 
 NEARLY = 0.75
-"""Share of the words that a clause has in common with the nearest sentence of the evidence at which another sentence is
-near as well."""
+"""Minimum share of the nearest sentence's matching words for another sentence of the evidence to be near as well."""
 
 _STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
 _DENIAL_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)")

@@ -209,7 +209,7 @@ def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:
 
 
 def whole(passages: Sequence[GradedPassage], most: int) -> Refinement:
-    """Return the `most` relevant passages whole, for when there are no scores or no time; ties in the order given."""
+    """Return the `most` most relevant passages whole, for lack of scores or time; ties stay in the order given."""
     best = sorted(passages, key=lambda passage: -passage.relevance)[:most]
     strips = tuple(
         Strip(

@@ -27,12 +27,12 @@ MOST_JOINED = 3
 SHORT_WORDS = 15
 """Words below which a sentence is short. English prose has 15 to 20 words a sentence."""
 ADAPTIVE_STRIPS = ((150, 4), (400, 8))
-"""Adaptive mode: words of a passage up to which it has about this many strips. A chunk of the default length (180
-tokens) has four."""
+"""Adaptive mode: maximum words of a passage, and its number of strips. A chunk of the default length (180 tokens) has
+four."""
 MOST_ADAPTIVE_STRIPS = 16
 """Adaptive mode: strips of a longer passage."""
 ITEM_SENTENCES, ITEM_WORDS = 2, 60
-"""Sentences and words of a list item, or of a line of its own, that is one strip; one of the two limits is enough."""
+"""Maximum sentences, or else maximum words, of a list item or a single line that is one strip."""
 
 # Scripts without spaces: Thai, Lao, Burmese, Khmer; kana, Han (with its extensions). Each letter counts as a word.
 _SPACELESS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"

@@ -1,4 +1,4 @@
-"""Prompt injection: find sentences in retrieved text that give the model instructions, and leave them out.
+"""Prompt injection: find instructions to the model in retrieved text, and leave them out.
 
 Retrieved text is material. The forms of rules.py recognise what in it addresses the model instead of stating something.
 A plain false statement passes: it is no instruction, and no form can tell it from the truth.
@@ -65,7 +65,7 @@ def readable(text: str) -> str:
 
 
 def _one_script(word: str) -> str:
-    """Return a word with Latin letters in Latin letters only: Greek and Cyrillic lookalikes are replaced."""
+    """Replace the Greek and Cyrillic lookalikes in a word that has Latin letters."""
     return word.translate(_LOOKALIKES) if re.search(r"[A-Za-z]", word) else word
 
 
