@@ -166,7 +166,7 @@ def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event
 
 
 def collect(ahead: Ahead) -> Generator[Event, None, WebUse]:
-    """Return the result of a search that began before the decision, once it is there. Raises StoreError."""
+    """Return the result of a search that began before the decision, waiting if necessary. Raises StoreError."""
     yield StepStarted("search", _("waiting for your SearXNG"))
     return (yield from _outcome(ahead.query, ahead.answer.result))
 

@@ -221,7 +221,7 @@ def says_nothing(answer: str) -> bool:
 
 
 def said(answer: str) -> str:
-    """Return an answer without leading clauses that only say that the evidence does not answer."""
+    """Return an answer without its first clauses, if these only say that the evidence has no answer."""
     left = without_preface(answer)
     if left and not _NOT_SAID.match(left):
         return answer.strip()

@@ -240,7 +240,7 @@ def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a line in such a form that it begins no Markdown block."""
+    """Return a line, escaped if it would begin a Markdown block."""
     if re.match(r"\d", text):
         return _COUNTS.sub(r"\1\\\2", text)
     # Emphasis may begin a line.

@@ -334,7 +334,7 @@ def _refuted(sentence: str, evidence: str, question: str, about: set[str]) -> st
 
 
 def _says_another_thing(sentence: str, evidence: str, question: str) -> str:
-    """Return how the evidence says something else with the sentence's words, or an empty string."""
+    """Return the reason if the evidence uses the sentence's words for another statement, or an empty string."""
     asked = content_words(question)
     if others := _said_of_another(sentence, evidence, question):
         return _("the evidence says it of %(others)s", others=others)
