@@ -561,7 +561,7 @@ def _explain(error: ValidationError) -> str:
         what = what or problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
         given = f" (given: {problem['input']!r})" if name else ""
         lines.append(f"{name} {what}{given}".strip())
-    return "Not a valid setting. " + "; ".join(lines) + ". Correct it, or remove it to use the default."
+    return "; ".join(lines) + ". Correct it, or remove it to use the default."
 
 
 @dataclass(frozen=True, slots=True)

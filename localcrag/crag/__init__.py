@@ -1,1 +1,1 @@
-"""The steps of the flow (Corrective RAG): from a question to a verified answer. No disk, network or model library."""
+"""Corrective RAG: one module or package for each step of the flow."""

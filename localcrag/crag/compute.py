@@ -26,11 +26,11 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
 MOST_SHOWN = 20
-"""Rows, or values, in an answer; how many others there are is said."""
+"""Maximum number of rows or values shown in an answer, which gives the number of the others."""
 
 
 def answer_of(done: Computation, citation: str) -> str:
-    """Return the answer; `citation` goes behind its first sentence."""
+    """Return the answer in Markdown; `citation` goes after its first sentence."""
     first = f"{_first(done)} {citation}".rstrip()
     first += ":" if _is_listed(done) else "."
     said = [
@@ -53,7 +53,7 @@ def answer_of(done: Computation, citation: str) -> str:
 
 
 def operation_in_words(done: Computation) -> str:
-    """Return what was computed, in words: "total of Amount", "number of rows for each Town"."""
+    """Return the operation in words: "total of Amount", "number of rows for each Town"."""
     name = _operation(done)
     if not done.by:
         return name
@@ -66,7 +66,7 @@ def operation_in_words(done: Computation) -> str:
 
 
 def group_in_words(done: Computation) -> str:
-    """Return what the groups are of: a column's name, or months of it."""
+    """Return the name of the groups: a column, or the days, months, quarters or years in it."""
     periods = {
         "day": _("day of %(column)s"),
         "month": _("month of %(column)s"),
@@ -103,7 +103,7 @@ def _operation(done: Computation) -> str:
 
 
 def result_in_words(done: Computation) -> str:
-    """Return the result in a few words: a number with its unit, how many rows or values, or why there is none."""
+    """Return the result in a few words: a number with its unit, a count of rows or values, or why there is none."""
     if done.refused:
         return _("not computed: %(why)s", why=done.refused)
     if done.operation is Operation.VALUES:
@@ -114,12 +114,12 @@ def result_in_words(done: Computation) -> str:
 
 
 def groups_in_words(done: Computation) -> list[str]:
-    """Return each group, or side, with its result and how many rows it is over."""
+    """Return each group, or side of a comparison, with its result and its number of rows."""
     return [f"{group.name}: {group.result} ({rows_in_words(group.rows)})" for group in done.groups]
 
 
 def computation_in_words(done: Computation) -> str:
-    """Return in a line what was computed on which table, over which rows, and what came out."""
+    """Return a line with the operation, its conditions, the table, the number of rows and the result."""
     where = _(" where %(conditions)s", conditions=_(" and ").join(done.filters)) if done.filters else ""
     table = f"“{done.table}”, {done.document}" if done.table else done.document
     rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.of_rows))
@@ -130,7 +130,7 @@ def computation_in_words(done: Computation) -> str:
 
 
 def left_out_in_words(done: Computation) -> list[str]:
-    """Return for each reason how many rows were left out."""
+    """Return a sentence for each reason for leaving out rows, with the number of rows."""
     return [
         ngettext(
             "%(num)s row is not counted: %(why)s.", "%(num)s rows are not counted: %(why)s.", one.rows, why=one.why
@@ -140,12 +140,12 @@ def left_out_in_words(done: Computation) -> list[str]:
 
 
 def rows_in_words(number: int) -> str:
-    """Return a number of rows: "3 rows"."""
+    """Return a number of rows in words: "3 rows"."""
     return ngettext("%(num)s row", "%(num)s rows", number)
 
 
 def _first(done: Computation) -> str:
-    """Return the first sentence, without its full stop."""
+    """Return the first sentence of the answer, without its full stop."""
     if done.refused:
         what = plain(operation_in_words(done))
         return _("**Not computed: %(what)s.** The reason: %(why)s", what=what, why=plain(done.refused))
@@ -153,7 +153,7 @@ def _first(done: Computation) -> str:
 
 
 def _what(done: Computation) -> str:
-    """Return what the result is of, as far as the column and the number of rows tell."""
+    """Return the result with its operation, and its column or number of rows."""
     of_column = _(" of %(column)s", column=plain(done.column or ""))
     if done.operation is Operation.VALUES:
         return f"**{result_in_words(done)}**{of_column}"
@@ -185,7 +185,7 @@ def _in(done: Computation) -> str:
 
 
 def _where(done: Computation) -> str:
-    """Return of which table, and under which conditions."""
+    """Return the words that name the table and the conditions."""
     where = _(" of the table “%(name)s”", name=plain(done.table)) if done.table else ""
     if done.filters:
         where += _(" where %(conditions)s", conditions=_(" and ").join(map(plain, done.filters)))
@@ -201,7 +201,7 @@ def _is_listed(done: Computation) -> bool:
 
 
 def groups_header(done: Computation) -> tuple[str, str, str]:
-    """Return what the three columns of a table of the groups, or sides, are called."""
+    """Return the headings of the three columns in a table of groups or sides."""
     of = group_in_words(done) if done.by else _("Rows that count")
     return _capital(of), _capital(_operation(done)) if done.by else done.column or _("Number"), _("Rows")
 
@@ -224,18 +224,19 @@ def _cell(text: str) -> str:
 
 
 def citation_of(numbers: Sequence[int]) -> str:
-    """Return citations of these pieces of evidence."""
+    """Return the citations of these pieces of evidence."""
     return "".join(f"[{number}]" for number in numbers)
 
 
 MOST_MORE = 3
-"""Parts of a table that are added to the passages, for rows that no retrieved passage has."""
+"""Maximum number of parts of a table that are added to the passages, for rows that no retrieved passage has."""
 
 
 def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, bool]:
-    """Yield Computed and Answered where a question is one for computing on a table; return whether it was.
+    """Answer the question by computing on a table, if it asks for that. Return whether it does.
 
-    Nothing is yielded for other questions but a warning where several tables fit equally. Raises StoreError.
+    The events are Computed and Answered; for any other question there is at most a warning that several tables fit
+    equally. Raises StoreError.
     """
     request = request_of(asked.standalone, context.parts.today()) if context.steps == EVERY_STEP else None
     if request is None:
@@ -262,7 +263,7 @@ def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -
 
 
 def _numbered(done: Computation, one: Candidate, store: ChunkStore) -> Computation:
-    """Return what was computed with the numbers that its rows have on their sheet, if they are of one."""
+    """Return the computation with the numbers of its rows on their sheet, if they are of a sheet."""
     if not done.rows or not any(passage.rows for passage in one.passages):
         return done
     start, end = min(row.start for row in done.rows), max(row.end for row in done.rows)
@@ -283,12 +284,12 @@ def _several(found: Sequence[Candidate]) -> str:
 
 
 def _cited(one: Candidate, done: Computation) -> list[tuple[int, int]]:
-    """Return the places of the rows that the answer rests on: those that count, or all where none does."""
+    """Return the positions of the rows that the answer rests on: those that count, or all if none does."""
     return [(row.start, row.end) for row in done.rows or one.table.rows]
 
 
 def _more(question: str, one: Candidate, done: Computation, context: Context) -> tuple[GradedPassage, ...]:
-    """Return passages for rows that are shown and that no retrieved passage has, evaluated like those."""
+    """Return passages, graded like the others, for rows that are shown and that no retrieved passage has."""
     parts = context.parts
     missing: dict[int, None] = {}
     known = {chunk_of(passage) for passage in one.passages}
@@ -309,12 +310,12 @@ def _graded(question: str, found: Sequence[Passage], context: Context) -> tuple[
     try:
         graded = grading.evaluate(question, screened, scorer=context.parts.scorer, thresholds=context.thresholds)
     except ModelError:
-        graded = grading.unscored(screened, thresholds=context.thresholds)  # That it is missing has been said.
+        graded = grading.unscored(screened, thresholds=context.thresholds)  # The failure was reported before.
     return injection.as_they_came(graded, found)
 
 
 def _strips(one: Candidate, counts: Set[tuple[int, int]], passage: GradedPassage) -> list[Strip]:
-    """Return the rows of the table that a passage has whole, and its header: kept are those at places that count."""
+    """Return the table's header and the whole rows in a passage as strips, keeping the rows at positions that count."""
     first = bisect_left(one.table.rows, passage.start or 0, key=lambda row: row.start)
     last = bisect_left(one.table.rows, passage.end or 0, key=lambda row: row.start)
     rows = [place for row in one.table.rows[first:last] if _has(passage, place := (row.start, row.end))]
@@ -337,7 +338,7 @@ def _has(passage: GradedPassage, place: tuple[int, int]) -> bool:
 
 
 def _header_text(one: Candidate, passage: GradedPassage) -> str:
-    """Return the header's lines, with the rule below it, where the passage has them whole; else nothing."""
+    """Return the header's lines with the rule below, if the passage has them whole, else an empty string."""
     place = (one.table.start, one.table.rows[0].start)
     begin = passage.start or 0
     return passage.text[place[0] - begin : place[1] - begin].rstrip() if _has(passage, place) else ""

@@ -1,13 +1,15 @@
 """Condense: turn a follow-up into a question that stands alone.
 
-A word such as “it” or “they” points back only where it stands for something that the question does not say itself.
-It may also stand for nothing (“how long does it take to …”) or for what comes before it (“when my tenant leaves, must
-he …”). Where the question has much of its own to look for all the same, both readings are possible: it is doubtful.
+A word such as “it” or “they” points back only if it stands for something that the question itself does not name. It may
+also stand for nothing (“how long does it take to …”), or for something earlier in the question (“when my tenant leaves,
+must he …”). If the question nevertheless has enough words of its own to search for, both readings are possible and the
+question is doubtful.
 
-Three ways, in this order. "And in Bergen?" takes the place of what the former question said ("… in London?"), by rule.
-A small model asked to rewrite tends to answer instead, or to copy the last answer: what it writes is used only when it
-reads like the question that was asked. Else the question that the talk is about is put before the new one, which is
-enough to retrieve by. Knows English, and of other languages what their lexicon lists.
+There are three ways to complete a follow-up, tried in this order. By rule: the name in "And in Bergen?" replaces that
+of the former question ("… in London?"). By a language model: a small one tends to answer instead of rewriting, or to
+copy the last answer, so its text is used only if it reads like the question that was asked. Otherwise the question that
+the conversation is about is put in front of the new one, which is enough for retrieval. All of this knows English, and
+of other languages what their lexicon lists.
 """
 
 from __future__ import annotations
@@ -32,20 +34,21 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.words import content_words, names, one_line
 
 FEWEST_WORDS = 2
-"""Content words below which a question ("Why?", "In Bergen?") leans on the one before."""
+"""Content words below which a question ("Why?", "In Bergen?") depends on the one before."""
 ENOUGH_WORDS = 3
-"""Content words from which on a question with a pronoun may be one of its own; one more where that is “it” or “that”,
-which hardly ever stand for people in general."""
+"""Minimum content words of a question that may stand alone although it has a pronoun; one more if the pronoun is “it”
+or “that”, which hardly ever mean people in general."""
 LONG_ENOUGH = 6
-"""Words from which on a question of one content word may be one of its own ("What should I do if there is a fire?")."""
+"""Minimum words of a question that may stand alone with one content word ("What should I do if there is a fire?")."""
 ENOUGH_BEHIND_AND = 6
-"""The same for a question that begins with “and” or “but”, which mostly goes on from something."""
+"""Minimum content words of a question that may stand alone although it begins with “and” or “but”; most such questions
+continue an earlier one."""
 NAMED_BEFORE = 2
-"""Content words that a question must have said before a pronoun, for that to mean something in the question itself."""
+"""Content words that must come before a pronoun for it to mean something in the question itself."""
 
 
 class Leaning(Enum):
-    """How a question hangs on the conversation before it."""
+    """How a question depends on the conversation before it."""
 
     ALONE = auto()
     DOUBTFUL = auto()
@@ -58,7 +61,7 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _DEFINITION = re.compile(r"^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$", re.IGNORECASE)
-"""One content word is enough for these; "What is the price?" asks about the price of something."""
+"""Questions for which one content word is enough; "What is the price?" asks about the price of something."""
 _OPENS = re.compile(
     r"^(?:and|but|so|or|then|also|(?:the )?same(?!-)|more(?! than)|what about|how about)\b", re.IGNORECASE
 )
@@ -103,7 +106,7 @@ _SAYS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 _NOT = re.compile(r"\bnot\b|n't\b|\bcant\b", re.IGNORECASE)
-"""Before "any more": no longer, rather than further ones."""
+"""Words before "any more" that give it the sense of “no longer” instead of “further ones”."""
 _PERSONAL = r"(?:it|they|he|him|she|this|these|those|there|ones)"
 _POSSESSIVE = r"(?:its|their|theirs|them|his|her|hers)"
 _WITHIN_A_CLAUSE = re.compile(rf"\b{_POSSESSIVE}\b", re.IGNORECASE)
@@ -127,7 +130,7 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _SAYS = re.compile(r"\b(?:says?|said|claims?|thinks?|tells me)\b|\b(?:must|may|can|should|will|does|did|is|was)$", re.I)
-"""What goes on about somebody who was just named: “a customer says it …”, “when my tenant leaves must he …”."""
+"""Verbs that continue about a person just named: “a customer says it …”, “when my tenant leaves must he …”."""
 _NAMED_THING = re.compile(
     r"\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)"
     r"[^\W\d_][\w'’-]+",
@@ -139,7 +142,7 @@ _I_DO = re.compile(
     r"(?!(?:do|need|get)\b)\w+",
     re.IGNORECASE,
 )
-"""“When must I be quiet?” has one word to look for, and may well need no more."""
+"""Forms of “do I”: “When must I be quiet?” has one content word and may well be complete."""
 _PEOPLE_IN_GENERAL = re.compile(r"\bthey\b(?=.*\b(?:me|us|my|our|your?)\b)", re.IGNORECASE)
 
 
@@ -148,7 +151,7 @@ _ASKS = re.compile(rf"^(?:what|who|when|where|why|how|which|does|did|do|has|have
 
 
 def leaning(question: str) -> Leaning:
-    """Return how the question hangs on what was said before it; a mere thank-you does not."""
+    """Return how the question depends on the conversation before it; a mere thank-you stands alone."""
     asked = _POLITE.sub("", one_line(question).replace("’", "'"))
     if not asked:
         return Leaning.ALONE
@@ -168,7 +171,7 @@ def leaning(question: str) -> Leaning:
 
 
 def _by_lists(asked: str, known: Lexicon) -> Leaning:
-    """Return the same of a question in another language, of which words are known and no grammar."""
+    """Return the same for a question in another language, of which only lists of words are known and no grammar."""
     words = len(content_words(asked))
     if known.goes_on.match(asked):
         return Leaning.DOUBTFUL if words >= ENOUGH_BEHIND_AND else Leaning.FOLLOW_UP
@@ -182,9 +185,11 @@ def _by_lists(asked: str, known: Lexicon) -> Leaning:
 
 
 def _stands_for_something(asked: str, known: Lexicon) -> bool:
-    """Whether it has a pronoun for something that it does not say itself before."""
+    """Return whether the question has a pronoun for something that it does not name before the pronoun."""
     plain = known.says_nothing.sub(lambda found: "_" * len(found[0]), asked)
     for found in known.points_back.finditer(plain):
+        # With a capital letter in mid-sentence, a German “Sie” or “Ihr” addresses the reader and points back to
+        # nothing.
         polite = known.capital_nouns and found.start() > 0 and found[0][0].isupper()
         if not polite and len(content_words(plain[: found.start()].replace("_", " "))) < NAMED_BEFORE:
             return True
@@ -192,16 +197,17 @@ def _stands_for_something(asked: str, known: Lexicon) -> bool:
 
 
 def _has_its_own(question: str) -> bool:
-    """Whether it names something, or speaks of a “they” who has to do with the person who asks."""
+    """Return whether the question names something, or has a “they” for people who deal with the person asking."""
     return _NAME.search(question) is not None or _PEOPLE_IN_GENERAL.search(question) is not None
 
 
 def _points_back(question: str) -> str:
-    """Return the word of the question that stands for something which it does not say itself before; empty: none."""
+    """Return the first pronoun for something that the question does not name before it, or an empty string."""
     plain = _SAYS_NOTHING.sub(lambda found: "_" * len(found[0]), question)
     for found in _POINTS_BACK.finditer(plain):
         if found[0].lower() == "else" and _NAME.search(question.partition(" ")[2]):
             continue
+        # “Not … any more” means “no longer” and asks for nothing further.
         if found[0].lower() == "any more" and _NOT.search(question[: found.start()]):
             continue
         if not _explained(plain[: found.start()], found[0]):
@@ -210,7 +216,11 @@ def _points_back(question: str) -> str:
 
 
 def _explained(said: str, pronoun: str) -> bool:
-    """Whether what was `said` before a pronoun, in another clause of the same question, can be what it stands for."""
+    """Return whether a pronoun can stand for something in `said`, the part of the question before it.
+
+    That part has to name something, in another clause than the pronoun.
+    """
+    # The first word, such as “when” or “is”, opens the question and not another clause.
     behind_the_first = said.strip().partition(" ")[2]
     apart = _WITHIN_A_CLAUSE.fullmatch(pronoun) or _CLAUSE.search(behind_the_first) or _SAYS.search(behind_the_first)
     named = len(content_words(said.replace("_", " "))) >= NAMED_BEFORE or _NAMED_THING.search(said)
@@ -224,12 +234,13 @@ SYSTEM = (
 )
 DECODING = Decoding(max_tokens=60)
 MAX_WORDS = 40
+"""Maximum words of a rewritten question."""
 KEPT_SHARE = 0.6
-"""Share of the follow-up's content words that its rewriting must keep."""
+"""Minimum share of the follow-up's content words that its rewriting must keep."""
 ANSWER_CHARACTERS = 300
-"""Of each earlier answer in the prompt: enough to name what "it" is."""
+"""Characters of each earlier answer in the prompt: enough to name what "it" is."""
 MOST_NAMES = 3
-"""Of the last answer, put before a question that could not be rewritten."""
+"""Maximum number of names from the last answer that are put in front of a question that could not be rewritten."""
 
 _CAPITAL = f"[{CAPITAL}]"
 _CAPITALISED = re.compile(
@@ -248,18 +259,18 @@ _ANOTHER = re.compile(
 
 
 def stands_alone(question: str) -> bool:
-    """Whether a question can be understood without what was said before, as far as its (English) words tell.
+    """Return whether a question can be understood without the conversation, as far as its words show.
 
-    Such a question is left alone: a small model's rewriting can only harm it. So is a mere thank-you.
+    Such a question is left alone, because a small model's rewriting can only harm it. So is a mere thank-you.
     """
     return leaning(question) is Leaning.ALONE
 
 
 def leans_on(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Turn, ...]:
-    """Return the last `turns` turns, which a question is to be read with; none for one that stands alone.
+    """Return the last `turns` turns, with which a question is to be read; none if it stands alone.
 
-    Such a one is answered as if nothing had been said before: the model would imitate it. When all of those turns lean
-    on an earlier one themselves, the oldest gives way to that.
+    A question that stands alone is answered without the conversation, which the model would imitate. If all of those
+    turns depend on an earlier one, that one takes the place of the oldest.
     """
     if stands_alone(question) or not turns:
         return ()
@@ -271,40 +282,42 @@ def leans_on(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Tur
 
 
 def by_rule(question: str, history: Sequence[Turn]) -> str | None:
-    """Return the former question about something else ("And in Bergen?"), None when the follow-up is not of that kind.
+    """Return the former question about something else ("And in Bergen?"), or None for other kinds of follow-up.
 
-    The new name takes the place of what followed the same preposition, or of the last name there was.
+    The new name replaces the name after the same preposition, or else the last name in the former question.
     """
     known = lexicon()
     found = (known.another if known else _ANOTHER).match(one_line(question))
     former = one_line(next((turn.question for turn in reversed(history) if stands_alone(turn.question)), ""))
     if found is None or not former:
         return None
+    # The first word is capitalised in any case, so it is not a name to replace.
     first = former.partition(" ")[0]
     places = [name for name in _CAPITALISED.finditer(former) if name.start() > len(first)]
     if found["by"]:
         before = f" {found['by']} ".lower()
         after_it = [name for name in places if former[: name.start()].lower().endswith((before, f"{before}the "))]
+        # "For Bergen?" may replace any name; other prepositions have to be in the former question as well.
         places = after_it or (places if before == " for " else [])
-    # "Form B" takes the place of "Form A", wherever that stands.
+    # "Form B" replaces "Form A", wherever that is in the question.
     alike = [name for name in places if name[0].split()[0] == found["what"].split()[0]]
     if not places or (not found["by"] and not alike and (len(places) > 1 or " of " in places[0][0])):
-        return None  # Nothing tells which of several names is meant, or which part of one.
+        return None  # It is unclear which of several names is meant, or which part of one.
     places = alike or places
     place, what = places[-1], found["what"]
     if _kind(what) != _kind(place[0]):
         return None
     if what.lower().startswith("the ") and former[: place.start()].lower().endswith("the "):
         what = what[len("the ") :]
-    # "Windows 11" takes the place of "Windows 10", number and all.
+    # "Windows 11" replaces "Windows 10", number and all.
     number = _NUMBER.match(former, place.end()) if what[-1].isdigit() else None
     return f"{former[: place.start()]}{what}{former[number.end() if number else place.end() :]}"
 
 
 def _kind(name: str) -> str:
-    """Return what a name names, as far as it tells: only one of a kind takes the place of another.
+    """Return the kind of thing that a name stands for, as far as it shows; names replace only others of their kind.
 
-    What an answer is to be in ("in German", "in dollars") is of no kind: nothing in a question gives way to it.
+    The form of an answer ("in German", "in dollars") is a kind of its own, so that it replaces nothing in a question.
     """
     bare = name.removeprefix("the ").removeprefix("The ")
     if _FORM.fullmatch(bare):
@@ -325,15 +338,15 @@ def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
 
 
 def accept(written: str, question: str, history: Sequence[Turn]) -> str:
-    """Return the rewriting when it can be trusted, else the question behind what it is about (`in_context`).
+    """Return the rewriting if it can be trusted, else the question with its topic in front (`in_context`).
 
-    Refused are: nothing, more than one question or a paragraph, a text that lost the question's own words, one that
-    says what the last answer said, one with a word that nobody said, and one that brings in nothing of the topic; for
-    "he" and "she" a name of the answer will do.
+    Rejected are: nothing, more than one question, a paragraph, a text that lost the question's own words, one with a
+    word that is not in the conversation, and one that adds nothing of the topic. For "he" and "she" any added word will
+    do, such as a name from the answer.
     """
     candidate = one_line(written).strip("\"'“” ")
     asked, wanted = content_words(question), content_words(candidate)
-    # "Conversation" is everything else that the rewriting may draw its words from.
+    # The rewriting may draw its words from the question and the conversation only.
     known = asked | {word for turn in history for word in content_words(turn.question) | content_words(turn.answer)}
     sensible = (
         candidate.endswith("?")
@@ -351,16 +364,16 @@ def _names_a_person(question: str, brought: set[str]) -> bool:
 
 
 def in_context(question: str, history: Sequence[Turn]) -> str:
-    """Return the question behind the one that the talk is about, and the former one where that is another.
+    """Return the question after the topic question and, if that is another one, the previous question.
 
-    For "he" and "she" the names of the last answer come in between.
+    For "he" and "she" the names in the last answer come in between.
     """
     before = " ".join(dict.fromkeys([topic(history), one_line(history[-1].question)]))
     if _PERSON.search(question) is None:
         return f"{before} {one_line(question)}"
     said = content_words(f"{before} {question}")
     answer = one_line(history[-1].answer)[:ANSWER_CHARACTERS]
-    # A lone capital at the start of a sentence may be any word.
+    # A single capitalised word at the start of a sentence may be any word.
     found = [
         name
         for name in _CAPITALISED.finditer(answer)
@@ -372,22 +385,23 @@ def in_context(question: str, history: Sequence[Turn]) -> str:
 
 
 def topic(history: Sequence[Turn]) -> str:
-    """Return the last question that stood alone; when none did, the last one."""
+    """Return the last question that stood alone, or the last question if none did."""
     return one_line(next((t.question for t in reversed(history) if stands_alone(t.question)), history[-1].question))
 
 
 FEW = 2
-"""Passages of each reading that are scored under a time budget."""
+"""Passages of each reading that are scored if there is a time budget."""
 
 
 def both_readings(question: str, joined: str, history: Sequence[Turn], context: Context) -> tuple[Reading, ...]:
-    """Return the question by itself and `joined` with its conversation, one of them kept.
+    """Return the two readings, the question alone and `joined` with its conversation, with one of them kept.
 
     Each has the relevance that its best passage has to the question as it was asked. With the conversation, the best
-    passage is often no more than the answer to the question before, which says nothing of this one. The follow-up is
-    kept where its passage is the more relevant of the two, and not INCORRECT.
+    passage is often just the answer to the question before, which says nothing about this one. The follow-up is kept if
+    its passage is the more relevant of the two and not INCORRECT.
 
-    Empty where the two cannot be compared: what fails here fails in the steps that follow as well, and is said there.
+    The result is empty if the two cannot be compared: a failure here occurs in the steps that follow as well, and is
+    reported there.
     """
     if not context.steps.evaluate:
         return ()
@@ -403,9 +417,9 @@ def both_readings(question: str, joined: str, history: Sequence[Turn], context: 
 
 
 def _best(read: str, question: str, context: Context) -> float:
-    """Return the relevance to `question` of the best passage for what it is `read` as; 0 without passages.
+    """Return the relevance to `question` of the best passage that is found for its reading `read`; 0 without passages.
 
-    By the relevance model, whatever grades passages otherwise: a language model would be asked for all of them.
+    The reranker scores it even if the language model grades passages: that would take a call for each passage.
     """
     parts, settings = context.parts, context.settings
     found = hybrid_search(
@@ -416,15 +430,15 @@ def _best(read: str, question: str, context: Context) -> float:
     graded = evaluate(read, passages, scorer=parts.scorer, thresholds=context.thresholds)
     if read != question and graded:
         best, _ = max(zip(passages, graded, strict=True), key=lambda pair: pair[1].relevance)
-        # Near to what was read, which says what “it” is, and scored by the words that were asked.
+        # The passage is near to the reading, which says what “it” is, and is scored by the words that were asked.
         graded = evaluate(question, [best], scorer=parts.scorer, thresholds=context.thresholds)
     return max((passage.relevance for passage in graded), default=0.0)
 
 
 def condense(question: str, history: Sequence[Turn], context: Context) -> Generator[Event, None, Asked]:
-    """Return the question with its history; yield Condensed where there is one.
+    """Return the question with its history; yield Condensed if there is a history.
 
-    Where the words do not tell whether it is a follow-up, what the documents say to both readings does.
+    If the words do not show whether it is a follow-up, the passages found for both readings decide.
     """
     if not history:
         return Asked(question, question)
@@ -443,7 +457,7 @@ def condense(question: str, history: Sequence[Turn], context: Context) -> Genera
 
 
 def _joined(question: str, history: Sequence[Turn], context: Context, clock: Clock) -> Generator[Event, None, str]:
-    """Return the question with what it takes from the conversation."""
+    """Return the question completed from the conversation."""
     ruled = by_rule(question, history)
     if ruled is not None:
         return ruled

@@ -1,4 +1,4 @@
-"""The context of a question: parts, settings, time budget, cost of steps, and the documents it is put to."""
+"""The context of a question: parts, settings, time budget, cost of steps, and the documents to search."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 
 FEWER_PASSAGES, NO_SECOND_LOOK, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
-"""Shares of the budget after which no more passages are scored, neither documents nor web are looked through again,
-whole passages take the place of strips, and the evidence is quoted in place of an answer: each leaves time for what
-comes after it. On two cores all of it takes a second."""
+"""Shares of the budget after which a step does less: no more passages are scored; documents and web are not searched
+again; whole passages take the place of strips; the evidence is quoted instead of an answer. Each share leaves time for
+the steps after it. On two cores these take a second in all."""
 
 
 class Budget:
-    """`seconds` from when it is made; 0 is no limit. `now` gives seconds that only grow."""
+    """A time budget of `seconds` from its creation on; 0 is no limit. `now` returns seconds that never decrease."""
 
     def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
         self.seconds = seconds
@@ -56,16 +56,16 @@ class Budget:
 
     @property
     def running_out(self) -> str:
-        """Why something is left out, in words."""
+        """The reason in words for leaving something out."""
         return _("the time budget of %(seconds)g s (time_budget) is running out", seconds=self.seconds)
 
     def spent(self, share: float) -> bool:
-        """Whether `share` of the time is over; never without a limit."""
+        """Return whether `share` of the time is over; without a limit it never is."""
         return self.limited and self._now() - self._start >= share * self.seconds
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Do not count what happens inside: a person is thinking."""
+        """Do not count the time inside the block: a person is thinking."""
         paused_at = self._now()
         try:
             yield
@@ -74,7 +74,7 @@ class Budget:
 
 
 class Clock:
-    """Measures one step, from when it is made."""
+    """Measures the cost of one step, from its creation on."""
 
     def __init__(self, name: str, budget: Budget | None = None) -> None:
         self._name = name
@@ -84,7 +84,7 @@ class Clock:
         self._calls = self._prompt_tokens = self._completion_tokens = 0
 
     def stream(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> Iterator[str]:
-        """Yield what the model writes; however it ends, the model is stopped and its tokens are counted."""
+        """Yield the text as the model writes it; however this ends, the model is stopped and its tokens are counted."""
         stream = llm.stream(messages, decoding)
         self._calls += 1
         try:
@@ -96,12 +96,12 @@ class Clock:
             self._estimated |= stream.estimated
 
     def complete(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> str:
-        """Return all that the model writes."""
+        """Return the whole text that the model writes."""
         return "".join(self.stream(llm, messages, decoding))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clock, and the time budget, for what happens inside: a person is thinking."""
+        """Stop the clock and the time budget inside the block: a person is thinking."""
         paused_at = time.perf_counter()
         try:
             with self._budget.paused():
@@ -110,7 +110,7 @@ class Clock:
             self._start += time.perf_counter() - paused_at
 
     def cost(self) -> StepCost:
-        """Return what the step cost so far."""
+        """Return the cost of the step so far."""
         seconds = time.perf_counter() - self._start
         tokens = self._prompt_tokens, self._completion_tokens
         return StepCost(self._name, round(seconds, 4), self._calls, *tokens, self._estimated)
@@ -118,9 +118,9 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`question` is what is answered; `standalone` is what is looked for and judged by.
+    """A question in two forms: `question` is answered, `standalone` is searched for and judged by.
 
-    `history` holds the earlier turns that the question leans on, oldest first; none for one that stands alone.
+    `history` has the earlier turns that the question depends on, oldest first; it is empty for one that stands alone.
     """
 
     question: str
@@ -129,16 +129,16 @@ class Asked:
 
 
 OtherNames = Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]]
-"""Returns the other names of those of these documents that have any. Raises StoreError."""
+"""A function that returns the other names of these documents, for those that have any. Raises StoreError."""
 
 
 def no_others(documents: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return that no document has another name."""
+    """Return an empty mapping: no document has another name."""
     return {}
 
 
 def sources_named(events: Generator[Event, None, None], other_names: OtherNames) -> Generator[Event, None, None]:
-    """Yield these events, the sources in them with all their names. Raises StoreError."""
+    """Yield these events with all names of the documents in their sources. Raises StoreError."""
     with closing(events):
         for event in events:
             if isinstance(event, Refined | Computed):
@@ -154,7 +154,7 @@ def _named(sources: Sequence[Source], other_names: OtherNames) -> tuple[Source, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChoice:
-    """The documents of a restricted question, by their ids; `missing` says what of the restriction no document has."""
+    """The documents of a restricted question, by their ids; `missing` names conditions that no document meets."""
 
     ids: frozenset[int]
     scope: SearchScope
@@ -162,9 +162,9 @@ class DocumentChoice:
 
 
 def choose(restriction: Restriction, store: ChunkStore, other_names: OtherNames = no_others) -> DocumentChoice | None:
-    """Return the documents that a restriction allows, by any of their names; None where it asks for nothing.
+    """Return the documents that a restriction allows, by any of their names; None for an empty restriction.
 
-    Raises QuestionError where it allows none, and StoreError.
+    Raises QuestionError if it allows no document, and StoreError.
     """
     if not restriction:
         return None
@@ -184,17 +184,17 @@ def choose(restriction: Restriction, store: ChunkStore, other_names: OtherNames 
 
 
 MOST_JUDGEMENTS = 2_000
-"""A few hundred bytes each, and each took a call of the model."""
+"""Maximum number of judgements kept: each has a few hundred bytes, and each took a call of the model."""
 
 
 def no_judgements() -> Judgements:
-    """Return room for what a language model says of passages; the oldest goes where there is no more."""
+    """Return an empty cache of the language model's judgements; when it is full, the oldest is dropped."""
     return FIFOCache[tuple[str, str, str], Judgement](maxsize=MOST_JUDGEMENTS)
 
 
 @dataclass(frozen=True, slots=True)
 class WebParts:
-    """What a search works with; without a cache every query is asked anew, without a rate limit at once."""
+    """Parts that a web search works with; without a cache every query is sent, without a rate limit at once."""
 
     web: WebSearch
     consent: Consent | None = None
@@ -202,11 +202,11 @@ class WebParts:
     rate_limit: RateLimit | None = None
 
     def cached(self, query: str) -> WebAnswer | None:
-        """Return the answer that `query` got before. Raises StoreError."""
+        """Return the cached answer to `query`, or None. Raises StoreError."""
         return self.cache.get(query) if self.cache else None
 
     def send(self, query: str) -> WebAnswer:
-        """Put the query to the search server and keep what it says. Raises SearchError and StoreError."""
+        """Send the query to the search server and cache its answer. Raises SearchError and StoreError."""
         answer = self.web.search(query)
         if self.cache:
             self.cache.put(query, answer)
@@ -214,16 +214,16 @@ class WebParts:
 
 
 def today_here() -> date:
-    """Return the day that it is where this computer is."""
+    """Return today's date in this computer's time zone."""
     return datetime.now(UTC).astimezone().date()
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What is outside of the flow; localcrag/app/ makes it. `rules` are those for prompt injections.
+    """Everything outside the flow that it works with; localcrag/app/ assembles it.
 
-    `skills`: what the language model can be asked for. `today`: the day on which a question is asked. `other_names`:
-    what documents are called besides.
+    `rules` are those against prompt injection. `skills` are the tasks that the language model can be asked for. `today`
+    returns the day on which a question is asked, `other_names` the further names of documents.
     """
 
     embedder: Embedder
@@ -244,10 +244,10 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Which steps of the flow run: all, but where an evaluation measures what each is worth. None of them: plain RAG.
+    """The steps of the flow that run: all, unless an evaluation measures what each is worth.
 
     Without `evaluate` no passage is scored and no action decided; without `refine` the passages are the evidence,
-    whole; without `verify` the answer is shown as it was written.
+    whole; without `verify` the answer is shown as it was written. With none of them it is plain RAG.
     """
 
     evaluate: bool = True
@@ -260,9 +260,10 @@ EVERY_STEP = Steps()
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What one question is answered with and under; `choice` are the documents that are searched, if not all.
+    """Everything that the answer to one question depends on.
 
-    `read_all`: every passage of theirs is looked at. Raises SettingsError for thresholds that are out of order.
+    `choice` are the documents that are searched, if not all; `read_all` asks to look at every passage of them. Its
+    thresholds raise SettingsError if they are out of order.
     """
 
     parts: Parts
@@ -275,62 +276,62 @@ class Context:
 
     @property
     def within(self) -> frozenset[int] | None:
-        """The ids of the documents that are searched; None: all."""
+        """Ids of the documents that are searched, or None for all."""
         return self.choice.ids if self.choice else None
 
     @property
     def scope(self) -> SearchScope:
-        """Which documents are searched, and how many passages they have. Raises StoreError."""
+        """The documents that are searched, and how many passages they have. Raises StoreError."""
         store = self.parts.store
         chosen = self.choice.scope if self.choice else SearchScope(number := store.number_of_documents(), number)
         return replace(chosen, passages=store.number_of_chunks(self.within))
 
     @property
     def own_thresholds(self) -> Thresholds:
-        """Those of whatever grades the passages; the strips are the cross-encoder's in any case."""
+        """Thresholds of the model that grades passages; those of strips are always the cross-encoder's."""
         own = self.parts.scorer.calibration.thresholds
         return own if self.settings.scorer is ScorerKind.CROSS_ENCODER else presets.of_uncalibrated_grades(own)
 
     @property
     def thresholds(self) -> Thresholds:
-        """The thresholds in force."""
+        """The active thresholds."""
         return self.settings.thresholds(self.own_thresholds)
 
     @property
     def retrieved(self) -> int:
-        """How many passages are retrieved: more than are kept where they are scored, and that costs little."""
+        """Number of passages to retrieve: more than are kept, if scoring them costs little."""
         settings = self.settings
         reranks = self.steps.evaluate and settings.scorer is ScorerKind.CROSS_ENCODER
         return max(settings.k, settings.reranked) if reranks else settings.k
 
     @property
     def scored_first(self) -> int:
-        """How many of them are scored before the others, which are left alone where one of these is CORRECT.
+        """Number of passages that are scored before the others, which are not scored if one of these is CORRECT.
 
-        Then the others cannot change the action, and hold hardly any line that these lack: of those that 123 questions
-        need, 0.943 are among the kept ones either way (docs/evaluation.md). Policies that weigh passages against each
-        other see all.
+        In that case the others cannot change the action, and have hardly any line that these lack: of the lines that
+        123 questions need, 0.943 are among the kept ones either way (docs/evaluation.md). Policies that weigh passages
+        against each other see all.
         """
         return self.settings.k if self.settings.policy is Policy.MAX else self.retrieved
 
     @property
     def answers_ambiguous(self) -> bool:
-        """Whether the language model is asked where no passage is CORRECT."""
+        """Whether the language model is asked although no passage is CORRECT."""
         asked_all_the_same = self.settings.strictness is Strictness.LENIENT or not self.steps.verify
         return Skill.AMBIGUOUS in self.parts.skills or asked_all_the_same
 
     def rewrites(self, what: Skill) -> bool:
-        """Whether the language model rewrites for this; else rules do."""
+        """Return whether the language model does this kind of rewriting; otherwise rules do."""
         chosen = self.settings.rewriter
         return what in self.parts.skills if chosen is Rewriter.AUTO else chosen is Rewriter.LLM
 
     @property
     def web(self) -> WebParts | None:
-        """What a web search works with; None when the web may not be asked."""
+        """Parts that a web search works with, or None if the web may not be searched."""
         if self.parts.web is None or not self.settings.web_allowed:
             return None
         return WebParts(self.parts.web, self.consent, self.parts.web_cache, self.parts.rate_limit)
 
     def clock(self, step: str) -> Clock:
-        """Return a clock for a step; while it is paused, the time budget is not used up either."""
+        """Return a clock for a step; pausing it pauses the time budget as well."""
         return Clock(step, self.budget)

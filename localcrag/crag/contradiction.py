@@ -1,10 +1,11 @@
-"""Contradiction by facts: numbers, dates, times and names in which two statements cannot both be right.
+"""Contradictions between two statements: numbers, dates, times and names that cannot both be right.
 
-Knows English number words, months and units, and nothing of what a sentence means (contradiction.py compares two).
+The first half extracts the facts of a sentence. It knows English number words, months and units, and nothing of what
+the sentence means. The second half compares two statements.
 
-A number, date, time or name must differ while everything else agrees, and nothing may narrow one of the two statements
-that does not narrow the other: a place, a condition, a year at the beginning. That misses many contradictions and
-raises few false alarms, which is the aim: a card that is wrong teaches people not to look at cards.
+Two statements contradict each other only if a number, date, time or name differs while everything else agrees, and
+nothing narrows one statement that does not narrow the other: a place, a condition, a year at the beginning. This misses
+many contradictions and raises few false alarms. That is the aim: wrong conflict cards teach people to ignore the cards.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ UNITS: dict[str, tuple[str, float]] = {
     "month": (MONTH, 1.0),
 }
 BETWEEN = frozenset("working business calendar consecutive full whole paid".split())
-"""Words that may stand between a number and its unit."""
+"""Words that may come between a number and its unit: 5 working days."""
 NO_UNITS = frozenset("after before during between above below over under per every each within high long wide".split())
-"""Words that go on with the sentence instead of saying what was counted."""
+"""Words after a number that continue the sentence instead of naming what was counted."""
 LABELS = frozenset(
     "chapter section page figure table edition version room number no line form level step part volume article "
     "paragraph gate platform bus route port phase release".split()
 )
+"""Nouns that a number identifies instead of counting: chapter 4."""
 MONTH_NUMBERS = {
     name.lower(): MONTHS.index(month) + 1 for name, month in ({month: month for month in MONTHS} | SHORT_MONTHS).items()
 }
@@ -77,7 +79,7 @@ DATES = [
         rf"\b(?P<name>{ANY_MONTH})\.? (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![:.]\d)(?:,? {YEAR}\b)?",
         rf"\b(?P<name>{ANY_MONTH})\.? {YEAR}\b",
         rf"\b(?P<day>\d\d?)[/.](?P<month>\d\d?)[/.]{YEAR}\b",
-        # A number of four digits is a year where a word before it says so, and no unit follows.
+        # Four digits are a year only if a word before them shows it and no unit follows.
         rf"{BEFORE_YEAR}{YEAR}\b(?![.,]?\d| ?(?:[€$£%]|euro|dollar|pound|people|k?m|kg|metre|meter|kilo|gram|day))",
     )
 ]
@@ -91,7 +93,8 @@ AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
 MAGNITUDE = re.compile(r"[ \u00a0]?(" + "|".join(_WRITTEN_OUT) + r")\b", re.IGNORECASE)
 _MONEY = r"(?:[€$£](?!\d)|(?:EUR|USD|GBP|euros?|dollars?|pounds?)\b)"
 OF_MONEY = re.compile(r"([km])\b", re.IGNORECASE), re.compile(rf"([km])(?=[ \u00a0]?{_MONEY})", re.IGNORECASE)
-"""Thousand and million, behind an amount whose currency stands before it, and between the two; 5m are metres."""
+"""Patterns of k (thousand) and m (million) in amounts: after an amount with its currency in front, and between an
+amount and its currency. Anywhere else, 5m are metres."""
 UNIT = re.compile(r"[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)", re.IGNORECASE)
 LABEL = re.compile(r"(?P<before>^|.*\s)(?P<label>[^\W\d_]+\.?) $", re.DOTALL)
 TOKEN = re.compile(r"[^\W\d_][\w’'&-]*\.?|\d\S*|[^\w\s]")
@@ -107,7 +110,7 @@ class Kind(StrEnum):
 
 
 class Bound(StrEnum):
-    """How a number is meant. MORE and LESS compare (more than), LEAST and MOST set a limit (at least)."""
+    """How exactly a number is meant. MORE and LESS compare (more than), LEAST and MOST set a limit (at least)."""
 
     EXACT = ""
     ABOUT = "about"
@@ -119,11 +122,11 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One comparable piece of a text, at `start`..`end` of it.
+    """One comparable piece of a text: a number, date or time, at `start`..`end` of the text.
 
-    `values` has every reading: 1.000 is a thousand or one, 3/4/2024 is in March or April. Of a date, a value is year,
-    month and day, 0 for what is not said; of a time, minutes of the day; else a number in `unit`s. `step` is how finely
-    a number is given: 0.01 for 0.38, 100,000 for 1.2 million.
+    `values` has every possible reading: 1.000 is a thousand or one, 3/4/2024 is in March or April. The value of a date
+    is (year, month, day), with 0 for a missing part; that of a time is its minutes since midnight; any other value is a
+    number in `unit`s. `step` is the precision of the number: 0.01 for 0.38, 100,000 for 1.2 million.
     """
 
     kind: Kind
@@ -137,7 +140,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A run of capitalised words; `words` in lower case, without titles."""
+    """A run of capitalised words. `words` are in lower case and without titles."""
 
     words: frozenset[str]
     start: int
@@ -145,7 +148,7 @@ class Name:
 
 
 ABOUT = 0.1
-"""Share by which "about 100" may miss; a choice, wide enough for how people round."""
+"""Relative error allowed in "about 100". A choice, wide enough for how people round."""
 
 _BOUNDS = {
     Bound.ABOUT: "about|around|approximately|roughly|nearly|almost|some|circa|ca\\.",
@@ -160,6 +163,7 @@ _BOUND = [(bound, re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)) for bound, w
 def facts_of(text: str) -> list[Fact]:
     """Return the numbers, dates and times of a sentence, in order."""
     found: list[Fact] = []
+    # Dates and times come first, so that their digits do not also count as plain numbers.
     for fact in (*_dates(text), *_times(text), *_digits(text), *_spelled(text)):
         if all(fact.end <= other.start or other.end <= fact.start for other in found):
             found.append(fact)
@@ -167,14 +171,15 @@ def facts_of(text: str) -> list[Fact]:
 
 
 def names_of(text: str) -> list[Name]:
-    """Return the names of a sentence: runs of capitalised words, but for a single one that only begins it.
+    """Return the names in a sentence: runs of capitalised words.
 
-    Months and function words are no names.
+    A single capitalised word that begins the sentence is not a name; nor are months and function words.
     """
     runs: list[list[re.Match[str]]] = [[]]
     for match in TOKEN.finditer(text):
         word = match[0].rstrip(".").lower()
         capital = match[0][0].isupper() and word not in FUNCTION_WORDS and word not in MONTH_NUMBERS
+        # Anything but white space between two capitalised words separates two names.
         if capital and runs[-1] and not text[runs[-1][-1].end() : match.start()].isspace():
             runs.append([])
         if capital:
@@ -200,6 +205,7 @@ def _dates(text: str) -> Iterator[Fact]:
             said = match.groupdict()
             month = MONTH_NUMBERS[said["name"].lower()] if said.get("name") else int(said.get("month") or 0)
             year, day = int(said.get("year") or 0), int(said.get("day") or 0)
+            # 3/4/2024 may put the day or the month first; an ISO date (2024-04-03) is unambiguous.
             readings = {(year, month, day), (year, day, month)} if said.get("month") else {(year, month, day)}
             if "-" in match[0]:
                 readings = {(year, month, day)}
@@ -215,7 +221,7 @@ def _times(text: str) -> Iterator[Fact]:
         if match["half"]:
             values = [(hour % 12 + 12 * (match["half"].lower() == "p")) * 60 + minute]
         else:
-            # 2:30 may be in the afternoon; 14:30 and 02:30 are what they are.
+            # 2:30 may also be in the afternoon; 14:30 and 02:30 are unambiguous.
             afternoon = 0 < hour < 12 and not match[4].startswith("0")
             values = [hour * 60 + minute, *([(hour + 12) * 60 + minute] if afternoon else [])]
         if hour < 25 and minute < 60:
@@ -233,7 +239,7 @@ def _digits(text: str) -> Iterator[Fact]:
 
 
 def readings_of(number: str) -> list[tuple[float, float]]:
-    """Return what digits may mean, each with its step: 1.000 is a thousand, or one given to three places."""
+    """Return the possible values of digits, each with its step: 1.000 is a thousand, or one to three decimal places."""
     number = re.sub(r"[ \u00a0\u202f]", "", number)
     groups = re.split(r"[.,]", number)
     marks = re.findall(r"[.,]", number)
@@ -243,7 +249,7 @@ def readings_of(number: str) -> list[tuple[float, float]]:
     readings = []
     if grouped and len(set(marks)) == 1:
         readings.append((float("".join(groups)), 1.0))
-    # A comma before three digits is a thousand's in English; a point before them may be the Continent's.
+    # In English a comma before three digits separates thousands; a point may do so on the Continent.
     thousands = bool(readings) and marks[-1] == ","
     if marks[-1] not in marks[:-1] and len(set(marks[:-1])) <= 1 and not thousands:
         readings.append((float("".join(groups[:-1]) + "." + groups[-1]), 10.0 ** -len(groups[-1])))
@@ -283,6 +289,7 @@ def _quantity(
     known = currency or unit in ("%", *CURRENCIES.values()) or unit in {unit for unit, _ in UNITS.values()}
     if label and not known:
         word = label["label"]
+        # A capitalised word within a sentence is a name that the number belongs to: Boeing 747.
         named = word[0].isupper() and label["before"].strip() and word.lower() not in FUNCTION_WORDS
         if named or word.lower().rstrip(".") in LABELS:
             readings = tuple((value,) for value in values)
@@ -293,7 +300,7 @@ def _quantity(
 
 
 def _unit(text: str, end: int) -> tuple[str, float, int]:
-    """Return the unit that follows a number, what one of it is in the unit it is compared in, and its end."""
+    """Return the unit that follows a number, its factor to the unit it is compared in, and where it ends."""
     following = UNIT.match(text, end)
     while following and following[1].lower() in BETWEEN:
         following = UNIT.match(text, following.end())
@@ -311,14 +318,16 @@ def _unit(text: str, end: int) -> tuple[str, float, int]:
 
 
 def agree(a: Fact, b: Fact) -> bool:
-    """Whether two facts of one kind and unit can both be true of the same thing."""
+    """Return whether two facts of one kind and unit can both be true of the same thing."""
     if a.kind is Kind.DATE:
+        # A part that is missing from one date (0) agrees with any.
         return any(all(not x or not y or x == y for x, y in zip(one, other, strict=True))
                    for one, other in product(a.values, b.values))  # fmt: skip
     return any(_numbers_agree(one[0], other[0], a, b) for one, other in product(a.values, b.values))
 
 
 def _numbers_agree(one: float, other: float, a: Fact, b: Fact) -> bool:
+    # Two comparisons in the same direction can always both be true: more than 5, more than 10.
     if a.bound is b.bound and a.bound in (Bound.MORE, Bound.LESS):
         return True
     if a.bound is not b.bound:
@@ -326,7 +335,7 @@ def _numbers_agree(one: float, other: float, a: Fact, b: Fact) -> bool:
             return abs(one - other) <= ABOUT * max(abs(one), abs(other))
         (low, high), (lower, higher) = _range(one, a.bound), _range(other, b.bound)
         return max(low, lower) <= min(high, higher)
-    # What is given less finely may have been rounded.
+    # The less precise number may have been rounded.
     return abs(one - other) <= (max(a.step, b.step) / 2 if a.step != b.step else 0.0)
 
 
@@ -339,27 +348,28 @@ def _range(value: float, bound: Bound) -> tuple[float, float]:
 
 
 SHARED = 0.6
-"""Share of the other words that two statements must have in common (Dice), chosen on conflict_pairs.jsonl."""
+"""Minimum share (Dice) of the words outside facts and names that two statements have in common, chosen on
+conflict_pairs.jsonl."""
 SHORTEST = 4
-"""Words of a statement: "Rent costs 900 euros." Shorter ones are headings."""
+"""Minimum words in a statement, such as "Rent costs 900 euros." Shorter texts are headings."""
 SAME = 0.9
-"""The same where a "not" is all that differs."""
+"""The same minimum for two statements that differ only in a "not"."""
 
 _PREPOSITIONS = frozenset(
     "about above after against among around at before below between by during except for from in inside into of off on "
     "out outside over per since through to toward under until upon via with within without".split()
 )
 _RELATIONS = frozenset("above after before below except off on outside since under until without".split())
-"""Prepositions that turn a statement round; the others are often a matter of wording."""
+"""Prepositions that reverse a statement; the others are often a matter of wording."""
 _CONDITION = re.compile(r"\b(?:if|unless|when|whenever|while|where|except|only|provided|otherwise)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"\W*(?:it|this|that|these|those|they|he|she|there|its|their|his|her|such)\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
 _WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday weekday weekend".split())
 _DETERMINER = r"(?:(?:the|a|an|his|her|its|their|our|[Dd]r\.?|[Mm]rs?\.?|[Mm]s\.?|[Pp]rof\.?) ?)*"
 _SAID_OF = re.compile(rf"\b(?:is|are|was|were|by|called|named) {_DETERMINER}$")
-"""Before a name: the statement says who or what something is, and there is only one such."""
+"""Text in front of a name that says who or what something is, so that a second name contradicts it."""
 _SAYS_WHO = re.compile(r"\s*(?:is|was) the\b")
-"""After a name that begins a statement: likewise."""
+"""Text after a name at the beginning of a statement that identifies it as well: “X is the …”."""
 _OPENING = re.compile(
     r"\W*(?:(?:the|in|on|by|since|from|as of|until|at|around|during|before|after)\W+)?", re.IGNORECASE
 )
@@ -372,12 +382,12 @@ _RATE = re.compile(
     r"(?:\s*/\s*|\s+(?:an?|per|each|every)\s+)([a-z]+)|\s+(monthly|yearly|annually|daily|weekly|hourly)\b",
     re.IGNORECASE,
 )
-"""Behind a fact: what it is for, “10 euros an hour”."""
+"""Text after a fact that makes it a rate: “10 euros an hour”."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What stands in the one statement and in the other; a negation stands in one of them only."""
+    """The part of each statement that differs. A negation is in one statement only; the other part is empty."""
 
     first: str
     second: str
@@ -391,11 +401,11 @@ class _Statement:
     words: tuple[str, ...]
     """Content words in order, without those of facts and names."""
     narrowing: frozenset[str]
-    """Those of them that a preposition brings in."""
+    """The content words that a preposition introduces."""
 
     @property
     def begins_with(self) -> frozenset[str]:
-        """What the statement is about, as far as its order tells: its first name, or its first other word."""
+        """The probable subject of the statement, by its position: its first name, or else its first other word."""
         head = next(iter(self.words), "")
         at = self.text.lower().find(head) if head else len(self.text)
         first = next((name for name in self.names if name.start <= at), None)
@@ -403,7 +413,7 @@ class _Statement:
 
 
 def difference(first: str, second: str) -> Difference | None:
-    """Return what contradicts between two statements, or None where they agree or may both be true."""
+    """Return the contradiction between two statements, or None if they agree or may both be true."""
     if not (_states(first) and _states(second)):
         return None
     a, b = _read(first), _read(second)
@@ -417,6 +427,7 @@ def difference(first: str, second: str) -> Difference | None:
         shown = [match[0] if match else "" for match in negated]
         return Difference(*shown) if alike else None
     if names_a or names_b:
+        # Only one name that differs on each side is clear enough, and no fact may differ as well.
         if facts_a or facts_b or not (len(names_a) == len(names_b) == 1 and _says_which(a, names_a[0], b, names_b[0])):
             return None
         return Difference(*(text[name.start : name.end] for text, (name,) in ((first, names_a), (second, names_b))))
@@ -424,7 +435,7 @@ def difference(first: str, second: str) -> Difference | None:
 
 
 def _states(text: str) -> bool:
-    """Whether a sentence states something by itself: no heading, question, table row, or one about "it"."""
+    """Return whether a sentence makes a statement: no heading, question or table row, and not about an unnamed "it"."""
     known = lexicon()
     about_it = known.points_back.match(text.lstrip()) if known else _PRONOUN.match(text)
     return len(text.split()) >= SHORTEST and "|" not in text and text.rstrip()[-1] != "?" and not about_it
@@ -441,7 +452,7 @@ def _prepositions() -> frozenset[str]:
 
 
 def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b: Sequence[Fact]) -> Difference | None:
-    """Return the one pair of facts that differs, if it is one, and what else is left over narrows nothing."""
+    """Return the only pair of facts that differs; None if there are more or another fact narrows a statement."""
     pairs = [(one, other) for one in left_a for other in left_b if (one.kind, one.unit) == (other.kind, other.unit)]
     if len(pairs) != 1:
         return None
@@ -449,9 +460,10 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
     if _is_bound(a, one) != _is_bound(b, other) or _of_other_rates((a, one), (b, other)):
         return None
     rest = [(a, fact) for fact in left_a if fact != one] + [(b, fact) for fact in left_b if fact != other]
-    # Two numbers of other units on either side: who knows which of them answers which.
+    # If both statements have other facts without a match, it is unclear which of them belong together.
     if len({id(statement) for statement, _ in rest}) > 1 or any(_narrows(*place) for place in rest):
         return None
+    # A date or an ordinal at the beginning says when the statement is true; it is not what the statement claims.
     opens = any(_OPENING.fullmatch(statement.text[: fact.start]) for statement, fact in ((a, one), (b, other)))
     if one.kind is Kind.LABEL or (opens and one.kind in (Kind.DATE, Kind.ORDINAL)):
         return None
@@ -459,23 +471,27 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
 
 
 def _is_bound(statement: _Statement, fact: Fact) -> bool:
-    """Whether a fact is one end of a range, or an open bound: 4 days do not contradict 3 to 5."""
+    """Return whether a fact is one end of a range or an open bound.
+
+    It is not compared with a fact that is neither: 4 days do not contradict 3 to 5 days.
+    """
     before = _BEFORE_RANGE.search(statement.text[: fact.start])
     return before is not None or _BEHIND_RANGE.match(statement.text, fact.end) is not None
 
 
 def _of_other_rates(*places: tuple[_Statement, Fact]) -> bool:
-    """Whether two facts are for other things: 2 euros an hour do not contradict 20 euros a day."""
+    """Return whether two facts are rates of different units: 2 euros an hour do not contradict 20 euros a day."""
     rates = [_RATE.match(statement.text, fact.end) for statement, fact in places]
     said = {rate[1] or rate[2] for rate in rates if rate}
     return all(rates) and len(said) > 1
 
 
 def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
-    """Whether the two statements are about the same thing, under the same conditions; `but` are names that differ."""
+    """Return whether two statements are about the same thing under the same conditions. `but` are names that differ."""
     set_a, set_b = frozenset(a.words), frozenset(b.words)
     apart = set_a ^ set_b
     differing = frozenset(word for name in but for word in name.words)
+    # The subject of each statement must be in the other one, unless it is the name that differs.
     heads = all(
         one.begins_with <= differing or one.begins_with & (frozenset(other.words) | _name_words(other))
         for one, other in ((a, b), (b, a))
@@ -491,7 +507,7 @@ def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
 
 
 def _dice(a: _Statement, b: _Statement) -> float:
-    """Return 2 |A & B| / (|A| + |B|) of the two statements' words; names that they share count as one word each."""
+    """Return 2 |A & B| / (|A| + |B|) of the two statements' words; each name that they share counts as one word."""
     set_a, set_b = frozenset(a.words), frozenset(b.words)
     named = len(a.names) - len(_unnamed(a.names, b.names))
     shared = len(set_a & set_b) + named
@@ -519,7 +535,7 @@ def _read(text: str) -> _Statement:
 
 
 def _unmatched(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
-    """Return the facts with which none of the others agrees."""
+    """Return the facts that agree with none of the others."""
     return [
         fact
         for fact in facts
@@ -528,12 +544,12 @@ def _unmatched(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
 
 
 def _unnamed(names: Sequence[Name], others: Sequence[Name]) -> list[Name]:
-    """Return the names of which none of the others has a word: Everest is Mount Everest."""
+    """Return the names that share no word with any of the others: Everest and Mount Everest share one."""
     return [name for name in names if not any(name.words & other.words for other in others)]
 
 
 def _says_which(a: _Statement, name_a: Name, b: _Statement, name_b: Name) -> bool:
-    """Whether both statements say who or what something is, by these names, and agree in what it is said of."""
+    """Return whether both statements use these names to say who or what something is."""
     return all(
         _SAID_OF.search(statement.text[: name.start])
         or (not statement.text[: name.start].strip() and _SAYS_WHO.match(statement.text, name.end))
@@ -542,7 +558,7 @@ def _says_which(a: _Statement, name_a: Name, b: _Statement, name_b: Name) -> boo
 
 
 def _narrows(statement: _Statement, fact: Fact) -> bool:
-    """Whether a fact that only one statement has limits what it holds for."""
+    """Return whether a fact that only one statement has limits when or where that statement is true."""
     before = _WORD.findall(statement.text[: fact.start])
     return fact.kind is not Kind.QUANTITY or (bool(before) and before[-1].lower() in _prepositions())
 
@@ -552,7 +568,7 @@ def _name_words(statement: _Statement) -> frozenset[str]:
 
 
 def _relations(text: str) -> frozenset[str]:
-    """Return the prepositions that turn the statement round; in other languages all of them, to be safe."""
+    """Return the prepositions that reverse the statement; in other languages all its prepositions, to be safe."""
     return frozenset(word.lower() for word in _WORD.findall(text)) & (_prepositions() if lexicon() else _RELATIONS)
 
 
@@ -561,7 +577,7 @@ def _clash(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _conditions(text: str) -> frozenset[str]:
-    """Return the words from the first condition of a statement on; the facts in them count as words."""
+    """Return the words of a statement from its first condition on, including the words of facts."""
     known = lexicon()
     found = (known.limits if known else _CONDITION).search(text)
     return frozenset(content_words(text[found.start() :]) | _relations(text[found.start() :])) if found else frozenset()

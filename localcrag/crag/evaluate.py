@@ -1,7 +1,7 @@
 """Evaluate and decide: grade the passages, and choose the question's action by a policy.
 
-The policies' numbers are those of the corrective systems they come from; where such a number is a probability on the
-scale of 0.7 / 0.3, it follows the thresholds in force instead.
+The policies' numbers are those of the corrective systems they come from. A number that is a probability on the scale of
+0.7 / 0.3 follows the active thresholds instead.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from localcrag.text.translation import decimals, ngettext
 from localcrag.text.translation import gettext as _
 
 ENOUGH_CORRECT, TOO_FEW_CORRECT = 0.6, 0.3
-"""Shares of passages graded correct, for the policy `fraction`."""
+"""Policy `fraction`: minimum share of passages graded correct for CORRECT, and maximum share for INCORRECT."""
 ENOUGH = 2
-"""Passages that carry an answer together, for the policy `count`."""
+"""Policy `count`: passages that together are enough for an answer."""
 
 
 def apply_policy(
     passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
 ) -> tuple[Action, str]:
-    """Return the action and its rule, as it is shown: "best passage 0.83 ≥ 0.70".
+    """Return the action and its rule in words, such as "best passage 0.83 ≥ 0.70".
 
     `enough_relevant` is the share of relevant passages that the policy `ratio` asks for.
     """
@@ -55,7 +55,7 @@ def apply_policy(
 def why_not_correct(
     passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
 ) -> str:
-    """Return in one sentence what the passages lack for CORRECT; they must not be enough for it."""
+    """Return in one sentence what the passages lack for CORRECT. Call it only if they are not enough."""
     if not passages:
         return _("No passage was found.")
     if not is_scored(passages):
@@ -100,7 +100,7 @@ def why_not_correct(
 def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thresholds) -> tuple[GradedPassage, ...]:
     """Return the passages whose sentences may become evidence: all that are not graded incorrect.
 
-    Under the policy `count`, ambiguous ones only from its floor on.
+    Under the policy `count`, ambiguous passages also have to reach `confidence_floor`.
     """
     floor = confidence_floor(thresholds) if policy is Policy.COUNT else thresholds.lower
     return tuple(
@@ -113,12 +113,12 @@ def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thr
 
 
 def confidence_floor(thresholds: Thresholds) -> float:
-    """Return the relevance below which `count` does not use an ambiguous passage: 0.5 for 0.7 / 0.3, the middle."""
+    """Return the relevance below which `count` ignores ambiguous passages: the middle, 0.5 for thresholds 0.7 / 0.3."""
     return (thresholds.upper + thresholds.lower) / 2
 
 
 def _by_best(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
-    """CRAG's own rule (arXiv 2401.15884, section 4.3): the best passage alone decides."""
+    """Apply CRAG's own rule (arXiv 2401.15884, section 4.3): the best passage alone decides."""
     best = max(passage.relevance for passage in passages)
     rule = _("best passage %(compared)s", compared=compared(best, thresholds))
     if best >= thresholds.upper:
@@ -127,7 +127,7 @@ def _by_best(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action
 
 
 def _by_fraction(passages: Sequence[Judged]) -> tuple[Action, str]:
-    """Aggregate confidence: the share of passages graded correct."""
+    """Apply aggregate confidence: the share of passages graded correct decides."""
     correct = _count(passages, Grade.CORRECT)
     share, counted = correct / len(passages), _("%(some)s of %(all)s passages correct", some=correct, all=len(passages))
     if share >= ENOUGH_CORRECT:
@@ -138,7 +138,7 @@ def _by_fraction(passages: Sequence[Judged]) -> tuple[Action, str]:
 
 
 def _by_ratio(passages: Sequence[Judged], enough: float) -> tuple[Action, str]:
-    """Ratio-based correction: the web joins in when too many passages are irrelevant."""
+    """Apply ratio-based correction: if too many passages are irrelevant, the web is searched as well."""
     relevant = len(passages) - _count(passages, Grade.INCORRECT)
     share, counted = (
         relevant / len(passages),
@@ -152,7 +152,7 @@ def _by_ratio(passages: Sequence[Judged], enough: float) -> tuple[Action, str]:
 
 
 def _by_count(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
-    """Count-based quality: two passages carry an answer, one does not."""
+    """Apply count-based quality: two passages are enough for an answer, one is not."""
     correct = _count(passages, Grade.CORRECT)
     ambiguous = _count(passages, Grade.AMBIGUOUS)
     rule = _(
@@ -174,7 +174,7 @@ def _count(passages: Sequence[Judged], grade: Grade) -> int:
 
 
 def compared(relevance: float, thresholds: Thresholds) -> str:
-    """Return where a relevance stands, which is the reason for a grade: "0.41 ≥ 0.33"."""
+    """Return a relevance compared with the thresholds, which is the reason for its grade: "0.41 ≥ 0.33"."""
     shown = _shown(relevance, thresholds)
     if relevance >= thresholds.upper:
         return f"{shown} ≥ {decimals(thresholds.upper)}"
@@ -188,7 +188,7 @@ def _between(shown: str, low: float, high: float) -> str:
 
 
 def _shown(relevance: float, thresholds: Thresholds) -> str:
-    """Two digits, or as many as it takes to be seen on the right side of a threshold (0.698 is not 0.70)."""
+    """Return a relevance in two digits, or as many as show the right side of a threshold (0.698 is not 0.70)."""
     for digits in (2, 3, 4):
         text = f"{relevance:.{digits}f}"
         if all((float(text) >= limit) == (relevance >= limit) for limit in (thresholds.lower, thresholds.upper)):
@@ -197,13 +197,13 @@ def _shown(relevance: float, thresholds: Thresholds) -> str:
 
 
 BATCH = 2
-"""Passages scored between two looks at a time budget; without one all are a single batch, which is faster."""
+"""Passages scored between two checks of a time budget; without a budget all are a single batch, which is faster."""
 
 
 def evaluate(
     question: str, found: Sequence[Passage], context: Context
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Yield Evaluated, and return the best k passages with their grades; say what is not calibrated."""
+    """Yield Evaluated, and return the best k passages with their grades; warn of scores that are not calibrated."""
     yield from _what_is_not_calibrated(context)
     clock = context.clock("evaluate")
     if context.steps.evaluate:
@@ -218,7 +218,7 @@ def evaluate(
 
 
 def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, Action]:
-    """Yield Decided, and return the action; `query` is what the documents were last searched for."""
+    """Yield Decided, and return the action; `query` is the text that the documents were last searched for."""
     if not context.steps.evaluate:
         return Action.AMBIGUOUS
     clock = context.clock("decide")
@@ -236,9 +236,9 @@ def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> G
 def score(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock, *, first: int | None = None
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Return the passages graded: all, or the `first`, and the others only where none of these is CORRECT.
+    """Return the passages graded: the `first` ones, and the others only if none of these is CORRECT.
 
-    Under a time budget, as many as there is time for, in batches.
+    Without `first` all are graded. Under a time budget they are graded in batches, as many as there is time for.
     """
     done: tuple[GradedPassage, ...] = ()
     first = len(passages) if first is None else first
@@ -280,9 +280,9 @@ def _batches(passages: Sequence[Passage], context: Context) -> Iterator[Sequence
 def grade(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Return the passages, graded by the scorer that the settings name. Raises ModelError.
+    """Return the passages, graded by the scorer in the settings. Raises ModelError.
 
-    A sentence that reads like an instruction to the model is not graded with its passage.
+    Sentences that read like instructions to the model are not graded with their passage.
     """
     parts = context.parts
     screened = injection.screened(passages, parts.rules)
@@ -304,9 +304,9 @@ def grade(
 def keep(
     question: str, graded: Sequence[GradedPassage], context: Context, clock: Clock
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Return the best k passages; what is not incorrect with the rest of a list that is cut off.
+    """Return the best k passages; those not graded incorrect are completed if a list in them is cut off.
 
-    A list that goes on answers what its part answered: it is as relevant at least.
+    The whole list answers what its part answered, so it is at least as relevant.
     """
     kept = cross_encoder.best(graded, context.settings.k)
     judged = context.steps.evaluate and context.settings.scorer is ScorerKind.CROSS_ENCODER
@@ -322,6 +322,7 @@ def keep(
     except (ModelError, StoreError) as error:
         yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
         return kept
+    # A longer passage may score lower for what else it says; its part still answers.
     longest = {
         one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
     }

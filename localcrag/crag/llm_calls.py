@@ -1,4 +1,4 @@
-"""Calls of the language model that steps share: JSON answers, and questions in other words."""
+"""Calls of the language model that several steps share: JSON answers, and questions in other words."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ Record = TypeVar("Record")
 def line(most: int, least: int = 1) -> JsonSchema:
     """Return the schema of a text of `least` to `most` characters.
 
-    No quotes, escapes or line breaks in it: they are what small models lose their way in.
+    It forbids quotes, escapes and line breaks, in which small models lose their way.
     """
     return {"type": "string", "pattern": rf'^[^"\\\x00-\x1f\x7f]{{{least},{most}}}$'}
 
 
 @dataclass(frozen=True, slots=True)
 class JsonAnswer(Generic[Record]):
-    """What a language model is asked for, with `system` as its task and `form` as the keys of its answer.
+    """A JSON answer of a language model: `system` describes the task, `form` has the keys of the answer.
 
-    The keys are written in their order. `refusal` begins what is said of an answer that does not fit: cut off, say.
+    The model writes the keys in their order. `refusal` begins the error about an answer that does not fit, for instance
+    because it was cut off.
     """
 
     system: str
@@ -50,15 +51,15 @@ class JsonAnswer(Generic[Record]):
 
     @property
     def decoding(self) -> Decoding:
-        """How the model is to write it."""
+        """Decoding settings for the answer."""
         return Decoding(self.max_tokens, schema=self.schema)
 
     def prompt(self, **material: str) -> list[Message]:
-        """Return the messages that ask for it. As a JSON string, a text of the material cannot end before its end."""
+        """Return the messages that ask for the answer; as JSON strings, the texts in them cannot end early."""
         return [Message("system", self.system), Message("user", json.dumps(material, ensure_ascii=False))]
 
     def read(self, written: str) -> Record:
-        """Return what the model wrote. Raises GenerationError when it does not fit."""
+        """Return the model's answer as a record. Raises GenerationError if it does not fit."""
         try:
             return self.record.validate_json(written, strict=True)
         except ValidationError as error:
@@ -75,7 +76,7 @@ NOT_REWRITTEN = {
 def rewritten(
     what: Skill, messages: Sequence[Message], decoding: Decoding, context: Context, clock: Clock
 ) -> Generator[Event, None, str]:
-    """Return what the language model writes; nothing where it is not to be asked, or fails, which is said."""
+    """Return the language model's text, or an empty string if it is not to be asked, or fails; warn of a failure."""
     if not context.rewrites(what):
         return ""
     try:

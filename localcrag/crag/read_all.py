@@ -1,11 +1,12 @@
-"""Read all: look at every passage, for complete lists and for summaries.
+"""Read-all: answer from every passage, for complete lists and for summaries.
 
-Chosen by their embeddings: a sentence near the mean of its section's passages, and of the document's, says what most of
-them say (centroid-based summaries: Radev et al. 2004, with the embeddings of Rossiello et al. 2017). A small language
-model would invent; a larger one writes its summary from these sentences.
+An ordinary answer rests on the passages found for it. "List all", "how many" and "every" ask for more than a few
+passages can say, so a person can have all passages scored. The time this takes grows with the number of passages.
 
-An ordinary answer rests on the passages found for it. "List all", "how many" and "every" ask for more than they can
-say: so a person can have all passages scored, which takes as long as there are many. A summary is of all of them.
+A summary is made of all passages of the documents it is about. Its sentences are chosen by their embeddings: a sentence
+near the mean of its section's passages, and of the document's, says what most of them say (centroid-based summaries:
+Radev et al. 2004, with the embeddings of Rossiello et al. 2017). A small language model would make things up; a larger
+one writes its summary from these sentences.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Named:
 
 
 def documents_meant(words: frozenset[str], context: Context) -> tuple[Named, ...]:
-    """Return the documents that have all these words in name or title; without words, all that are searched.
+    """Return the documents whose name or title has all of `words`; without words, every document that is searched.
 
     Raises StoreError.
     """
@@ -73,8 +74,9 @@ def documents_meant(words: frozenset[str], context: Context) -> tuple[Named, ...
 
 
 def _titles(context: Context) -> dict[int, str]:
-    """Return the title of each document that is searched, by its id."""
+    """Return the titles of the documents that are searched, by document id."""
     store = context.parts.store
+    # One chunk of each document is enough to look up its title.
     first: dict[int, int] = {}
     for chunk, document in sorted(store.documents_of(store.chunk_ids(context.within)).items()):
         first.setdefault(document, chunk)
@@ -83,30 +85,33 @@ def _titles(context: Context) -> dict[int, str]:
 
 
 def _words(name: str, title: str) -> frozenset[str]:
-    """Return the words that a document goes by: of its file's name, whole and in parts, and of its title."""
+    """Return the words that name a document: those of its file name, whole and in parts, and of its title."""
     file = name.rsplit("/", 1)[-1]
     parts = re.sub(r"[-_./]+", " ", file)
     return frozenset(word.lower() for text in (file, parts, title) for word in words_in(text))
 
 
 WORDS = (6, 60)
-"""Of a sentence that can stand for others: shorter ones are headings and names, longer ones tables and lists."""
+"""Minimum and maximum words of a sentence for a summary. Shorter ones are headings and names, longer ones tables and
+lists."""
 DOCUMENT_WEIGHT = 0.5
-"""What being near to the whole document counts beside being near to its section."""
+"""Weight of a sentence's cosine to the whole document, next to its cosine to the section."""
 BEGINS_BONUS = 0.05
-"""For the first sentence of a section, which tends to say what it is about."""
+"""Bonus for the first sentence of a section, which tends to say what the section is about."""
 SAYS_THE_SAME = 0.8
-"""Cosine from which on a second sentence adds nothing to the first."""
+"""Cosine at which a second sentence adds nothing to the first."""
 
 _RULED = re.compile(r"^[\s|:+-]*$|^\s*\|")
+"""Table rows and ruled lines: they are not sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Passages of a document under one heading: the chunks `nearest` to their mean, in order, and the means.
+    """Passages of a document under one heading.
 
-    `mean` is that of the section's passages, `of_document` that of all: unit vectors, shape (dimension,). `begins` is
-    the id of its first chunk.
+    `nearest` are the ids of the chunks nearest to the section's mean, in reading order; `begins` is the id of its first
+    chunk. `mean` is the mean of the section's passages, `of_document` that of the whole document's: unit vectors, shape
+    (dimension,).
     """
 
     nearest: tuple[int, ...]
@@ -116,9 +121,9 @@ class Section:
 
 
 def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> list[tuple[Section, int]]:
-    """Return up to `most` sections of a document, in order, each with how many sentences it has of those `most`.
+    """Return up to `most` sections of a document, in order, each with its share of `most` sentences.
 
-    `ids` are its chunks; of a section `read` of them are looked at. The longest sections are taken.
+    `ids` are the document's chunks. The longest sections are taken, and of each the `read` chunks nearest to its mean.
     """
     vectors = store.vectors(ids)
     chunks = {chunk_id: chunk for chunk_id, (_, chunk) in store.chunks(ids).items() if chunk_id in vectors}
@@ -140,7 +145,10 @@ def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> lis
 def central_sentences(
     passages: Sequence[GradedPassage], section: Section, most: int, embedder: Embedder
 ) -> list[Strip]:
-    """Return the sentences of a section's passages, up to `most` of them kept: near to all, and not to each other."""
+    """Return the sentences of a section's passages, up to `most` of them kept.
+
+    The kept sentences are near to the means of section and document, and not near to each other.
+    """
     cut = [
         (passage, span)
         for passage in passages
@@ -154,6 +162,7 @@ def central_sentences(
         begins = f"chunk-{section.begins}"
         if cut[can[0]][0].id == begins:
             worth[0] += BEGINS_BONUS
+        # The best sentence comes first, and a sentence that repeats a chosen one is skipped.
         for place in np.argsort(-worth):
             if len(chosen) == most:
                 break
@@ -170,7 +179,10 @@ def central_sentences(
 
 
 def _groups(chunks: dict[int, Chunk], most: int) -> list[list[int]]:
-    """Return the chunks by headings, as few levels of them as tell sections apart; without headings in equal parts."""
+    """Return the chunks grouped by their headings, or in equal parts if they have no headings.
+
+    The groups use as few levels of headings as tell two sections apart.
+    """
     paths = {chunk_id: (chunk.section or "").split(SEPARATOR) for chunk_id, chunk in chunks.items()}
     ordered = sorted(chunks)
     for level in range(1, max(map(len, paths.values())) + 1):
@@ -186,7 +198,7 @@ def _letters(group: Sequence[int], chunks: dict[int, Chunk]) -> int:
 
 
 def _mean(vectors: Sequence[Vectors]) -> Vectors:
-    """Return the mean of vectors as a unit vector; where they cancel out, the first."""
+    """Return the mean of vectors as a unit vector, or the first vector if they cancel out."""
     mean = np.mean(np.stack(vectors), axis=0)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length if length else vectors[0], dtype=np.float32)
@@ -198,15 +210,15 @@ def _says_something(text: str) -> bool:
 
 
 SENTENCES = 12
-"""Of a summary, shared out among the documents."""
+"""Sentences of a summary, shared out among its documents."""
 MOST_DOCUMENTS = 24
-"""Of one summary, a sentence each: more are a list that nobody reads."""
+"""Maximum number of documents in one summary, with a sentence each; people do not read a longer list."""
 READ_OF_A_SECTION = 4
-"""Passages of a section whose sentences are looked at: those nearest to what all of it says."""
+"""Passages of a section whose sentences are candidates: those nearest to the section's mean."""
 
 
 def summarise(asked: Asked, context: Context) -> Generator[Event, None, bool]:
-    """Answer a request for a summary of whole documents; return whether it was one. Raises ModelError, StoreError."""
+    """Answer a request to summarise documents. Return whether it was one. Raises ModelError, StoreError."""
     words = to_summarise(asked.question)
     meant = documents_meant(words, context) if words is not None else ()
     if not meant:
@@ -221,7 +233,7 @@ def summarise(asked: Asked, context: Context) -> Generator[Event, None, bool]:
         )  # fmt: skip
     passages, strips, read = _chosen(asked, [document.id for document in meant if document in documents], context)
     if not strips:
-        return False  # Nothing but short lines: what is asked can be answered as any question is.
+        return False  # All lines are too short: the question is answered like any other.
     yield Retrieved((), StepCost("retrieve", 0.0), _scope(meant, documents, words, read, context))
     yield Evaluated(passages, StepCost("evaluate", 0.0))
     rule = _("a summary: sentences that stand for all %(number)s passages", number=read)
@@ -230,6 +242,7 @@ def summarise(asked: Asked, context: Context) -> Generator[Event, None, bool]:
     refinement = Refinement(strips, *recompose(injection.screened(passages, context.parts.rules), strips))
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     task = Task(asked, refinement, (), passages, passages, WebUse())
+    # A model that cannot be trusted alone would make things up: the sentences are quoted instead.
     if Skill.ALONE in context.parts.skills:
         yield from generate_and_verify(task, context)
         return True
@@ -256,7 +269,7 @@ def _scope(
 def _chosen(
     asked: Asked, documents: Sequence[int], context: Context
 ) -> tuple[tuple[GradedPassage, ...], tuple[Strip, ...], int]:
-    """Return the passages with sentences of the summary, their sentences, and how many passages there are."""
+    """Return the passages that the summary quotes, their sentences, and how many passages the documents have."""
     parts, read = context.parts, 0
     (vector,) = parts.embedder.embed_questions([asked.question])
     each = max(1, SENTENCES // len(documents))
@@ -278,9 +291,9 @@ def _chosen(
 
 
 def all_that_answers(task: Task, context: Context, scope: SearchScope) -> str:
-    """Return the evidence of all passages, laid out: what is sure to answer, what may, what has the words.
+    """Return the evidence of all passages, laid out: what answers, what may answer, what only has the words.
 
-    No language model is asked: what it left out would be what somebody had all passages read for.
+    No language model is used: it could leave out exactly what the person had all passages read for.
     """
     grades = {passage.id: passage.grade for passage in task.used}
     shown = quotations.laid(task.evidence, task, context) or quotations.all_of_it(task, context)
@@ -311,7 +324,7 @@ def all_that_answers(task: Task, context: Context, scope: SearchScope) -> str:
 
 
 def none_answers(question: str, nearest: Sequence[GradedPassage], context: Context, scope: SearchScope) -> str:
-    """Return that no passage answers, with what comes nearest."""
+    """Return a text that says no passage answers the question, followed by the nearest passages."""
     if not nearest:
         return quotations.nothing_there(context.settings)
     passages = injection.screened(nearest, context.parts.rules)
@@ -332,16 +345,19 @@ def _were_read(scope: SearchScope) -> str:
 
 
 BATCH = 8
-"""Passages between two words of how far it is, two chances to stop, and two for another question to go first."""
+"""Passages in a batch. Between two batches the progress is shown, the user can stop, and another question can go
+first."""
 MOST = 100
-"""Passages that are kept of all that are relevant: more are no answer, and no page shows them."""
+"""Maximum number of relevant passages that are kept; more are not an answer, and the app cannot show them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a pass came to, in reading order: the relevant passages, others with the words, and the nearest of all.
+    """Result of a pass over all passages.
 
-    `strips` are those of the relevant ones, `read` is how many were looked at.
+    `relevant` are the relevant passages and `strips` their strips; `worded` are other passages with the question's
+    words. All three are in reading order. `nearest` are the best passages of all, and `read` is how many were looked
+    at.
     """
 
     relevant: tuple[GradedPassage, ...]
@@ -352,9 +368,10 @@ class _Found:
 
 
 def read_all(asked: Asked, context: Context) -> Generator[Event, None, bool]:
-    """Answer from all passages where that is wished, or a summary is; return whether it was.
+    """Answer from all passages if the user chose that or wants a summary. Return whether this was done.
 
-    Nothing is yielded for other questions but a warning where the relevance model fails. Raises StoreError.
+    For any other question it yields at most a warning that the reranker failed. Raises StoreError, and ModelError if a
+    summary fails.
     """
     if context.steps != EVERY_STEP:
         return False
@@ -373,13 +390,16 @@ def read_all(asked: Asked, context: Context) -> Generator[Event, None, bool]:
 
 
 def wordings(question: str) -> tuple[str, ...]:
-    """Return what all passages are scored for: of “list all deadlines”, which none answers, “deadlines”, twice."""
+    """Return the texts that all passages are scored against.
+
+    No passage answers “list all deadlines”, so the topic is used, in two forms: “deadlines”, “What are the deadlines?”.
+    """
     topic = topic_of(question)
     return (topic, f"What are the {topic}?") if topic else (question,)
 
 
 def _read(question: str, context: Context, clock: Clock) -> Generator[Event, None, _Found]:
-    """Score all passages, and say how far it is. Raises ModelError and StoreError."""
+    """Score all passages and report the progress. Raises ModelError and StoreError."""
     ids = context.parts.store.chunk_ids(context.within)
     vectors = context.parts.embedder.embed_questions(wordings(question))
     relevant: list[GradedPassage] = []
@@ -395,14 +415,15 @@ def _read(question: str, context: Context, clock: Clock) -> Generator[Event, Non
             )  # fmt: skip
             break
         said = _progress(at, len(ids), clock.cost().seconds)
-        with clock.paused():  # For as long as another question goes first.
+        with clock.paused():  # Another question may go first; its time does not count.
             yield StepStarted("evaluate", said)
         graded = yield from _graded(question, ids[at : at + BATCH], vectors, context, clock)
         now = [passage for passage in graded if passage.grade is not Grade.INCORRECT]
         relevant += now
-        # Now that they have just been read: the model keeps its last readings, and all at the end would take as long
-        # again, with nobody let in between.
+        # Score the strips of passages that were just read: the model still has these in its cache. All of them at the
+        # end would take as long again, and no other question could go first.
         strips += strips_of(wordings(question)[-1], now, context)
+        # Passages that are graded incorrect although they have all words of the question.
         worded += [passage for passage in graded if passage.grade is Grade.INCORRECT and passage.overlap == 1.0]
         nearest = best((*nearest, *graded), context.settings.k)
         read += len(graded)
@@ -432,13 +453,13 @@ def _graded(
 
 
 def _most_relevant(passages: Sequence[GradedPassage], most: int) -> tuple[GradedPassage, ...]:
-    """Return the most relevant passages, as many as that, in the order given."""
+    """Return the `most` most relevant passages, in the order given."""
     order = sorted(range(len(passages)), key=lambda at: -passages[at].relevance)[:most]
     return tuple(passages[at] for at in sorted(order))
 
 
 def _progress(done: int, number: int, seconds: float) -> str:
-    """Return how far the pass is, in words, with the time that is left once that can be told."""
+    """Return the progress of the pass in words, with the remaining time once it can be estimated."""
     if not done:
         return ngettext("reading %(num)s passage", "reading all %(num)s passages", number)
     left = max(1, round(seconds / done * (number - done)))
@@ -446,7 +467,7 @@ def _progress(done: int, number: int, seconds: float) -> str:
 
 
 def _answer(asked: Asked, found: _Found, context: Context, clock: Clock) -> Generator[Event, None, None]:
-    """Yield what was found, decided and kept, and the answer: the sources' own lines, all of them."""
+    """Yield the events of the pass and the answer: all lines of the sources that matter."""
     question = asked.standalone
     scope = replace(context.scope, read=found.read, whole=True)
     yield Retrieved((), StepCost("retrieve", 0.0), scope)
@@ -467,7 +488,10 @@ def _answer(asked: Asked, found: _Found, context: Context, clock: Clock) -> Gene
 
 
 def _refined(question: str, found: _Found, context: Context) -> Generator[Event, None, Refinement]:
-    """Yield Refined, and return strips and evidence: of relevant passages what answers, of others what has words."""
+    """Yield Refined, and return strips and evidence.
+
+    Relevant passages keep the strips that answer the question, the others those that have its words.
+    """
     clock, rules = context.clock("refine"), context.parts.rules
     with clock.paused():
         yield StepStarted("refine", _("keeping the sentences that matter"))
@@ -485,7 +509,7 @@ def _refined(question: str, found: _Found, context: Context) -> Generator[Event,
 
 
 def _with_words(passage: GradedPassage, words: Collection[str]) -> list[Strip]:
-    """Return the strips of a passage, kept where they have one of the words; all, where its headings have them."""
+    """Return the strips of a passage, keeping those with one of `words`, or all if only its headings have them."""
     cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=0)
     has = [bool(content_words(span.text).intersection(words)) for span in cut]
     return [

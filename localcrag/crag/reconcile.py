@@ -1,8 +1,7 @@
 """Reconcile: find conflicts between documents and the web, and decide them by a rule.
 
-An alternative to contradiction.py, for those whose language model judges well (docs/measurements.md has figures).
-
-What makes a contradiction is in contradiction.py (by facts) and conflict_by_llm.py (by the language model).
+Contradictions are found by comparing facts (contradiction.py), or by asking the language model (below). The second is
+for people whose language model judges well; docs/measurements.md has figures.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from localcrag.text.translation import later, ngettext
 from localcrag.text.words import one_line, shorten
 
 LONGEST = 400
-"""Characters of a statement; what is longer is no single statement."""
+"""Maximum characters of a statement in the prompt; a longer text is not a single statement."""
 
 
 class Verdict(StrEnum):
@@ -67,7 +66,7 @@ VERDICT = JsonAnswer(
 
 
 def contradicts(first: str, second: str, *, llm: LanguageModel, clock: Clock) -> bool:
-    """Return whether the language model says so; the call is on the clock. Raises GenerationError."""
+    """Return whether the language model finds a contradiction; the call is on the clock. Raises GenerationError."""
     written = clock.complete(llm, prompt(first, second), VERDICT.decoding)
     return VERDICT.read(written).verdict is Verdict.CONTRADICT
 
@@ -78,17 +77,17 @@ def prompt(first: str, second: str) -> list[Message]:
 
 
 NEAR = 0.6
-"""Cosine from which two statements may be about the same thing: the embedded bi-encoder's, chosen on
+"""Minimum cosine of two statements that may be about the same thing, for the embedded bi-encoder; chosen on
 tests/data/conflict_pairs.jsonl (scripts/lab/measuring/eval_conflicts.py)."""
 NEAR_PIECES = 0.3
-"""Cosine from which two pieces of evidence, as wholes, may be: "It costs 5 euros" says nothing of what else costs 6."""
+"""Minimum cosine of the two pieces of evidence as a whole: "It costs 5 euros" does not show what costs 5 euros."""
 MOST_ASKED = 3
-"""Pairs that are put to the language model, the nearest first: each is a call."""
+"""Maximum number of pairs put to the language model, the nearest first: each takes a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two near statements of different sides, each a sentence of a piece of evidence."""
+    """Two near statements, one of a document and one of the web, each a sentence of a piece of evidence."""
 
     local: Evidence
     web: Evidence
@@ -99,14 +98,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """The conflicts that were found, and the evidence that is left to answer from; its numbers stay as they were."""
+    """The conflicts that were found, and the evidence that is left to answer from, with its numbers unchanged."""
 
     conflicts: tuple[Conflict, ...]
     evidence: tuple[Evidence, ...]
 
 
 def has_both_sides(evidence: Sequence[Evidence], sources: Sequence[Source]) -> bool:
-    """Whether there is anything to compare: evidence of documents and of the web."""
+    """Return whether the evidence comes from both documents and the web, so that the two can be compared."""
     return {source.origin for source in sources if source.id in {piece.source for piece in evidence}} == set(Origin)
 
 
@@ -121,7 +120,7 @@ def resolve_conflicts(
     rule: ConflictRule,
     clock: Clock,
 ) -> Generator[Event, None, Reconciliation]:
-    """Yield what is being done, and return conflicts and the evidence that they leave; it was made of `strips`."""
+    """Yield the progress; return the conflicts and the evidence that is left. `evidence` was made of `strips`."""
     pairs = near_pairs(evidence, sources, strips, embedder=embedder)
     found: list[tuple[Pair, Difference, ConflictJudge]] = []
     if judge is not ConflictJudge.LLM:
@@ -131,6 +130,7 @@ def resolve_conflicts(
             if (differing := difference(pair.local_text, pair.web_text))
         ]
     if judge is not ConflictJudge.FACTS:
+        # Facts cost no call, so the model judges only the pairs in which they found nothing.
         known = [pair for pair, _, _ in found]
         asked = [pair for pair in pairs if pair not in known][:MOST_ASKED]
         told = yield from _contradicting(asked, llm, clock)
@@ -143,7 +143,8 @@ def near_pairs(
 ) -> list[Pair]:
     """Return the pairs of sentences, one of each side, that are near enough to be compared; the nearest first.
 
-    Their pieces have to be near as well, each represented by the relevance-weighted mean of its sentences' vectors.
+    Their pieces have to be near as well. The vector of a piece is the mean of its sentences' vectors, weighted by
+    relevance.
     """
     origins = {source.id: source.origin for source in sources}
     sides: dict[Origin, list[tuple[Evidence, str]]] = {origin: [] for origin in Origin}
@@ -166,7 +167,7 @@ def near_pairs(
 def _mean_vectors(
     sentences: Sequence[tuple[Evidence, str]], vectors: Vectors, strips: Sequence[Strip]
 ) -> dict[int, Vectors]:
-    """Return a vector for each piece of evidence, by its number; a sentence weighs as much as its strip is relevant."""
+    """Return a vector for each piece of evidence, by its number; the relevance of its strips weights the sentences."""
     rows: dict[int, list[int]] = {}
     for row, (piece, _text) in enumerate(sentences):
         rows.setdefault(piece.n, []).append(row)
@@ -181,7 +182,7 @@ def _mean_vectors(
 
 
 def _contradicting(pairs: Sequence[Pair], llm: LanguageModel, clock: Clock) -> Generator[Event, None, list[Pair]]:
-    """Return the pairs that the language model says contradict each other; a failure is a warning."""
+    """Return the pairs in which the language model finds a contradiction; a failure yields a warning."""
     told = []
     for number, pair in enumerate(pairs, start=1):
         yield StepStarted("reconcile", _("comparing statement %(number)s of %(all)s", number=number, all=len(pairs)))
@@ -212,9 +213,9 @@ def resolve(
     evidence: Sequence[Evidence],
     rule: ConflictRule,
 ) -> Reconciliation:
-    """Return the conflicts with what `rule` makes of them, and the evidence without the pieces that lost.
+    """Return the conflicts as `rule` decides them, and the evidence without the pieces that lost.
 
-    A piece is left out as a whole. Of what a loser contradicts beside, nothing is left to be decided.
+    A piece is left out as a whole, and this settles every other conflict that it is part of.
     """
     dates = {source.id: source.dated for source in sources}
     conflicts = [
@@ -234,7 +235,7 @@ def resolve(
 
 
 def strips_of(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Strip, ...]:
-    """Return the strips without those of the pieces that are no longer among the evidence."""
+    """Return the strips without those of the pieces that are no longer evidence."""
     gone = [piece for piece in refinement.evidence if piece not in evidence]
     return tuple(
         strip
@@ -244,7 +245,7 @@ def strips_of(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Str
 
 
 def decided(conflict: Conflict, rule: ConflictRule) -> Conflict:
-    """Return the conflict with its winner, if `rule` has one, and in words why."""
+    """Return the conflict with its winner, if `rule` has one, and the reason in words."""
     winner, why = _judged(conflict.local, conflict.web, rule)
     done = _("both sides are shown")
     if winner:
@@ -299,7 +300,7 @@ def _claim(piece: Evidence, text: str, differs: str, dates: dict[str, str | None
 
 
 def _settled(conflict: Conflict, out: set[int]) -> Conflict:
-    """Return an undecided conflict as decided when one side has lost another one."""
+    """Return an undecided conflict as decided if one of its sides has lost another conflict."""
     gone = [claim.n in out for claim in (conflict.local, conflict.web)]
     if conflict.winner or not any(gone):
         return conflict
@@ -315,14 +316,14 @@ def quoted(conflicts: Sequence[Conflict]) -> frozenset[int]:
 
 
 LONGEST_TITLE = 80
-"""Characters of a web page's title in an answer; it is somebody else's text."""
+"""Maximum characters of a web page's title in an answer: the title is untrusted text."""
 
 _PRESENT = re.compile(
     r"\b(?:nowadays|currently|today|presently|at present|at the moment|right now|these days|as of now|so far this)\b"
     r"|\bnow\b(?! that\b)"
     r"|(?<!at )\b(?:the|your|our|its|their) (?:latest|newest|most recent|up[- ]to[- ]date)\b"
     r"|\bthis (?:year|month|week)\b"
-    # The current year, not the current in a cable.
+    # “The current year” is about the present, the current in a cable is not.
     r"|\b(?:the|your|our|its|their|his|her) current (?!(?:in|of|at|through|that|which|is|was|flows?|meters?|\w+ed)\b)\w"
     r"|^(?:is|are|does|do|has|have|can)\b.*\bstill\b",
     re.IGNORECASE,
@@ -332,13 +333,13 @@ _PRESENT = re.compile(
 def told(
     answer: str, question: str, conflicts: Sequence[Conflict], evidence: Sequence[Evidence], sources: Sequence[Source]
 ) -> str:
-    """Return the answer with what the reader must know of its sources, in our own words: disagreement, and age."""
+    """Return the answer with our own notes on its sources: disagreement before it, their age after it."""
     parts = [disagreement(conflicts, sources), answer, age(question, evidence, sources)]
     return "\n\n".join(part for part in parts if part)
 
 
 def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
-    """Return what the answer says of the conflicts that no rule decided; nothing when there are none."""
+    """Return the text about the conflicts that no rule decided, or an empty string."""
     named = {source.id: source for source in sources}
     lines = []
     for conflict in (conflict for conflict in conflicts if conflict.winner is None):
@@ -353,7 +354,7 @@ def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> st
 
 
 def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) -> str:
-    """Return how old the documents are, where the question is of the present and the web evidence is newer."""
+    """Return a note on the age of the documents if the question is about the present and the web evidence is newer."""
     if not about_the_present(question):
         return ""
     used = {piece.source for piece in evidence}
@@ -366,7 +367,7 @@ def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) 
     older = [source for source in local.values() if (source.dated or "") < (newest.dated or "")]
     if not older:
         return ""
-    # A year says more at a glance; where the years are the same it says nothing.
+    # Years alone are easier to read, but they tell nothing if they are the same.
     length = 4 if all((source.dated or "")[:4] != (newest.dated or "")[:4] for source in older) else 10
     documents = ", ".join(
         _("%(title)s is of %(day)s", title=source.document, day=(source.dated or "")[:length]) for source in older
@@ -382,7 +383,7 @@ def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) 
 
 
 def about_the_present(question: str) -> bool:
-    """Whether an English question asks how things are now; tense alone does not say so."""
+    """Return whether an English question asks how things are now; the present tense alone is not enough."""
     return _PRESENT.search(question.strip()) is not None
 
 
@@ -395,7 +396,7 @@ def _where(source: Source, rows: Sequence[SheetRow] = ()) -> str:
 def reconcile(
     refinement: Refinement, context: Context
 ) -> Generator[Event, None, tuple[Refinement, tuple[Conflict, ...]]]:
-    """Yield Reconciled where there is evidence of both sides; return what is left of it, and the contradictions."""
+    """Yield Reconciled if there is evidence of both sides; return the refinement that is left, and the conflicts."""
     if not has_both_sides(refinement.evidence, refinement.sources):
         return refinement, ()
     yield StepStarted("reconcile", _("comparing your documents with the web"))

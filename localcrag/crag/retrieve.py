@@ -1,4 +1,4 @@
-"""Retrieve: nearest vectors and BM25, fused by reciprocal rank."""
+"""Retrieve: nearest vectors and full text (BM25), fused by reciprocal rank."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from localcrag.text.words import is_function_word, overlap, words_in
 
 
 def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dict[int, float]:
-    """Return for each chunk how much its document has of the question's words, in 0..1: the fullest of these has 1.
+    """Return for each chunk how much of the question its document has, in 0..1; the document with most has 1.
 
-    A word counts by its inverse document frequency (Spärck Jones 1972), here over whole documents. A word that very
-    many chunks have says nothing, nor does anything where all documents have the same.
+    A word counts by its inverse document frequency (Spärck Jones 1972), here over whole documents. A word in very many
+    chunks does not count, and if all documents have the same words, the shares make no difference.
     """
     documents = store.documents_of(ids)
     number = store.number_of_documents()
     held = dict.fromkeys(documents.values(), 0.0)
-    # As they are written: the index knows endings by itself.
+    # Words are looked up as they are written, because the index handles endings.
     words = {word.lower() for one in words_in(question) for word in cut(one)}
     for word in (word for word in words if not is_function_word(word)):
         having = store.documents_with(word)
@@ -45,14 +45,14 @@ def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dic
 RANK_CONSTANT = 10
 """k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 
-With their 60, made for lists of 1,000, the order within lists of 30 hardly counts (docs/evaluation.md).
+With 60 as in the paper, meant for lists of 1,000, the order within lists of 30 hardly counts (docs/evaluation.md).
 """
 SHARE_BONUS = 0.4
-"""What is added to a cosine for a document that has most of the question's words: 0.3 to 0.5 gave the same."""
+"""Bonus on the cosine of the document with most of the question's words; 0.3 to 0.5 gave the same results."""
 SHARE_WEIGHT = 0.5
-"""By how much a document that has most of them raises what the rankings come to: 0.3 to 1 gave the same."""
+"""Relative gain in fused score of the document with most of the question's words; 0.3 to 1 gave the same results."""
 NEARBY = 10
-"""Of how many nearest chunks, in `candidates`, those of such documents are taken."""
+"""Nearest chunks in which such documents are looked for, in multiples of `candidates`."""
 
 
 def hybrid_search(
@@ -66,10 +66,10 @@ def hybrid_search(
     store: ChunkStore,
     within: Collection[int] | None = None,
 ) -> tuple[Passage, ...]:
-    """Return up to `k` passages, best first; `candidates` are taken from each of the three rankings.
+    """Return up to `k` passages, best first, from three rankings of up to `candidates` each.
 
-    They are looked for by `query`, and their cosine and overlap are those with `question`, which they are judged by.
-    Without an index, full text alone is searched; where `within` gives ids of documents, nothing but those.
+    The search is for `query`; cosine and overlap are those with `question`, by which the passages are judged. Without
+    an index, only full text is searched. `within` restricts the search to documents with these ids.
     """
     asked, *others = embedder.embed_questions([question] if query == question else [question, query])
     vector = others[0] if others else asked
@@ -81,14 +81,14 @@ def hybrid_search(
 def passages_of(best: Sequence[int], question: str, asked: Vectors, store: ChunkStore) -> tuple[Passage, ...]:
     """Return chunks as passages for a question, in the order given; `asked` is its vector, shape (dimension,).
 
-    Those that are gone meanwhile are left out.
+    Chunks that were deleted after the search are left out.
     """
     chunks = store.chunks(best)
     vectors = store.vectors(best)
     titles, dates = store.titles(best), store.dates(best)
     passages = []
     for chunk_id in best:
-        # A document deleted meanwhile is no error: its chunks are simply gone.
+        # A document may have been deleted after the search; that its chunks are gone is no error.
         if chunk_id in chunks and chunk_id in vectors:
             document, chunk = chunks[chunk_id]
             title = titles.get(chunk_id)
@@ -120,9 +120,10 @@ def _ranked(
 ) -> list[int]:
     """Return the ids of the chunks to look at, best first.
 
-    `near` are chunks with their cosine, nearest first, `sparse` those by words.
+    `near` are chunks with their cosine, nearest first; `sparse` are chunks found by full text.
     """
     shares = document_shares(query, [*(chunk_id for chunk_id, _ in near), *sparse], store)
+    # A third ranking moves documents with the question's words forward.
     by_document = sorted(near, key=lambda found: -(found[1] + SHARE_BONUS * shares.get(found[0], 0.0)))
     dense, in_them = ([chunk_id for chunk_id, _ in found[:candidates]] for found in (near, by_document))
     fused = fuse([dense, sparse, in_them])
@@ -130,7 +131,7 @@ def _ranked(
 
 
 def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
-    """Return for each id of the rankings the sum of 1 / (RANK_CONSTANT + rank)."""
+    """Return for each id the sum of 1 / (RANK_CONSTANT + rank) over all rankings."""
     scores: dict[int, float] = {}
     for ranking in rankings:
         for rank, identifier in enumerate(ranking, start=1):
@@ -139,9 +140,9 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
 
 
 def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
-    """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send now; return passages.
+    """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send; return the passages.
 
-    Plain RAG would send the first k; more are returned where they are going to be scored.
+    Plain RAG would send the first k. More are returned if they are going to be scored.
     """
     yield StepStarted("retrieve", _("looking through the documents"))
     for missing in context.choice.missing if context.choice else ():
@@ -160,9 +161,9 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
 
 
 def passages_for(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
-    """Return the passages for `query`, to be judged by `question`; where the vector index fails, by full text alone.
+    """Return the passages for `query`, to be judged by `question`; if the vector index fails, by full text alone.
 
-    Raises StoreError when full text fails as well.
+    Raises StoreError if full text fails as well.
     """
     parts, settings = context.parts, context.settings
     search = partial(

@@ -1,6 +1,6 @@
 """Retry: search the documents once more, in other words.
 
-Only retrieval sees them: passages are judged by, and the answer is given to, the question as it was asked.
+Only retrieval uses the other words. Passages are judged by the question as it was asked, and the answer is to it.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _WORD = re.compile(r"\S+")
 
 
 def prompt(question: str) -> list[Message]:
-    """Return the messages that ask for other words."""
+    """Return the messages that ask for the question in other words."""
     return [Message("system", SYSTEM), *EXAMPLE, Message("user", f"Question: {one_line(question)}")]
 
 
 def accept(written: str, question: str) -> str:
-    """Return the rewriting when it can be trusted, else the question's key words alone.
+    """Return the rewriting if it can be trusted, else the question's key words alone.
 
-    Refused is what lost a name or a number of the question, brought in one of its own (an answer, mostly an invented
-    one), is no single question or line, or says nothing new.
+    A text is rejected if it lost a name or a number of the question, added one (mostly from a made-up answer), is not a
+    single question on one line, or has no new word.
     """
     query = one_line(written.splitlines()[0] if written.strip() else "").strip("\"'“”")
     asked, wanted = content_words(question), content_words(query)
@@ -63,7 +63,7 @@ def accept(written: str, question: str) -> str:
 
 
 def key_words(question: str) -> str:
-    """Return the question's words that carry meaning, in their order; the question itself when it has none."""
+    """Return the question's content words in their order, or the question itself if it has none."""
     kept = [word.strip('?!.,;:"“”') for word in _WORD.findall(question) if content_words(word)]
     return " ".join(kept) or one_line(question)
 
@@ -77,7 +77,7 @@ def new_passages(found: Sequence[Passage], known: Sequence[Passage]) -> tuple[Pa
 def retry(
     question: str, known: tuple[GradedPassage, ...], action: Action, context: Context
 ) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
-    """Return the best passages of both attempts with their action; what there is where no second one is made."""
+    """Return the best passages of both attempts with their action, or those of the first if there is no second."""
     if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
         return known, action
     if context.budget.spent(NO_SECOND_LOOK):

@@ -1,6 +1,7 @@
 """Web search: turn a question into a web query, ask for consent, and turn results into passages.
 
-Yields what it waits for and what goes wrong. Knows the search server, the cache and the person only as protocols.
+The step reports what it waits for and what goes wrong. It knows the search server, the cache and the person only as
+protocols.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ EXAMPLE = (
 )
 DECODING = Decoding(max_tokens=32, stop=("\n",))
 MAX_WORDS = 12
+"""Maximum words of a query that a model writes."""
 KEPT_SHARE = 0.5
-"""Share of the question's content words that the query must keep."""
+"""Minimum share of the question's content words that the query must keep."""
 
 
 def prompt(question: str) -> list[Message]:
@@ -52,10 +54,10 @@ def prompt(question: str) -> list[Message]:
 
 
 def accept(written: str, question: str) -> str:
-    """Return the query when it can be trusted, else the question itself.
+    """Return the query if it can be trusted, else the question itself.
 
-    Refused are queries that lost most of the question's words, or brought in words that the question does not have: a
-    small model invents, and what it invents must not leave the machine.
+    A query is rejected if it lost most of the question's words, or added words that the question does not have: a small
+    model makes things up, and what it makes up must not leave the machine.
     """
     query = one_line(written.splitlines()[0] if written.strip() else "").strip("\"'“”. ")
     asked, kept = content_words(question), content_words(query)
@@ -92,7 +94,7 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
 
 
 LONGEST_PAUSE = 1.0
-"""Seconds between two events while the rate limit is waited for, so that Stop is heard."""
+"""Maximum seconds between two events while waiting for the rate limit, so that a person can stop the run."""
 TAKEN_OUT = later("Words of the web query were taken out: they hold a term that may never be sent (web_never_terms).")
 TOO_LITTLE_LEFT = later(
     "The web was not asked: without the terms that may never be sent (web_never_terms), too little of the query is "
@@ -110,16 +112,16 @@ NOBODY_TO_ASK = later(
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A search that began before the decision; `answer` is there, or will be."""
+    """A search that began before the decision; `answer` may still be pending."""
 
     query: str
     answer: Future[WebAnswer]
 
 
 def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Generator[Event, None, WebUse]:
-    """Return what became of `query`, which leaves only if everything allows it; the clock stops while a person thinks.
+    """Search the web for `query` if everything allows it, and return the result.
 
-    Raises StoreError.
+    The clock stops while a person decides. Raises StoreError.
     """
     proposed = _sendable(query, parts.web, settings)
     if proposed is None:
@@ -142,9 +144,9 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
 
 
 def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event, None, Ahead | None]:
-    """Begin to search with the question itself as query, where that is wished for and nothing has to be waited for.
+    """Begin to search for the question itself, if the settings want that and nothing has to be waited for.
 
-    Nobody has to wait for the thread: it ends by itself, within the search server's time limit. Raises StoreError.
+    No caller has to wait for the thread: it ends within the search server's time limit. Raises StoreError.
     """
     if not settings.web_speculative or settings.web is not WebMode.ALWAYS:
         return None
@@ -155,6 +157,7 @@ def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event
     if known := parts.cached(query):
         answer.set_result(known)
         return Ahead(query, answer)
+    # A claim returns the seconds to wait, and a search ahead of the decision does not wait.
     if parts.rate_limit and parts.rate_limit.claim(settings.web_per_minute):
         return None
     threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()
@@ -163,15 +166,15 @@ def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event
 
 
 def collect(ahead: Ahead) -> Generator[Event, None, WebUse]:
-    """Return what became of a search that began before the decision, waiting for it if need be. Raises StoreError."""
+    """Return the result of a search that began before the decision, waiting if necessary. Raises StoreError."""
     yield StepStarted("search", _("waiting for your SearXNG"))
     return (yield from _outcome(ahead.query, ahead.answer.result))
 
 
 def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
-    """Return the query as it would be sent, without forbidden terms; None when too little would be left of it."""
+    """Return the query as it would be sent, without forbidden terms, or None if too little of it would be left."""
     terms = settings.web_never_terms
-    # Before the wording too, which may cut a long query in the middle of a term.
+    # Terms are removed before the wording too, because it may cut a long query in the middle of a term.
     kept = sanitize.without(query, terms)
     if kept != query and not keeps_enough(kept, query):
         return None
@@ -181,7 +184,7 @@ def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
 def _allowed(
     proposed: str, parts: WebParts, settings: Settings, clock: Clock
 ) -> Generator[Event, None, str | NotAsked]:
-    """Return the query that the person lets leave, or why none may."""
+    """Return the query that the person allows to be sent, or the reason why none may be."""
     if parts.consent is None:
         yield Warned(_(NOBODY_TO_ASK))
         return NotAsked.NOBODY_TO_ASK
@@ -202,7 +205,7 @@ def _allowed(
 
 
 def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, None, None]:
-    """Return when a query may leave, and count it."""
+    """Wait until a query may be sent, and count it."""
     while rate_limit and (seconds := rate_limit.claim(per_minute)):
         doing = ngettext(
             "waiting %(seconds)s s: at most %(num)s search a minute",
@@ -239,7 +242,7 @@ def _used(query: str, answer: WebAnswer) -> WebUse:
 
 
 def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
-    """Run in the thread: whatever happens goes to whoever takes the answer."""
+    """Send the query in the thread; the future passes any error on to its reader."""
     try:
         answer.set_result(parts.send(query))
     except Exception as error:  # noqa: BLE001 - kept in the future, and raised again where the answer is taken
@@ -247,7 +250,7 @@ def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
 
 
 def search_ahead(question: str, context: Context) -> Generator[Event, None, Ahead | None]:
-    """Begin to search before the decision, where the settings want that, with the question itself as query."""
+    """Begin to search for the question itself before the decision, if the settings want that."""
     web = context.web
     return (yield from begin(question, web, context.settings)) if web else None
 
@@ -255,7 +258,7 @@ def search_ahead(question: str, context: Context) -> Generator[Event, None, Ahea
 def search(
     question: str, local: Sequence[GradedPassage], ahead: Ahead | None, context: Context
 ) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], WebUse]]:
-    """Yield Searched, and return what the web gave, graded, and what it was asked; nothing where it may not be."""
+    """Yield Searched, and return graded web passages and how the web was used; both empty if it may not be asked."""
     web = context.web
     if web is None or (local and not is_scored(local)):
         return (), WebUse()

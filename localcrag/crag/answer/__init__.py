@@ -1,1 +1,1 @@
-"""Answer: generate from the evidence, verify each sentence, or quote the sources."""
+"""Answer: write the answer to a question, verify it, and lay out quotations."""

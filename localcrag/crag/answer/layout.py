@@ -1,7 +1,7 @@
 """Layout: the sources' own lines as Markdown, in the form they have there.
 
-Steps in order under their own numbers, lists and tables whole, sentences in quotation marks. What a document says can
-be bold or a list here, and no heading, picture, link or HTML.
+Steps are in order under their own numbers, lists and tables are whole, and sentences are in quotation marks. Text of a
+document can become bold or a list here, but never a heading, picture, link or HTML.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from localcrag.text.titles import heading_text
 from localcrag.text.words import one_line
 
 MORE = " … "
-"""Between sentences of a paragraph where something is left out."""
+"""Mark between sentences of a paragraph where something is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A block of a passage, or what is shown of it: its text in pieces, each with whether it is one of the likeliest.
+    """A block of a passage, or the part of it that is shown.
 
-    `level` and `steps` are those of a list item.
+    `pieces` is its text in pieces, each with whether it is one of the likeliest. `level` and `steps` are those of a
+    list item.
     """
 
     kind: BlockKind
@@ -37,12 +38,12 @@ class Fragment:
 
     @property
     def text(self) -> str:
-        """The whole text."""
+        """Text of all pieces."""
         return "".join(text for text, _ in self.pieces)
 
 
 def of_evidence(piece: Evidence, passage: Passage | None, strips: Sequence[Strip]) -> list[Fragment]:
-    """Return a piece of evidence as it is made of these strips of its passage; without any, as its own text says it."""
+    """Return a piece of evidence in the blocks of its passage, or in those of its own text if it has no strips."""
     if passage is None or not strips:
         return _cut(piece.text, blocks_of(piece.text), [(0, len(piece.text), False)])
     shown = _cut(passage.text, blocks_in(passage), [(strip.start, strip.end, False) for strip in strips])
@@ -54,9 +55,9 @@ def of_evidence(piece: Evidence, passage: Passage | None, strips: Sequence[Strip
 
 
 def of_passage(passage: Passage, likeliest: Collection[Strip], within: tuple[int, int] | None = None) -> list[Fragment]:
-    """Return a passage with its likeliest strips marked: whole, or what of it is `within` two places.
+    """Return a passage with its likeliest strips marked: all of it, or the part `within` two positions.
 
-    Rows keep their table's header, wherever that is.
+    Rows keep their table's header, even if that is outside the part.
     """
     begin, end = within or (0, len(passage.text))
     spans: list[tuple[int, int, bool]] = []
@@ -77,7 +78,7 @@ def of_passage(passage: Passage, likeliest: Collection[Strip], within: tuple[int
 
 
 def _cut(text: str, blocks: Sequence[Block], spans: Sequence[tuple[int, int, bool]]) -> list[Fragment]:
-    """Return what these spans of a text are, block by block; spans are in order and apart."""
+    """Return the fragments of these spans of a text, block by block; spans are in order and do not overlap."""
     found: list[Fragment] = []
     for block in blocks:
         pieces: list[tuple[str, bool]] = []
@@ -101,9 +102,9 @@ def _fragment(block: Block, pieces: Sequence[tuple[str, bool]]) -> Fragment:
 
 
 SEVERAL = 2
-"""Items or rows that make a list or a table a better answer than a sentence about it."""
+"""Minimum number of items or rows that make a list or a table a better answer than a sentence about it."""
 SEVERAL_LINES = 3
-"""The same of lines by themselves."""
+"""The same minimum for single lines."""
 
 _SAYS = re.compile(r"\w")
 _BULLET = re.compile(r"^[-*+•‣◦▪▫●○■□◆➢✓✔–—][ \t]+")
@@ -123,19 +124,19 @@ _FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*\Z")
 _CODE_SPAN = re.compile(r"`[^`\s][^`]*`")
 _CODE_SPANS = re.compile(r"(?:[^`\\]|\\[^`]|\\\Z|`[^`\s][^`]*`)*")
 _BACKSLASH = re.compile(r"\\(?![!-/:-@\[-`{-~])")
-"""What Markdown takes for itself, and not for a mark in front of what follows."""
+"""A backslash that Markdown shows, because no punctuation that it could escape follows."""
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
 
 def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collection[str] = ()) -> str:
-    """Return fragments as Markdown, with the citation behind the last one.
+    """Return fragments as Markdown, with the citation after the last one.
 
-    Headings of the `path`, which is shown above them, are not said again.
+    Headings that are in the `path` shown above the fragments are not repeated.
     """
     said = {name.casefold() for name in path}
     told = [one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in said]
     while len(told) > 1 and told[-1].kind is BlockKind.HEADING:
-        told.pop()  # Nothing stands under it.
+        told.pop()  # A heading with nothing under it.
     parts: list[str] = []
     above: Fragment | None = None
     for kind, some in groupby((one for one in told if _SAYS.search(one.text)), key=_form):
@@ -146,13 +147,13 @@ def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collect
 
 
 def is_block(fragments: Sequence[Fragment]) -> bool:
-    """Whether these are a list, a table or several lines, which say more than a sentence about them."""
+    """Return whether these are a list, a table or several lines, which say more than a sentence about them."""
     numbers = [sum(one.kind is kind for one in fragments) for kind in (BlockKind.ITEM, BlockKind.ROW, BlockKind.LINE)]
     return numbers[0] >= SEVERAL or numbers[1] >= SEVERAL or numbers[2] >= SEVERAL_LINES
 
 
 def has_steps(fragments: Sequence[Fragment]) -> bool:
-    """Whether there is a list among these, of more than one item."""
+    """Return whether these include a list of more than one item."""
     return sum(one.kind is BlockKind.ITEM for one in fragments) >= SEVERAL
 
 
@@ -162,30 +163,30 @@ def listed(fragments: Sequence[Fragment]) -> list[str]:
 
 
 def item(text: str) -> str:
-    """Return a strip as it stands in what is laid out, without the mark of a list."""
+    """Return a strip as the layout shows it, without its list mark."""
     return shown(_NUMBER.sub("", _BULLET.sub("", text, count=1), count=1))
 
 
 def label(path: Sequence[str]) -> str:
-    """Return a line that says where what follows stands; nothing for an empty path."""
+    """Return a line with the headings above the text that follows, or an empty string for an empty path."""
     names = " › ".join(plain(name) for name in path if name)
     return f"**{names}**" if names else ""
 
 
 def plain(text: str) -> str:
-    """Return a text in one line as Markdown that shows it without any markup."""
+    """Return a text as one line of Markdown that is shown without any markup."""
     said = _BACKSLASH.sub(r"\\\\", _EMPHASIS.sub("", text).replace("`", ""))
     return shown(said).replace("*", r"\*").replace("_", r"\_")
 
 
 def shown(text: str) -> str:
-    """Return a text in one line as Markdown, with no other markup in it than emphasis and code."""
+    """Return a text as one line of Markdown that has no markup but emphasis and code."""
     text = quotable(text)
     if not _CODE_SPANS.fullmatch(text):
-        # With a mark that nothing answers, what is code and what is not would depend on what stands around.
+        # With a backtick that has no partner, the text around would decide what is code.
         return _without_markup(text.replace("`", r"\`"))
     parts, done = [], 0
-    for code in _CODE_SPAN.finditer(text):  # Nothing in it is markup.
+    for code in _CODE_SPAN.finditer(text):  # Code stays as it is: nothing in it is markup.
         parts += [_without_markup(text[done : code.start()]), code[0]]
         done = code.end()
     return "".join([*parts, _without_markup(text[done:])])
@@ -227,29 +228,29 @@ def _bold(text: str) -> str:
 
 
 def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
-    """Return a fragment's text, its likeliest pieces bold, without what `start` matches."""
+    """Return a fragment's text with its likeliest pieces in bold, without what `start` matches."""
     pieces = list(one.pieces)
     if start is not None:
         pieces[0] = (start.sub("", pieces[0][0], count=1), pieces[0][1])
     if not any(likely for _, likely in pieces):
         return shown("".join(text for text, _ in pieces))
-    # Emphasis that begins in one piece must not end in another.
-    # White space around what is bold, or its mark is none: between 。 and a letter it does not end anything.
+    # Emphasis that begins in one piece must not end in another. Bold text needs white space around it: between 。 and a
+    # letter, the closing mark would close nothing.
     return one_line(" ".join(_bold(text) if likely else plain(text) for text, likely in pieces))
 
 
 def _line(text: str) -> str:
-    """Return a line that begins no block, whatever it begins with."""
+    """Return a line, escaped if it would begin a Markdown block."""
     if re.match(r"\d", text):
         return _COUNTS.sub(r"\1\\\2", text)
-    # What is emphasised may begin a line.
+    # Emphasis may begin a line.
     return text if re.match(r"(?:\*\*|__)\S|[*_`][^*_`\s]", text) else _BLOCK_MARK.sub(r"\\", text)
 
 
 def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
-    """Return lines or a paragraph as a quotation; question and answer, where it is that, without the marks.
+    """Return lines or a paragraph as a quotation; questions and answers lose their marks ("Q:", "A:").
 
-    `above` is what stands above them.
+    `above` is the fragment before them.
     """
     parts: list[str] = []
     quoted: list[str] = []
@@ -272,12 +273,12 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
 
 
 def _is_prose(run: Sequence[Fragment]) -> bool:
-    """Whether lines are running text, cut where they end; short ones without a full stop are commands, or a list."""
+    """Return whether lines are wrapped prose; short ones without a full stop are commands, or a list."""
     return any(len(one.text) >= NARROWEST_WRAPPED or _ENDS.search(one.text) for one in run)
 
 
 def _replies(question: str, text: str) -> bool:
-    """Whether a line is marked as the answer to the one above; "A4: 210 x 297 mm" is none."""
+    """Return whether a line is marked as the answer to the one above; "A4: 210 x 297 mm" is not."""
     marked, asked = _REPLIES.match(text), _ASKS.match(question)
     if not marked or not (asked or _QUESTION.search(question)):
         return False
@@ -286,12 +287,12 @@ def _replies(question: str, text: str) -> bool:
 
 def _quotation(lines: Sequence[str]) -> str:
     first, *others = lines
-    # Two spaces: a line ends here.
+    # Two spaces at the end of a line are Markdown's line break.
     return "  \n".join([f"“{first}", *map(_line, others)]) + "”"
 
 
 def _items(run: Sequence[Fragment]) -> Iterator[str]:
-    """Yield list items; where a number does not follow the one before, another delimiter begins another list."""
+    """Yield list items; if a number does not follow the one before, another delimiter begins a new list."""
     over: list[tuple[int, int]] = []
     latest: dict[int, tuple[int, str]] = {}
     for one in run:
@@ -302,6 +303,7 @@ def _items(run: Sequence[Fragment]) -> Iterator[str]:
         if number:
             count = int(number[1])
             before, delimiter = latest.get(indent, (count - 1, "."))
+            # Markdown counts on from the first item of a list, so a jump in the numbers needs a new list.
             if count != before + 1:
                 delimiter = ")" if delimiter == "." else "."
             latest[indent] = (count, delimiter)
@@ -314,13 +316,13 @@ def _items(run: Sequence[Fragment]) -> Iterator[str]:
 
 
 def _table(run: Sequence[Fragment]) -> list[str]:
-    """Return rows as a table where they have a header and as many cells, else as lines."""
+    """Return rows as a table if they have a header and matching numbers of cells, else as lines."""
     lines = [one.text.split("\n", 1)[0] for one in run]
     header = lines[0] if run[0].kind is BlockKind.HEADER else ""
     rows = [cells_of(line, header=header) for line in lines]
     ruled = run[0].text.lstrip().startswith("|") or " | " in run[0].text
     width = max(len(row) for row in rows)
-    alone = len(rows) == 1 and "\n" not in run[0].text  # With a rule below it, it is a table's whatever follows.
+    alone = len(rows) == 1 and "\n" not in run[0].text  # A header with a rule below it is a table even without rows.
     if run[0].kind is not BlockKind.HEADER or alone or (not ruled and any(len(row) != width for row in rows)):
         return _lines(run)
     written = []
@@ -333,12 +335,12 @@ def _table(run: Sequence[Fragment]) -> list[str]:
 
 def _cell(text: str, *, likely: bool) -> str:
     text = text.replace(r"\|", "|")
-    # A bar is a cell's end even within code.
+    # A bar ends a cell even within code.
     return (_bold(text) if likely and text else shown(text)).replace("|", r"\|")
 
 
 def _code(text: str) -> str:
-    """Return code in a fence that it cannot close."""
+    """Return code in a fence that the code cannot close."""
     body = without_unseen(text).strip("\n")
     lines = body.split("\n")
     if _FENCE.match(lines[0]):
@@ -350,7 +352,7 @@ def _code(text: str) -> str:
 
 
 def _answered(parts: Sequence[str]) -> list[str]:
-    """Put a question and the text behind it in one paragraph, without quotation marks."""
+    """Join each question with the text after it in one paragraph, without quotation marks."""
     done: list[str] = []
     for part in parts:
         asked = done and re.fullmatch(r"\*\*[^\n]+\?\*\*", done[-1])
@@ -366,7 +368,7 @@ def _cited(parts: Sequence[str], citation: str) -> list[str]:
     if not citation or not parts:
         return list(parts)
     *others, last = parts
-    # Behind a table or code, not in it: what a citation says is cut off there.
+    # The citation follows a table or code on a line of its own: inside, it would be cut off.
     if last.endswith("```") or (last.startswith("|") and last.endswith(" |")):
         return [*others, last, citation]
     return [*others, f"{last} {citation}"]

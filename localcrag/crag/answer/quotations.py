@@ -1,6 +1,6 @@
-"""Quotations: answers made of the sources' own sentences, beside a written answer or in its place.
+"""Quotations: answers made of the sources' own sentences, next to a written answer or in its place.
 
-A small model writes a sentence of what takes a list to say; the list is in the sources, whole and in order.
+A small model writes one sentence where a list is needed; the sources have the list, whole and in order.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from localcrag.text.translation import later
 from localcrag.text.words import one_line, overlap, words_in
 
 MOST_WORDS = 220
-"""Of what is laid out; a piece is shown whole, and the most relevant one in any case."""
+"""Maximum number of quoted words. A piece is shown whole, and the most relevant piece in any case."""
 SHOWN_SHARE = 0.2
-"""Of the best piece's relevance, below which a piece is beside the point."""
+"""Share of the best piece's relevance below which a piece is left out as irrelevant."""
 
 _NUMBERED = re.compile(r"(?:^|(?<=\s))(\d{1,2})[.)](?=\s+\w)")
 
@@ -51,27 +51,28 @@ class Laid:
 
     @property
     def body(self) -> list[str]:
-        """What it says, without the headings over that."""
+        """Texts of the fragments, without headings."""
         return [one.text for one in self.fragments if one.kind is not BlockKind.HEADING]
 
 
 def to_lay_out(task: Task, context: Context, without: Collection[int] = (), said: str = "") -> list[Laid]:
-    """Return the evidence of passages that are CORRECT, the most relevant first, as far as there is room for it.
+    """Return the evidence of passages that are CORRECT, the most relevant first, up to MOST_WORDS.
 
-    What has the form that the question asks for goes before the rest: a list, where it asks how or for several things.
-    Where no passage is known to be, the best strips; where nothing is known of any, all. `without` are the numbers of
-    evidence that is said already, `said` is what stands above: a piece that it has word for word is left out.
+    Pieces with the form that the question asks for come first: a list if it asks how or for several things. If the
+    evidence is doubtful, the best strips are taken instead, and if no passage could be graded, all evidence. `without`
+    are the numbers of evidence that the answer already has. `said` is the text above: a piece that is in it word for
+    word is left out.
     """
     relevance = {passage.id: passage.relevance for passage in task.used}
     pieces: Sequence[Evidence] = task.evidence
     if task.certainty is Certainty.DOUBTFUL:
         pieces = task.to_quote
     elif correct := {passage.id for passage in task.used if passage.grade is Grade.CORRECT}:
-        # What a passage that is less sure says in the same words stands for both.
+        # A correct passage has no piece if its words are kept under a less sure one; then all pieces are used.
         pieces = [piece for piece in pieces if piece.passage in correct] or pieces
     pieces = [piece for piece in pieces if piece.n not in without]
     best = max((piece.relevance for piece in pieces), default=0.0)
-    # For a comparison both sides are needed, however little one of them is like the question.
+    # A comparison needs both sides, however little one of them resembles the question.
     least = 0.0 if leaves_to_be_judged(task.asked.standalone) else SHOWN_SHARE * best
     shown = laid([piece for piece in pieces if piece.relevance >= least], task, context, said)
     ranked = sorted(
@@ -93,7 +94,7 @@ def to_lay_out(task: Task, context: Context, without: Collection[int] = (), said
 
 
 def as_asked(one: Laid, question: str) -> bool:
-    """Whether a piece has the form that a question asks for: a list or procedure, or several lines."""
+    """Return whether a piece has the form that a question asks for: a list or procedure, or several lines."""
     if leaves_to_be_judged(question):
         return False
     if asks_how(question):
@@ -102,23 +103,23 @@ def as_asked(one: Laid, question: str) -> bool:
 
 
 def all_of_it(task: Task, context: Context) -> list[Laid]:
-    """Return all evidence as it is shown, headings by themselves as well: where there is nothing else to show."""
+    """Return all evidence as it is shown, lone headings included, for when there is nothing else to show."""
     return laid(task.evidence, task, context, headings=True)
 
 
 def laid(
     pieces: Sequence[Evidence], task: Task, context: Context, said: str = "", *, headings: bool = False
 ) -> list[Laid]:
-    """Return pieces of evidence as they are shown: by the blocks of their passages, without what was screened out.
+    """Return pieces of evidence as they are shown: in the blocks of their passages, without screened sentences.
 
-    A heading by itself says nothing, unless with `headings`. What stands in `said` word for word is left out where
-    that is all of a piece; else it stays, since what is around it means little without it.
+    A lone heading is left out unless `headings` is set. A piece is left out if `said` has all of it word for word;
+    otherwise it stays whole, because its sentences mean little without those around them.
     """
     passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
     made_of = strips_by_piece(task.evidence, task.refinement.strips)
     found = []
     for piece in pieces:
-        # A single strip stands under the number of the piece that it is of.
+        # If a single strip is quoted under the number of its piece, only that strip counts.
         own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
         new = any(not _repeats(strip.text, said) for strip in own)
         one = Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), own)))
@@ -128,18 +129,18 @@ def laid(
 
 
 def _repeats(text: str, said: str) -> bool:
-    """Whether a sentence stands in what is said, word for word; a heading or a row is part of something else."""
+    """Return whether `said` has a sentence word for word; headings and rows never count."""
     words = one_line(text)
     if not said or not words.endswith((".", "!", "?")):
         return False
-    # Not as the beginning of a longer word or number.
+    # The match must not be the beginning of a longer word or number.
     return re.search(rf"(?<!\w){re.escape(words.rstrip('.!?'))}(?!\w|[.,]\d)", said) is not None
 
 
 def written(shown: Sequence[Laid], sources: Sequence[Source], *, titled: bool = False) -> str:
-    """Return pieces as Markdown in the order given, each cited once, under the path where it stands.
+    """Return pieces as Markdown in the order given, each cited once, under its path of headings.
 
-    Where they are of several documents, or it is to be `titled`, the path says which.
+    If they come from several documents, or with `titled`, the path begins with the document's title.
     """
     named = {source.id: source for source in sources}
     several = titled or len({_document(named[one.piece.source]) for one in shown}) > 1
@@ -156,11 +157,11 @@ def written(shown: Sequence[Laid], sources: Sequence[Source], *, titled: bool = 
 
 
 def path_of(section: str | None, source: Source | GradedPassage, *, titled: bool) -> list[str]:
-    """Return the path of headings that something stands under, if `titled` with its document's title in front."""
+    """Return the path of headings of a section; with `titled`, the document's title comes first."""
     path = section.split(SEPARATOR) if section else []
     named = _document(source)
     title = source.title or named
-    # A title that is made of the file's name says less than that.
+    # A title that is made from the file's name says less than the name.
     if source.document and words_in(title) == words_in(PurePath(named).stem.replace("_", " ").replace("-", " ")):
         title = named
     return [title, *path] if titled and title not in path else path
@@ -171,9 +172,9 @@ def _document(source: Source | GradedPassage) -> str:
 
 
 def is_best(shown: Sequence[Laid], question: str) -> bool:
-    """Whether the most relevant piece says more than any sentence of it, and nothing has to be concluded from it.
+    """Return whether the most relevant piece says more than any sentence of it, and no conclusion is needed.
 
-    That is a list, and a table or lines where several things are asked for: of one row a sentence says all.
+    That is true of a list, and of a table or lines if several things are asked for: one row is said in one sentence.
     """
     if not shown or leaves_to_be_judged(question):
         return False
@@ -182,13 +183,14 @@ def is_best(shown: Sequence[Laid], question: str) -> bool:
 
 
 def is_no_sentence(said: str) -> bool:
-    """Whether an answer is a row of a table, or several items of a list in one line, copied."""
+    """Return whether an answer is not a sentence but a copied table row or several list items in one line."""
+    # Two consecutive numbers in one line are a copied list: "1. … 2. …".
     counted = [int(number) for number in _NUMBERED.findall(said)]
     return "|" in said or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
 
 
 def answer_alone(task: Task, context: Context) -> bool:
-    """Whether the evidence is the answer as it stands: a list that was asked for, and a model too small to write it."""
+    """Return whether the evidence alone is the answer: a list is asked for that the model is too small to write."""
     question = task.asked.standalone
     every_step = context.steps.refine and context.steps.verify and context.steps.evaluate
     if Skill.ALONE in context.parts.skills or not every_step or task.certainty is not Certainty.SURE:
@@ -199,21 +201,21 @@ def answer_alone(task: Task, context: Context) -> bool:
 
 
 def unsaid(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:
-    """Return the pieces of which an answer leaves out anything."""
+    """Return the pieces that the answer does not state completely."""
     return [one for one in shown if not says_all(answer, one.body, question)]
 
 
 def unlisted(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:
-    """Return the lists and tables of which an answer leaves out a line."""
+    """Return the lists and tables with a line that the answer leaves out."""
     return [
         one for one in shown if any(not says_all(answer, [line], question) for line in layout.listed(one.fragments))
     ]
 
 
 WORDS, FAR_WORDS = 150, 50
-"""Of a passage, around its likeliest line; the fewer of one that is far from helping."""
+"""Words shown around the likeliest line of a passage, and fewer words for a passage that is far from helping."""
 LIKELY_SHARE, LIKELIEST = 0.9, 3
-"""Share of the likeliest strip's relevance that others have which are marked as well, and how many at most."""
+"""Share of the likeliest strip's relevance that other marked strips need, and maximum number of marked strips."""
 
 
 def likeliest(
@@ -226,14 +228,14 @@ def likeliest(
 ) -> str:
     """Return the likeliest passages as Markdown, each under its place and probability; below `near` only a part.
 
-    Passages must be screened, and in retrieval's order: that, too, says which are likely (`best`). One that is evidence
-    is cited. Of one that was not cut into strips that part is shown that has most of the question's words.
+    Passages must be screened and in retrieval's order, which counts as well (`best`). A passage that is evidence is
+    cited. If a passage was not cut into strips, the part with most of the question's words is shown.
     """
     return "\n\n".join(_shown(passage, strips, evidence, question=question, near=near) for passage in nearest(passages))
 
 
 def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:
-    """Return a passage with white space for all that is of none of these strips."""
+    """Return a passage with white space in place of everything outside these strips; positions stay the same."""
     text = "".join(" " if letter.strip() else letter for letter in passage.text)
     for strip in (strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER):
         text = text[: strip.start] + passage.text[strip.start : strip.end] + text[strip.end :]
@@ -241,7 +243,7 @@ def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassag
 
 
 def _likest(text: str, question: str) -> int:
-    """Return where the sentence, row or item with most of the question's words begins; the first of several."""
+    """Return the start of the sentence, row or item with most of the question's words; the first of equal ones."""
     cut = split_into_strips(text, StripMode.SENTENCE, window_words=FAR_WORDS)
     return max(cut, key=lambda span: overlap(question, span.text)).start if cut else 0
 
@@ -253,7 +255,7 @@ def _shown(
     ranked = sorted(own, key=lambda strip: -strip.relevance)
     likely = [strip for strip in ranked[:LIKELIEST] if strip.relevance >= LIKELY_SHARE * ranked[0].relevance]
     if len(own) <= len(likely):
-        likely = []  # Where all of it is, none is likelier.
+        likely = []  # If all strips are likely, none needs a mark.
     at = ranked[0].start if ranked else _likest(passage.text, question)
     start, end = _around(passage, at, WORDS if passage.relevance >= near else FAR_WORDS)
     within = [strip for strip in likely if start <= strip.start and strip.end <= end]
@@ -278,7 +280,7 @@ def _head(passage: GradedPassage, path: Sequence[str]) -> str:
 
 
 def _around(passage: GradedPassage, at: int, most: int) -> tuple[int, int]:
-    """Return where in a passage stands what is around a place, of about so many words."""
+    """Return the start and end of about `most` words around a position in a passage."""
     cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=most)
     if sum(count_words(span.text) for span in cut) <= most:
         return 0, len(passage.text)
@@ -287,7 +289,7 @@ def _around(passage: GradedPassage, at: int, most: int) -> tuple[int, int]:
 
 
 def _list_begins(text: str, start: int, end: int) -> int:
-    """Return where the list begins that a part of a text begins in; `start` in none, and in one that is too long."""
+    """Return the start of the list in which `start` is, or `start` itself outside lists and in one that is too long."""
     begins = start
     for block in blocks_of(text):
         if block.start > start:
@@ -300,11 +302,11 @@ def _list_begins(text: str, start: int, end: int) -> int:
 
 
 def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
-    """Return the first and last of the spans around one, as many as there is room for."""
+    """Return the first and last of the spans around `middle` that fit into `most` words."""
     first = last = middle
     words = count_words(cut[middle].text)
     while True:
-        # What follows goes on with it; what is before leads to it.
+        # Text that follows continues the span, text before only leads to it, so the following span comes first.
         for other in (last + 1, first - 1):
             if 0 <= other < len(cut) and words + count_words(cut[other].text) <= most:
                 words += count_words(cut[other].text)
@@ -321,15 +323,15 @@ NOT_ASKED = {
     NotAsked.FORBIDDEN_TERM: later("the query holds a term that you said may never be sent"),
     NotAsked.NO_TIME: later("too little of the time budget was left"),
 }
-"""Why the web was not asked, after "because"."""
+"""Reasons why the web was not asked, worded to follow "because"."""
 
 
 def nothing_found(
     question: str, passages: Sequence[GradedPassage], web: WebUse, settings: Settings, near: float = 0.0
 ) -> str:
-    """Return the answer of a run without evidence: who was asked, and what came nearest.
+    """Return the answer of a run without evidence: what was searched, and the nearest passages.
 
-    Of passages whose relevance is below `near` only a part is shown.
+    Only a part is shown of passages whose relevance is below `near`.
     """
     said = _("Your documents do not answer this question.") if passages else nothing_there(settings)
     lines = [said, _about_web(web, settings), with_nearest(question, passages, near) if passages else ""]
@@ -344,7 +346,7 @@ def nothing_there(settings: Settings) -> str:
 
 
 def with_nearest(question: str, passages: Sequence[GradedPassage], near: float) -> str:
-    """Return what comes nearest, under a line that says so."""
+    """Return the nearest passages under a line that introduces them."""
     said = _("The nearest passages, with the probability that they help:")
     return f"{said}\n\n{likeliest(passages, question=question, near=near)}"
 
@@ -362,7 +364,7 @@ def _about_web(web: WebUse, settings: Settings) -> str:
 
 
 def evidence_silent(nearest: str, web: WebUse) -> str:
-    """Return the answer when the language model found none in the evidence; `nearest` is what comes nearest."""
+    """Return the answer for when the language model finds none in the evidence; `nearest` are the nearest passages."""
     said = (
         _("Neither your documents nor the web results say this outright. What comes nearest:")
         if web.results
@@ -372,7 +374,7 @@ def evidence_silent(nearest: str, web: WebUse) -> str:
 
 
 def uncertain(nearest: str, web: WebUse) -> str:
-    """Return the answer when the evidence is too doubtful to ask a small language model about."""
+    """Return the answer for when the evidence is too doubtful to ask a small language model about it."""
     said = (
         _("It is not certain that your documents or the web results answer this. What comes nearest:")
         if web.results
@@ -382,35 +384,35 @@ def uncertain(nearest: str, web: WebUse) -> str:
 
 
 def not_backed(best: str) -> str:
-    """Return what the sources say in place of an answer that the evidence does not back."""
+    """Return the sources' own words, in place of an answer that the evidence does not back."""
     said = _("What the language model wrote is not backed by the sources.")
     return f"{said} {in_their_words(best)}"
 
 
 def in_their_words(best: str) -> str:
-    """Return what the sources say."""
+    """Return the sources' own words under a line that introduces them."""
     return _("In the words of the sources:") + f"\n\n{best}"
 
 
 def more_to_the_point(best: str) -> str:
-    """Return what the sources say, below an answer that says something else."""
+    """Return the nearest of the sources' own words, to follow an answer that says something else."""
     return _("What the sources say that comes nearest to the question:") + f"\n\n{best}"
 
 
 def quoted(evidence: str) -> str:
-    """Return the evidence itself, when the language model failed."""
+    """Return the evidence itself, for when the language model failed."""
     said = _("The language model could not write an answer. It would have been made from this:")
     return f"{said}\n\n{evidence}"
 
 
 def no_time(evidence: str) -> str:
-    """Return the evidence itself, when there is no time left to write from it."""
+    """Return the evidence itself, for when there is no time left to write an answer from it."""
     said = _("There was no time left to write an answer. It would have been made from this:")
     return f"{said}\n\n{evidence}"
 
 
 def web_note(web: WebUse) -> str:
-    """Return what an answer adds about a web search that failed or was not allowed; nothing when neither."""
+    """Return a note on a web search that failed or was not allowed, or an empty string."""
     said = ""
     if web.not_asked:
         why = _(NOT_ASKED[web.not_asked])
@@ -421,20 +423,20 @@ def web_note(web: WebUse) -> str:
 
 
 NEAR_SHARE = 0.5
-"""Of the lower threshold: from where on a passage is near enough to be shown at length although it is incorrect."""
+"""Share of the lower threshold at which an incorrect passage is near enough to be shown at length."""
 
 
 def likeliest_of(task: Task, context: Context) -> str:
-    """Return the likeliest of the passages that the evidence is of."""
+    """Return the likeliest of the passages from which the evidence comes, as Markdown."""
     passages = injection.screened(task.used, context.parts.rules)
     strips = task.refinement.strips
-    if task.conflicts:  # What lost against the other side is no longer among the strips.
+    if task.conflicts:  # The strips no longer include the side that lost, and it must not be shown.
         passages = tuple(left for passage in passages if (left := only_strips(passage, strips)).text.strip())
     return likeliest(passages, strips, task.evidence, question=task.asked.standalone)
 
 
 def no_answer(task: Task, context: Context) -> str:
-    """Return that nothing answers, with what of the documents comes nearest."""
+    """Return the answer that nothing was found, with the nearest passages of the documents."""
     local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
     nearest = injection.screened(local, context.parts.rules)
     near = context.thresholds.lower * NEAR_SHARE

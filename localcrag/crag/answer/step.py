@@ -1,4 +1,4 @@
-"""The steps `generate` and `verify`: an answer from the evidence, checked, or quotations."""
+"""The steps `generate` and `verify`: write and check an answer from the evidence, or quote sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRITING, AGAIN = later("writing the answer"), later("writing it again, from the 
 
 
 class Outcome(Enum):
-    """What writing an answer came to."""
+    """Result of writing an answer."""
 
     WRITTEN = "what the evidence backs of what the model wrote, or all of it where nothing verifies"
     NOT_BACKED = "nothing is backed, and the evidence answers"
@@ -44,7 +44,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What there is to say something of: the outcome, and the answer where there is one."""
+    """An answer before it is worded: the outcome, and the model's text if there is one."""
 
     outcome: Outcome
     answer: str = ""
@@ -53,29 +53,34 @@ class _Draft:
 def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
-    Where nothing of it is backed it is written once more, from the best strips alone; then the sources' own words take
-    its place if the evidence is sure to answer, else the documents do not say it.
+    If nothing in the answer is backed, it is written once more from the best strips alone. If that fails too, the
+    sources' own words take its place if the evidence is sure to answer; otherwise the documents do not say it.
 
-    A small language model reads the best strips alone. What the sources say is shown below its answer as far as that
-    leaves something out, and in its place where it finds none, is not backed in full, or is a sentence about a list.
-    Where a list was asked for it is not asked at all, and neither is it of evidence that is not sure to answer. Below
-    the answer of a larger model stand lists that it leaves lines out of, and what is more to the point; where the
-    evidence is not sure to answer, it says what that backs in full, and the likeliest passages stand below.
+    A small language model reads the best strips alone. The sources' words are shown below its answer if that leaves
+    something out. They replace the answer if the model finds none, if it is not backed in full, or if it is a sentence
+    about a list. The small model is not asked at all for a list, or if the evidence is not sure to answer.
+
+    Below the answer of a larger model are the lists that it leaves lines out of, and sentences that are more to the
+    point. If the evidence is not sure to answer, only the sentences backed in full are shown, with the likeliest
+    passages below.
     """
     draft = yield from _draft(task, context)
     said = _SAID[draft.outcome](task, draft, context)
     uncertain = task.certainty is Certainty.DOUBTFUL and draft.outcome not in ABSTAINS
     if draft.outcome not in {*ABSTAINS, Outcome.DOUBTFUL} and _shows_likeliest(task):
         said += f"\n\n{_SAID[Outcome.DOUBTFUL](task, draft, context)}"
-    if draft.outcome is not Outcome.NO_EVIDENCE:  # which says more of the web
+    if draft.outcome is not Outcome.NO_EVIDENCE:  # Its text says more about the web than the note does.
         said += quotations.web_note(task.web)
-    # With what must be said of its sources: that they disagree, or how old they are.
+    # Add notes on the sources: that they disagree, or how old they are.
     said = source_notes.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
     yield Answered(said, draft.outcome in ABSTAINS, uncertain)
 
 
 def _shows_likeliest(task: Task) -> bool:
-    """Whether the likeliest passages stand whole below an answer: it may be none, and no contradiction quotes them."""
+    """Return whether the likeliest passages are shown whole below an answer.
+
+    They are if the evidence is not sure to answer, and no contradiction quotes them already.
+    """
     return task.certainty is Certainty.DOUBTFUL and not reconcile.quoted(task.conflicts)
 
 
@@ -98,16 +103,16 @@ _SAID: dict[Outcome, Callable[[Task, _Draft, Context], str]] = {
     Outcome.NOT_WRITTEN: lambda task, _, context: quotations.quoted(_laid_out(task, context)),
     Outcome.NO_EVIDENCE: lambda task, _, context: quotations.no_answer(task, context),
 }
-"""What is said for each outcome."""
+"""Function that words the answer for each outcome."""
 ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outcome.NO_EVIDENCE})
-"""The outcomes without an answer."""
+"""Outcomes without an answer."""
 
 
 def read_by(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence, ...]:
-    """Return the evidence that a language model answers from: of a small one the best strips.
+    """Return the evidence that a language model answers from; for a small model, the best strips.
 
-    They hold the answer nearly as often as all of it (docs/evaluation.md), and it finds it there more often. Of a list
-    or a table it reads the whole piece: a row by itself says nothing.
+    These have the answer nearly as often as all evidence (docs/evaluation.md), and a small model finds it there more
+    often. It reads a list or a table as a whole piece, because a single row says nothing.
     """
     if Skill.ALONE in skills:
         return refinement.evidence
@@ -117,7 +122,7 @@ def read_by(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence
 
 
 def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
-    """Have the answer written, once or twice; return what came of it."""
+    """Have the answer written, once or twice, and return the draft."""
     if known := _without_asking(task, context):
         return _Draft(known)
     supports: tuple[Support, ...] = ()
@@ -144,7 +149,7 @@ def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
 
 
 def _without_asking(task: Task, context: Context) -> Outcome | None:
-    """Return what it comes to where the model is not asked."""
+    """Return the outcome if the model need not be asked, or None if it has to be."""
     if not task.evidence:
         return Outcome.NO_EVIDENCE
     if task.certainty is Certainty.DOUBTFUL and not context.answers_ambiguous:
@@ -153,24 +158,24 @@ def _without_asking(task: Task, context: Context) -> Outcome | None:
 
 
 def _attempts(task: Task, context: Context) -> list[tuple[str, tuple[Evidence, ...]]]:
-    """Return what the model may be asked to do, one after the other, each with the evidence that it reads."""
+    """Return the attempts that the model may make, in order, each with the evidence that it reads."""
     best = best_strips(task.refinement.strips, task.evidence)
     # Without refinement there are no best strips: plain RAG reads all that was found.
     to_read = read_by(context.parts.skills, task.refinement) if context.steps.refine else task.evidence
-    # What a small model is not sure of, the sources say better than its second attempt.
+    # Where a small model is unsure, the sources' words are better than its second attempt.
     once = best == to_read or _is_small(task, context)
     return [(WRITING, to_read)] if once else [(WRITING, to_read), (AGAIN, best)]
 
 
 def _is_small(task: Task, context: Context) -> bool:
-    """Whether the sources' own words are better than whatever the model writes that is not backed in full."""
+    """Return whether the sources' own words are better than any text of the model that is not backed in full."""
     return context.steps.verify and Skill.ALONE not in context.parts.skills and task.certainty is Certainty.SURE
 
 
 def _attempt(
     task: Task, pieces: Sequence[Evidence], context: Context
 ) -> Generator[Event, None, _Draft | tuple[Support, ...]]:
-    """Have the answer written from `pieces`; return how far it is backed, or what becomes of it unverified."""
+    """Have the answer written from `pieces`; return its support, or a draft if it is not verified."""
     try:
         written = yield from _write(task.asked, pieces, context)
     except GenerationError as error:
@@ -216,10 +221,10 @@ def _write(asked: Asked, evidence: Sequence[Evidence], context: Context) -> Gene
 def _verify(
     written: str, pieces: Sequence[Evidence], task: Task, context: Context
 ) -> Generator[Event, None, tuple[Support, ...]]:
-    """Yield Verified, and return how far each sentence is backed."""
+    """Yield Verified, and return the support of each sentence."""
     clock = context.clock("verify")
     strictness, sources = context.settings.strictness, task.refinement.sources
-    # Where the evidence is not sure to answer, what it backs in part is a guess about a guess.
+    # If the evidence is not sure to answer, a sentence that it backs in part is a guess about a guess.
     if strictness is Strictness.BALANCED and (_is_small(task, context) or _shows_likeliest(task)):
         strictness = Strictness.STRICT
     supports = verify.verify(written, pieces, task.asked.standalone, strictness, sources)
@@ -235,10 +240,10 @@ def _say_what_was_taken_out(supports: Sequence[Support]) -> Generator[Event, Non
 
 
 def _silent(written: str, task: Task, context: Context) -> Outcome:
-    """Return what becomes of it that the model found no answer, or had no time for one.
+    """Return the outcome for a model that found no answer, or had no time for one.
 
-    A model misses an answer more often than the relevance model sees one that is not there (docs/evaluation.md): where
-    that is sure, it is what counts.
+    A model misses an answer more often than the reranker sees one that is not there (docs/evaluation.md). If the
+    reranker is sure, it decides.
     """
     if context.budget.spent(1.0) and not written:
         return Outcome.NO_TIME
@@ -248,15 +253,15 @@ def _silent(written: str, task: Task, context: Context) -> Outcome:
 
 
 def _without_answer(task: Task) -> Outcome:
-    """Return what it comes to where the model gave no answer, of evidence that is not sure to hold one.
+    """Return the outcome if the model gave no answer and the evidence is not sure to have one.
 
-    That is doubt, and no denial: a model's word alone tells hardly whether evidence answers (docs/evaluation.md).
+    This is doubt and no denial: the model's word alone hardly shows whether evidence answers (docs/evaluation.md).
     """
     return Outcome.DOUBTFUL if task.certainty is Certainty.DOUBTFUL else Outcome.SILENT
 
 
 def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -> _Draft:
-    """Return an answer that is backed, with what the sources say below it where it does not do alone."""
+    """Return an answer that is backed, with the sources' words below it if it is not enough alone."""
     answer, question = verify.compose(supports), task.asked.standalone
     shown = [support for support in supports if support.shown]
     said = " ".join(support.sentence for support in shown)
@@ -288,9 +293,9 @@ def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -
 
 
 def _misses(said: str, task: Task, context: Context) -> bool:
-    """Whether an answer misses the point, by the best strip."""
+    """Return whether an answer misses the point, compared with the best strip."""
     best = task.to_quote
     try:
         return bool(best) and misses_the_point(said, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
-        return False  # Without the relevance model there is no best sentence; that it is missing has been said.
+        return False  # Without the reranker no strip is the best; its failure was reported before.

@@ -21,7 +21,7 @@ _CLAUSES = re.compile(rf"{CLAUSE_ENDS}|[|\n]|\b(?:and|but|or|while|whereas)\b|(?
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """A clause's numbers, what kinds of quantity they are, and its other words: what they stand for."""
+    """The numbers of a clause, their kinds of quantity, and its other words (`label`), which the numbers are about."""
 
     numbers: frozenset[str]
     kinds: frozenset[str]
@@ -29,12 +29,13 @@ class _Clause:
 
 
 def mixed_up(sentence: str, evidence: str, asked: set[str]) -> list[str]:
-    """Return the sentence's numbers that the evidence has, but for what it says another number of the same kind.
+    """Return the sentence's numbers that the evidence gives for something else, mixed up with another of their kind.
 
-    That is so where all words that tell the other number's clause from the rest of its paragraph stand around the
-    number in the sentence, and not all of the number's own. `asked` are the question's content words: its numbers are
-    not looked at, and its words stand around a number that stands alone. Both texts are as `comparable` has them.
-    Numbers without a unit are left alone: what they stand for is less often beside them.
+    A number is mixed up if the words around it in the sentence include all words that set another number's clause apart
+    from the rest of its paragraph, and not all of those of its own clause. `asked` are the question's content words:
+    its numbers are not checked, and its words count as context of a number without any. Both texts must be in the form
+    that `comparable` returns. Numbers without a unit are not checked: the words next to them say less often what they
+    mean.
     """
     paragraphs = [_told_apart(_clauses(paragraph)) for paragraph in _PARAGRAPHS.split(evidence)]
     own, words = _clauses(sentence), content_words(sentence)
@@ -62,7 +63,7 @@ def _is_of_another(number: str, label: frozenset[str], said: _Clause, paragraph:
 
 
 def _clauses(text: str) -> list[_Clause]:
-    """Return the clauses with numbers; words of a clause without any belong to those beside it."""
+    """Return the clauses with numbers; the words of a clause without numbers belong to its neighbours."""
     parts = [words for part in _CLAUSES.split(text) if (words := word_list(part))]
     found = []
     for at, words in enumerate(parts):
@@ -76,7 +77,7 @@ def _clauses(text: str) -> list[_Clause]:
 
 
 def _told_apart(clauses: list[_Clause]) -> list[_Clause]:
-    """Return the clauses, of their words those alone that no other has."""
+    """Return the clauses with those words of their labels that no other clause has."""
     return [
         _Clause(
             clause.numbers, clause.kinds, clause.label.difference(*(one.label for one in clauses if one is not clause))
@@ -86,26 +87,26 @@ def _told_apart(clauses: list[_Clause]) -> list[_Clause]:
 
 
 UNIT_WITHIN = 3
-"""Words behind a number within which its unit stands: "20 whole working days"."""
+"""Words after a number that may include its unit: "20 whole working days"."""
 WORDS_OF_AN_AMOUNT = 1
-"""Its unit, beside numbers."""
+"""Maximum number of words other than numbers in a clause that is only an amount: its unit."""
 _CLAUSE = re.compile(CLAUSE_ENDS)
 _RANGE = re.compile(r"(?<![\w.,])(\d[\d.,:]*)(?: to |[-–‑/])(\d[\d.,:]*\d|\d)")
 
 
 def of_something_else(sentence: str, evidence: str, asked: set[str]) -> list[str]:
-    """Return the sentence's new numbers that the evidence has, but with another unit, sign, or for something else."""
+    """Return the sentence's new numbers that the evidence has with another unit or sign, or for something else."""
     new = sorted(numbers(sentence) - asked)
     mixed = mixed_up(sentence, evidence, asked) if new else []
     return [number for number in new if number in mixed or _another_unit(number, sentence, evidence)]
 
 
 def perhaps_of_something_else(sentence: str, evidence: str, asked: set[str]) -> list[str]:
-    """Return those that the evidence has without the word that follows, or in an unrelated clause.
+    """Return the sentence's new numbers that the evidence has without the following word, or in an unrelated clause.
 
     A small model that has to answer with a number takes any: "2024", out of "booked fourteen days before departure;
-    tickets bought later cost 38 per cent more, as the bookings of 2024 show". One that puts a table's row in words
-    brings words of its own.
+    tickets bought later cost 38 per cent more, as the bookings of 2024 show". This is only a doubt: a model that turns
+    a table row into a sentence adds words of its own.
     """
     return [
         number
@@ -116,10 +117,11 @@ def perhaps_of_something_else(sentence: str, evidence: str, asked: set[str]) -> 
 
 
 def _another_unit(number: str, sentence: str, evidence: str) -> bool:
-    """Whether the evidence has the number below zero and the sentence not, in another range, or with another unit.
+    """Return whether the evidence has the number only with another sign, in another range, or with another unit.
 
-    A unit is what directly follows: "14 days", "27 nations". In a table it stands in the header. What follows a number
-    that is called by the word before it ("box 3 holds …"), or a name with a digit in it, is no unit.
+    A unit is the word right after a number: "14 days", "27 nations". In a table the unit is in the header. If the word
+    before a number names it ("box 3 holds …"), or if the number is a name with a digit, the word after it is not a
+    unit.
     """
     own, others = _signs(number, sentence), _signs(number, evidence)
     if (own and others and not own & others) or _ends_of_others(number, sentence, evidence):
@@ -132,26 +134,29 @@ def _another_unit(number: str, sentence: str, evidence: str) -> bool:
     behind = {unit for follow in near for unit in follow}
     if units & behind:
         return False
+    # A known unit is another one if the evidence has a known unit there, or this unit nowhere, not even in a header.
     if units & KINDS.keys():
         return bool(behind & KINDS.keys()) or not units & set(words)
+    # Any other word is another unit if the evidence counts other things in it, or always gives this number a known
+    # unit.
     of_another = {unit for at, word in enumerate(words) if _is_amount(word) for unit in words[at + 1 : at + 2]}
     return bool(units & of_another) or all(KINDS.keys() & set(follow) for follow in near)
 
 
 def _ends_of_others(number: str, sentence: str, evidence: str) -> bool:
-    """Whether the sentence has a range or a joined number that begins so, and the evidence has only others that do."""
+    """Return whether the sentence has a range that begins with the number, and the evidence only others that do."""
     own, others = ({b for a, b in _RANGE.findall(text) if a == number} for text in (sentence, evidence))
     return bool(own and others and not own & others)
 
 
 def _followed_alike(number: str, sentence: str, evidence: str) -> bool:
-    """Whether the word that follows the number, if any, stands near behind it in the evidence as well."""
+    """Return whether the word after the number, if there is one, also follows it closely in the evidence."""
     units = {follow for _, follow in _neighbours(number, sentence) if follow}
     return not units or any(units & set(follow) for follow in _near(number, word_list(evidence)))
 
 
 def _near(number: str, words: Sequence[str]) -> list[list[str]]:
-    """Return the words within which a unit stands, behind each place of the number."""
+    """Return, for each place of the number, the words after it that may include its unit."""
     return [_up_to_number(words[at + 1 : at + 1 + UNIT_WITHIN]) for at, word in enumerate(words) if word == number]
 
 
@@ -164,25 +169,28 @@ def _called(number: str, text: str) -> set[str]:
 
 
 def _up_to_number(words: Sequence[str]) -> list[str]:
-    """Return words without the numbers behind the first one: the other end of a range is the next number alone."""
+    """Return words without any number after the first, which alone can be the other end of a range."""
     first = next((word for word in words if word[0].isdigit()), None)
     return [word for word in words if word == first or not word[0].isdigit()]
 
 
 def _signs(number: str, text: str) -> set[bool]:
-    """Return whether a number is below zero, as often as it is written differently."""
+    """Return the signs that a number has in a text: True for below zero."""
     return {below for written, below in signed(text) if number in content_words(written)}
 
 
 def _neighbours(number: str, text: str) -> set[tuple[str, str]]:
-    """Return the words before and behind the number, wherever it is; none where it stands alone."""
+    """Return the words before and after the number at each of its places, except where it is alone."""
     words = ["", *word_list(text), ""]
     found = {(words[at - 1], words[at + 1]) for at, word in enumerate(words) if word == number}
     return found - {("", "")}
 
 
 def _aside(number: str, evidence: str, asked: set[str]) -> bool:
-    """Whether every clause with the number has less than half of the question's words that its sentence's best has."""
+    """Return whether the number is only in clauses that are beside the point of the question.
+
+    Such a clause has less than half as many of the question's words as the best clause of its sentence.
+    """
     aside = False
     for part in split_sentences(evidence):
         clauses = _amount_clauses(part.text)
@@ -195,7 +203,7 @@ def _aside(number: str, evidence: str, asked: set[str]) -> bool:
 
 
 def _amount_clauses(sentence: str) -> list[set[str]]:
-    """Return the words of each clause; an amount by itself is of the clause before: "two months' rent, 1,680 euros"."""
+    """Return the words of each clause; a lone amount belongs to the clause before: "two months' rent, 1,680 euros"."""
     found: list[set[str]] = [set()]
     for clause in _CLAUSE.split(sentence):
         words = content_words(clause)
@@ -207,7 +215,7 @@ def _amount_clauses(sentence: str) -> list[set[str]]:
 
 
 NEARLY = 0.75
-"""Share of the words that the nearest sentence of the evidence has in common with a clause, for others to be near."""
+"""Minimum share of the nearest sentence's matching words for another sentence of the evidence to be near as well."""
 
 _STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
 _DENIAL_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)")
@@ -225,8 +233,8 @@ _CONCLUDED_NO = re.compile(
 def denied(sentence: str, evidence: str) -> Backing:
     """Return how far the evidence backs what the sentence denies.
 
-    Clause by clause: where no sentence of the evidence that denies something is nearly as near to a clause that does,
-    it is backed partly if one that sets limits is ("only", "except"), and else not at all.
+    Each clause that denies something is compared with the sentences of the evidence nearest to it. If none of them
+    denies anything, the clause is backed partly if one of them sets limits ("only", "except"), and else not at all.
     """
     found = Backing.SUPPORTED
     no = concluded_no().match(sentence)
@@ -248,13 +256,13 @@ def denied(sentence: str, evidence: str) -> Backing:
 
 
 def denies(text: str) -> bool:
-    """Whether a text denies anything."""
+    """Return whether a text denies anything."""
     known = lexicon()
     return (known.denies if known else _NEGATION).search(text) is not None
 
 
 def concluded_no() -> re.Pattern[str]:
-    """Return the pattern of a "no" that begins a sentence, in the language that is read."""
+    """Return the pattern of a "no" that begins a sentence, in the language of the question."""
     known = lexicon()
     return known.denies_first if known else _CONCLUDED_NO
 
@@ -272,22 +280,22 @@ def _limits(text: str) -> bool:
 
 
 def nearest(words: set[str], evidence: str) -> str:
-    """Return the evidence's sentence that shares most of these words."""
+    """Return the sentence of the evidence that shares most of these words."""
     sentences = [span.text for span in split_sentences(evidence)]
     return max(sentences, key=lambda sentence: len(words & content_words(sentence)), default="")
 
 
 NEW_HELD = 0.6
-"""Share of a sentence's content words, of those that the question did not bring in, that evidence must hold to back it
-(of all of them: HELD): repeating the question is no answer. Chosen with HELD by hand on 120 questions of SQuAD 2.0 dev,
-half of them without an answer."""
+"""Minimum share of a sentence's new content words, those not in the question, that the evidence must contain to back
+it; HELD is the same for all content words. Repeating the question is no answer. Both were chosen by hand on 120
+questions of SQuAD 2.0 dev, half of them without an answer."""
 PARTLY_HELD, PARTLY_NEW_HELD = 0.6, 0.4
-"""The same for backing it partly."""
+"""The same two shares for backing a sentence partly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How far one piece of evidence backs a sentence; `share` of its words are in it."""
+    """How far one piece of evidence backs a sentence, and the `share` of the sentence's content words in it."""
 
     backing: Backing
     share: float
@@ -300,7 +308,7 @@ def judge(sentence: str, evidence: str, question: str, title: str) -> Judgement:
     sentence = _without_no(sentence, evidence, question)
     own, held = content_words(sentence), content_words(evidence)
     share = len(own & held) / len(own)
-    # A title says what the evidence is about, and no facts: only what the question brought in can be found there.
+    # A title says what the evidence is about and states no facts, so only words of the question may be found in it.
     about = content_words(title) & content_words(question)
     if why := _refuted(sentence, evidence, question, about):
         return Judgement(Backing.NOT, share, why)
@@ -310,13 +318,13 @@ def judge(sentence: str, evidence: str, question: str, title: str) -> Judgement:
 
 
 def _refuted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
-    """Return why the evidence does not back the sentence at all; empty when it does."""
+    """Return why the evidence does not back the sentence at all, or an empty string."""
     own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
     if not new:
         return "" if _says_whether(sentence, evidence, question) else _("it only repeats the question")
     if own <= numbers(sentence):
-        # "6" stands in "6. Claims and deadlines", and nothing tells that it is no answer.
+        # "6" is found in "6. Claims and deadlines", and nothing shows that this is not an answer.
         return _("a bare number says too little to be checked")
     if foreign := (numbers(sentence) | names(sentence)) - held:
         return _("not in the evidence: %(words)s", words=", ".join(sorted(foreign)))
@@ -326,7 +334,7 @@ def _refuted(sentence: str, evidence: str, question: str, about: set[str]) -> st
 
 
 def _says_another_thing(sentence: str, evidence: str, question: str) -> str:
-    """Return what the evidence says with the sentence's words, where it is another thing; empty where it is not."""
+    """Return the reason if the evidence uses the sentence's words for another statement, or an empty string."""
     asked = content_words(question)
     if others := _said_of_another(sentence, evidence, question):
         return _("the evidence says it of %(others)s", others=others)
@@ -336,7 +344,7 @@ def _says_another_thing(sentence: str, evidence: str, question: str) -> str:
 
 
 def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
-    """Return what of the sentence the evidence does not back; empty when it backs all."""
+    """Return the part of the sentence that the evidence does not back, or an empty string if it backs all of it."""
     own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
     if len(own & held) < HELD * len(own) or len(new & held) < NEW_HELD * len(new):
@@ -349,9 +357,10 @@ def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> st
 
 
 def _without_no(sentence: str, evidence: str, question: str) -> str:
-    """Return a sentence without a "no" that is concluded: asked for yes or no, the evidence says another thing.
+    """Return a sentence without its first "no", if that is a conclusion from something else that the evidence says.
 
-    "Does it last 24 months?" – "No, it lasts 12 months." Where the evidence has all that was asked, a "no" denies it.
+    "Does it last 24 months?" – "No, it lasts 12 months." If the evidence has all that was asked, the "no" denies it and
+    stays.
     """
     rest = concluded_no().sub("", sentence, count=1)
     if rest == sentence or not content_words(rest) or not asks_yes_or_no(question):
@@ -361,7 +370,10 @@ def _without_no(sentence: str, evidence: str, question: str) -> str:
 
 
 def _says_whether(sentence: str, evidence: str, question: str) -> bool:
-    """Whether a sentence in the question's words answers it: asked for yes or no, the evidence says the same."""
+    """Return whether a sentence in the question's own words answers it.
+
+    This is so if the question asks for yes or no and the evidence says the same.
+    """
     own = content_words(sentence)
     near = nearest(own, evidence)
     same = len(own & content_words(near)) >= HELD * len(own) and denies(sentence) == denies(near)
@@ -369,17 +381,17 @@ def _says_whether(sentence: str, evidence: str, question: str) -> bool:
 
 
 def concludes_yes(sentence: str, evidence: str, question: str) -> bool:
-    """Whether the evidence has all that a question for yes or no asks, and denies nothing: then "yes" is backed."""
+    """Return whether the evidence backs a "yes": it has all that a yes-or-no question asks and denies nothing."""
     near = nearest(content_words(sentence), evidence)
     same = content_words(question) <= content_words(near) and not denies(near) and not denies(sentence)
     return same and asks_yes_or_no(question)
 
 
 def _said_of_another(sentence: str, evidence: str, question: str) -> str:
-    """Return whom the evidence says the sentence's new facts of, when that is somebody else.
+    """Return the names to which the evidence gives the sentence's new facts, if the sentence has other names.
 
-    "The limit in Gdynia is 195 euros" has all its words in a table whose row with 195 is London's. A sentence of the
-    evidence that has the facts and names nobody else is taken to go on about whom the one before it named.
+    "The limit in Gdynia is 195 euros" has all its words in a table whose row with 195 is London's. If a sentence of the
+    evidence has the facts and no other name, it is taken to continue about the name in the sentence before.
     """
     asked = content_words(question)
     own, known = content_words(sentence), names(evidence)
@@ -387,7 +399,7 @@ def _said_of_another(sentence: str, evidence: str, question: str) -> str:
     named = names(sentence) | (own & known) | wanted
     facts, whom = (numbers(sentence) | named) - asked, named & asked
     parts = [part.text for part in split_sentences(evidence)] if facts and whom else []
-    # Where whom is asked about begins a sentence, the first words of others are names as well.
+    # If the name that is asked about begins a sentence, the first words of other sentences are names as well.
     first = [_first_name(part) for part in parts]
     begins = any(name & wanted for name in first)
     others: set[str] = set()

@@ -1,14 +1,16 @@
 """Verify: citations of an answer, the support of each sentence, and whether it answers the question.
 
-An address that a model puts together may carry what was asked to somebody else's server; one that stands in the
-evidence, letter by letter, carries nothing.
+A small model writes fluent sentences with wrong numbers in them. Verification compares words, numbers and names, and
+which of them the evidence has together; it does not compare meanings. So it can doubt a sentence that is right, which
+is then shown as doubtful or replaced by a quotation. It does not show a sentence as backed if the evidence says
+something else.
 
-A small model writes fluent sentences with wrong numbers in them. Compared are words, numbers and names, and which of
-them the evidence says together; not meanings. So a sentence can be doubted that is right, and is then shown as doubtful
-or replaced by a quotation; it is not shown as backed when the evidence says something else.
+A sentence can be backed and still miss the point: "BSkyB gained 400,000 subscribers within two months" is in the
+evidence and does not say how many there were in 1994. Therefore the reranker also compares the answer with the best
+sentence of the evidence.
 
-Verification compares words, so a sentence can be backed and still miss the point: "BSkyB gained 400,000 subscribers
-within two months" is said by the evidence, and does not say how many there were in 1994.
+Web addresses are checked too. An address that a model puts together may carry the question to a stranger's server; an
+address that is in the evidence, letter by letter, carries nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _PREFACE = re.compile(
     r"(?: (?:is|shows|says|states|suggests|indicates))?(?::| that\b)\s*",
     re.IGNORECASE,
 )
-"""What small models put before an answer; it says nothing, and would count as words without backing."""
+"""Words that small models put before an answer; they say nothing, and would count as words without backing."""
 
 
 def citations(text: str) -> list[int]:
@@ -57,13 +59,13 @@ def without_citations(text: str) -> str:
 
 
 def without_preface(text: str) -> str:
-    """Return the text without "The answer is:" and the like before it."""
+    """Return the text without a preface such as "The answer is:"."""
     rest = _PREFACE.sub("", text.strip())
     return rest[:1].upper() + rest[1:] if rest != text.strip() else rest
 
 
 def with_citations(sentence: str, numbers: Sequence[int], note: str = "") -> str:
-    """Return the sentence with these citations, and a note, before its full stop."""
+    """Return the sentence with these citations and a note in front of its full stop."""
     body = sentence.rstrip(".!?")
     added = [text for text in ("".join(f"[{number}]" for number in numbers), note) if text]
     return " ".join([body, *added]) + sentence[len(body) :]
@@ -77,11 +79,11 @@ def attached(answer: str) -> str:
 LEFT_OUT = "(address left out)"
 _ADDRESS = re.compile(r"(?:\bhttps?:|\bwww\.|(?<!\w)//)[^\s<>()\[\]“”\"']+", re.IGNORECASE)
 _SENTENCE_END = ".,;:!?*_`’。…"
-"""What stands behind an address and is none of it: also marks of Markdown."""
+"""Characters after an address that are not part of it, including marks of Markdown."""
 
 
 def only_known(answer: str, evidence: Sequence[Evidence]) -> str:
-    """Return the answer, images out of it, and "(address left out)" for each address that no evidence shows."""
+    """Return the answer without images, and with "(address left out)" for each address that is not in the evidence."""
     known = {address for piece in evidence for address in addresses(quotable(piece.text))}
     # Line breaks stay: an answer may be a list.
     lines = "\n".join(quotable(line, citations=True) for line in answer.split("\n"))
@@ -89,7 +91,7 @@ def only_known(answer: str, evidence: Sequence[Evidence]) -> str:
 
 
 def addresses(text: str) -> list[str]:
-    """Return the web addresses in a text, without a sentence's end behind them."""
+    """Return the web addresses in a text, without the end of a sentence after them."""
     return [found.rstrip(_SENTENCE_END) for found in _ADDRESS.findall(text)]
 
 
@@ -99,20 +101,21 @@ def _kept(found: str, known: set[str]) -> str:
 
 
 RELEVANT_SHARE = 0.5
-"""Of the best evidence's relevance, below which evidence is beside the point."""
+"""Share of the best evidence's relevance below which evidence is beside the point."""
 _OWN = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?", re.IGNORECASE)
-"""What begins a sentence and is the answer's own: a list item's mark, "yes". A "no" is compared as any denial is, but
-where it is concluded (`_without_no`)."""
+"""Beginning of a sentence that is the answer's own: a list item's mark, "yes". A "no" is compared like any denial,
+unless it is a conclusion (`_without_no` in support.py)."""
 _STEP = re.compile(r"(\s*)\d{1,2}([.)]\s)")
 _YES = re.compile(r"\W*yes\W*", re.IGNORECASE)
 MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: later("(only partly backed)"), Backing.NOT: later("(not backed)")}
-"""What the answer's text says of a sentence, behind its citations."""
+"""Note on a sentence in the answer's text, after its citations."""
 _RANKS = tuple(Backing)
 SHOWN = {
     Strictness.STRICT: (Backing.SUPPORTED,),
     Strictness.BALANCED: (Backing.SUPPORTED, Backing.PARTLY),
     Strictness.LENIENT: tuple(Backing),
 }
+"""How far a sentence has to be backed to be shown, for each strictness."""
 
 
 def verify(
@@ -122,11 +125,11 @@ def verify(
     strictness: Strictness,
     sources: Sequence[Source] = (),
 ) -> tuple[Support, ...]:
-    """Return the sentences of the answer, each with how far it is backed, by which evidence, and whether it is shown.
+    """Return the sentences of the answer, each with its support, its evidence, and whether it is shown.
 
-    `sources` are those of the evidence, where their titles count: a manual of the KX-40 need not name it again.
-    A citation of the model's own stays when that evidence backs the sentence as well as any; else it is repaired.
-    Sentences without any content word are left out.
+    `sources` are those of the evidence. Their titles count as well: a manual of the KX-40 need not name the KX-40
+    again. A citation that the model wrote stays if that evidence backs the sentence as well as any other; otherwise it
+    is repaired. Sentences without a content word are left out.
     """
     text = attached(answer)
     of_source = {source.id: source.title or "" for source in sources}
@@ -141,14 +144,14 @@ def verify(
 
 
 def claims(answer: str) -> list[Span]:
-    """Return the sentences of the answer that say anything, with the citations that belong to each."""
+    """Return the sentences of the answer that have content words, with the citations that belong to each."""
     return [span for span in split_sentences(attached(answer)) if content_words(_plain(span.text))]
 
 
 def _with_yes(supports: Sequence[Support], evidence: Sequence[Evidence], question: str) -> list[Support]:
-    """Return sentences, a "Yes." by itself with the one behind it, where that says yes to the question.
+    """Return the sentences, with a lone "Yes." joined to the next one if that says yes to the question.
 
-    It says nothing that could be compared, and is taken out like anything else where it is not joined.
+    A "Yes." has nothing to compare, so it is removed like any other sentence unless it is joined.
     """
     texts = {piece.n: piece.text for piece in evidence}
     joined: list[Support] = []
@@ -170,12 +173,12 @@ def _plain(sentence: str) -> str:
 
 
 def is_answer(supports: Sequence[Support]) -> bool:
-    """Whether anything that is shown is backed, at least partly."""
+    """Return whether any sentence that is shown is backed, at least partly."""
     return any(support.shown and support.backing is not Backing.NOT for support in supports)
 
 
 def compose(supports: Sequence[Support]) -> str:
-    """Return the sentences that are shown as an answer: cited, and marked where they are not backed in full."""
+    """Return the shown sentences as an answer, cited, and marked if they are not backed in full."""
     parts = []
     for support, sentence in _counted_anew(supports):
         text = with_citations(sentence, support.citations, MARKS[support.backing])
@@ -184,7 +187,7 @@ def compose(supports: Sequence[Support]) -> str:
 
 
 def _counted_anew(supports: Sequence[Support]) -> Iterator[tuple[Support, str]]:
-    """Yield the sentences that are shown; where steps were taken out, the others are numbered one after the other."""
+    """Yield the sentences that are shown; if some steps were removed, the others are numbered again."""
     begins = [support for support in supports if support.starts_line or support is supports[0]]
     steps = [support for support in begins if _STEP.match(support.sentence)]
     gaps = any(not step.shown for step in steps)
@@ -206,7 +209,7 @@ def _support(
     judged: dict[int, Judgement] = {}
     for piece in evidence:
         judgement = _weighed(judge(said, piece.text, question, titles[piece.n]), piece.relevance, most)
-        # Two strips of a piece, each by itself, have its number: the one that backs it better counts.
+        # Two strips of one piece have the same number; the one that backs the sentence better counts.
         other = judged.get(piece.n)
         if other is None or _RANKS.index(judgement.backing) < _RANKS.index(other.backing):
             judged[piece.n] = judgement
@@ -228,9 +231,9 @@ def _support(
 
 
 def _weighed(judgement: Judgement, relevance: float, most: float) -> Judgement:
-    """Return the judgement, one step lower when other evidence is far more relevant to the question.
+    """Return the judgement, one step lower if other evidence is far more relevant to the question.
 
-    A sentence may be said, but of something beside the point: what is paid for a bicycle, asked for a car.
+    The evidence may say the sentence about something else, such as the fee for a bicycle when a car was asked about.
     """
     if relevance >= RELEVANT_SHARE * most or judgement.backing is Backing.NOT:
         return judgement
@@ -240,26 +243,27 @@ def _weighed(judgement: Judgement, relevance: float, most: float) -> Judgement:
 
 
 LESS = 1.0
-"""Log-odds by which an answer that misses the point lies below the best sentence. Of 36 answers of the embedded model
-that were backed in full, 5 of the 8 beyond it were wrong, and 3 of the 28 within it (by hand, docs/evaluation.md)."""
+"""Minimum distance in log-odds from the best sentence down to an answer that misses the point. Of 36 answers of the
+embedded model that were backed in full, 5 of the 8 beyond this were wrong, and 3 of the 28 within it (by hand,
+docs/evaluation.md)."""
 
 
 def says_all(answer: str, best: Sequence[str], question: str) -> bool:
-    """Whether an answer has all the facts of these sentences, but for what the question says itself."""
+    """Return whether an answer has all the facts of these sentences, apart from those in the question."""
     facts = {word for text in best for word in content_words(text)} - content_words(question)
     return facts <= content_words(answer)
 
 
 def misses_the_point(answer: str, best: str, question: str, scorer: Scorer) -> bool:
-    """Whether `best`, a sentence of the evidence, helps to answer the question far more than the answer itself does.
+    """Return whether `best`, a sentence of the evidence, helps to answer the question far more than the answer does.
 
-    An answer that has all the facts of `best` never does, however short it is. Raises ModelError.
+    An answer with all the facts of `best` never misses the point, however short it is. Raises ModelError.
     """
     if says_all(answer, [best], question):
         return False
     logits = scorer.logits(question, [answer, best])
-    same = np.zeros(2, dtype=np.float32)  # What both have in common with the question does not count.
+    same = np.zeros(2, dtype=np.float32)  # Cosine and overlap with the question do not count here.
     relevances = scorer.calibration.passages(logits, same, same).astype(np.float64)
-    # A calibration's probabilities are above 0 and below 1 but for rounding.
+    # Calibrated probabilities are above 0 and below 1, except for rounding.
     said, could_be = np.clip(relevances, 1e-6, 1 - 1e-6)
     return bool(np.log(could_be / (1 - could_be)) - np.log(said / (1 - said)) > LESS)

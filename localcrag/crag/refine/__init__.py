@@ -1,1 +1,1 @@
-"""Refine: cut passages into strips, and keep those that matter as evidence."""
+"""Refine: cut passages into strips, and make evidence of those that matter."""

@@ -1,7 +1,7 @@
 """Completeness: keep what a kept strip is not understood without, and drop duplicates.
 
-A row says nothing without its table's header, one step of a procedure is none, and a rule without its exception is
-another rule. Knows no scores but those that the strips have.
+A row says nothing without its table's header, a single step is not a procedure, and a rule without its exception is
+another rule. The only scores that this module uses are those of the strips.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from localcrag.text.question_form import asks_for_list, asks_how
 from localcrag.text.words import content_words, words_in
 
 LEAST_WORDS = 3
-"""Fewer ("Yes.", a heading, "Total: 5") say something only where they stand."""
+"""Words below which a text ("Yes.", a heading, "Total: 5") says something only in its own place."""
 SAME_SHARE = 0.9
-"""Of the longer one's words that the shorter one must have, in the same order."""
+"""Share of the longer text's words that the shorter one must have, in the same order."""
 CHANGE_SENSE = frozenset(
     "not no never none nobody nothing neither nor without hardly barely only unless except if may might could should "
     "must almost nearly about".split()
 )
+"""Words that change what a sentence says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The words of a text, made once to be compared with many; `number` is of all that count as words."""
+    """The words of a text, prepared once for many comparisons; `number` is the result of `count_words`."""
 
     number: int
     words: list[str]
@@ -40,16 +41,16 @@ class Wording:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the words of a text."""
+        """Return the wording of a text."""
         words = words_in(text)
         return cls(count_words(text), words, [word.casefold() for word in words])
 
 
 def say_the_same(one: Wording, other: Wording) -> bool:
-    """Return whether the words of two texts are the same, or those of one with a few harmless words added.
+    """Return whether two texts have the same words, or one of them has a few harmless words more.
 
-    A number, a name or a word like "not" is never harmless, and no word may stand for another: "rose" and "fell" make
-    two statements of any sentence.
+    A number, a name or a word like "not" is never harmless, and no word may replace another: "rose" and "fell" make two
+    statements of any sentence.
     """
     if min(one.number, other.number) < LEAST_WORDS:
         return False
@@ -66,6 +67,7 @@ def say_the_same(one: Wording, other: Wording) -> bool:
 
 
 def _in_order(shorter: list[str], longer: list[str]) -> bool:
+    # `in` uses up the iterator, so each word is looked for after the one before it.
     left = iter(longer)
     return all(word in left for word in shorter)
 
@@ -73,13 +75,13 @@ def _in_order(shorter: list[str], longer: list[str]) -> bool:
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 STEPS_SHARE, STEPS = 1 / 3, 2
-"""Share, or number, of a procedure's steps that are kept for all of them to be."""
+"""Share, or number, of a procedure's steps that have to be kept for all of them to be kept."""
 ITEMS_SHARE = 1 / 2
-"""The same share of a list's items, or of a table's rows."""
+"""The same share for the items of a list, or the rows of a table."""
 SECTION_SHARE, SECTION_WORDS = 0.7, 40
-"""Share of a passage's words that are kept for the rest to be as well; a passage of fewer words is no section."""
+"""Share of a passage's words that have to be kept for the rest to be kept, and minimum words of such a passage."""
 MOST_BEFORE = 2
-"""Sentences that are kept for what points back to them."""
+"""Maximum number of sentences that are kept because a later one points back to them."""
 
 _LIMITED = (StripReason.OVER_CAP, StripReason.OVER_TOKENS)
 _NEVER = (StripReason.INSTRUCTION, StripReason.HIDDEN, StripReason.TAKEN_OUT)
@@ -101,7 +103,7 @@ _NARROWS = re.compile(
 )
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
 _LABEL = re.compile(r"(\*\*|__)(?:(?!\1).){1,60}\1[.:]?\Z")
-"""What a paragraph is called, in bold at its beginning."""
+"""The name of a paragraph, in bold at its beginning."""
 _ANSWER = re.compile(r"^[*_]*(?:A|Answer)[*_]*[:.)]")
 
 
@@ -114,11 +116,11 @@ def complete(
     count_tokens: CountTokens,
     whole: Sequence[Passage] = (),
 ) -> tuple[Strip, ...]:
-    """Return the strips with what belongs to the kept ones kept as well, as long as all has at most so many `tokens`.
+    """Return the strips, keeping also what belongs to the kept ones, as long as all have at most `tokens`.
 
-    What belongs to the most relevant ones goes first: headings, headers and the sentences around, then whole lists,
-    then what little is left of a passage. Of a list the rest is kept as a whole or not at all. Of the passages `whole`
-    all is kept.
+    Units of the most relevant strips come first: headings, headers and neighbouring sentences, then rows that the
+    question names, then whole lists, then the little that is left of a passage. A list is completed as a whole or not
+    at all. Every strip of the passages `whole` is kept, if there is room.
     """
     closure = _Closure(question, strips, tokens, count_tokens)
     looked_at = [_look(passage, strips) for passage in passages]
@@ -135,7 +137,7 @@ def complete(
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """A passage's strips: their places among all strips, and where in the passage they stand."""
+    """The strips of a passage, with their indices among all strips and their places in the passage."""
 
     places: list[int]
     strips: list[Strip]
@@ -147,7 +149,7 @@ class _Own:
 
 
 Unit = tuple[float, list[int]]
-"""How relevant that is which a unit belongs to, and the places of the strips in it."""
+"""Relevance of the strip that a unit belongs to, and the indices of the strips in the unit."""
 
 
 def _look(passage: Passage, strips: Sequence[Strip]) -> _Own:
@@ -157,14 +159,14 @@ def _look(passage: Passage, strips: Sequence[Strip]) -> _Own:
 
 
 class _Closure:
-    """What is kept by now, and how many tokens there are left."""
+    """The strips that are kept so far, and the number of tokens left."""
 
     def __init__(self, question: str, strips: Sequence[Strip], tokens: int, count_tokens: CountTokens) -> None:
         self._strips = strips
         self._asked = content_words(question)
         self._how, self._several = asks_how(question), asks_for_list(question)
         self._first = frozenset(place for place, strip in enumerate(strips) if strip.kept)
-        # What only a limit left out is relevant all the same.
+        # Strips that only a limit left out are relevant as well.
         limited = {place for place, strip in enumerate(strips) if strip.reason in _LIMITED}
         self._relevant = self._first | limited
         self._kept = set(self._first)
@@ -173,7 +175,7 @@ class _Closure:
         self._room = tokens - sum(self._lengths[place] for place in self._kept)
 
     def add(self, unit: Sequence[int]) -> None:
-        """Keep all of a unit, if there is room for it."""
+        """Keep all strips of a unit, if there is room for them."""
         new = {place for place in unit if place not in self._kept and self._strips[place].reason not in _NEVER}
         length = sum(self._lengths[place] for place in new)
         if length <= self._room:
@@ -181,7 +183,7 @@ class _Closure:
             self._room -= length
 
     def result(self) -> tuple[Strip, ...]:
-        """Return the strips; those that were added say so."""
+        """Return the strips; those that were added have the reason CONTEXT."""
         return tuple(
             dataclasses.replace(strip, kept=True, reason=StripReason.CONTEXT)
             if place in self._kept and place not in self._first
@@ -190,7 +192,7 @@ class _Closure:
         )
 
     def companions(self, own: _Own) -> Iterator[Unit]:
-        """Yield for each kept strip what it is not understood without: headings, header, the sentences around it."""
+        """Yield, for each kept strip, what it is not understood without: headings, header, the sentences around it."""
         of_block = {own.parts[number].block: own.places[number] for number in reversed(own.numbers)}
         leads = {part.group: place for place, part in zip(own.places, own.parts, strict=True) if part.leads}
         for number in own.numbers:
@@ -205,13 +207,13 @@ class _Closure:
             if over:
                 yield relevance, over
             named = self._under(number, own)
-            # A heading that is relevant speaks for what stands under it.
+            # A relevant heading stands for the text under it.
             self._named.update(own.places[other] for other in named)
             if around := [*_before(number, own), *_behind(number, own), *named]:
                 yield relevance, [own.places[other] for other in around]
 
     def _under(self, number: int, own: _Own) -> list[int]:
-        """Return the first strip under a kept heading that nothing else is kept under."""
+        """Return the first strip under a kept heading, if nothing else under it is kept."""
         if own.parts[number].kind is not BlockKind.HEADING:
             return []
         block = own.parts[number].block
@@ -220,20 +222,20 @@ class _Closure:
         return said[:1] if not any(own.places[other] in self._first for other in said) else []
 
     def named_rows(self, own: _Own) -> Iterator[Unit]:
-        """Yield the rows that the question names by what stands in their first cell."""
+        """Yield the rows whose first cell is named in the question."""
         for number in own.numbers:
             part = own.parts[number]
             if part.kind is not BlockKind.ROW:
                 continue
             name = content_words(_FIRST_CELL.split(own.strips[number].text.strip("| \t"), maxsplit=1)[0])
             if name and name <= self._asked:
-                # A row needs its header; the most relevant sentence says how much its passage matters.
+                # A row needs its header; the most relevant sentence shows how much its passage matters.
                 header = [n for n in own.numbers if own.parts[n].group == part.group and own.parts[n].kind in _HEADS]
                 relevance = max(strip.relevance for strip in own.strips)
                 yield relevance, [own.places[n] for n in (*header, number)]
 
     def lists(self, own: _Own) -> Iterator[Unit]:
-        """Yield lists and tables of which enough is kept, or that are what the question asks for."""
+        """Yield lists and tables of which enough is kept, or that have the form which the question asks for."""
         for group in dict.fromkeys(part.group for part in own.parts if part.group is not None):
             members = [number for number in own.numbers if own.parts[number].group == group]
             kept = [number for number in members if own.places[number] in self._first | self._named]
@@ -247,7 +249,7 @@ class _Closure:
         kept = {own.parts[number].block for number in relevant if not own.parts[number].leads}
         table = own.parts[members[-1]].kind is BlockKind.ROW
         if table:
-            # A header that is relevant without any row of it speaks for all of them.
+            # A header that is relevant without any relevant row stands for all rows.
             return not kept or len(kept) >= ITEMS_SHARE * len(blocks)
         led = any(own.parts[number].leads for number in relevant)
         if led or self._how or (self._several and bool(kept)):
@@ -257,7 +259,7 @@ class _Closure:
         return len(kept) >= ITEMS_SHARE * len(blocks)
 
     def rest(self, own: _Own) -> Iterator[Unit]:
-        """Yield a passage of which nearly all is kept."""
+        """Yield the whole passage if nearly all of it is kept."""
         words = [count_words(strip.text) for strip in own.strips]
         kept = sum(words[number] for number in own.numbers if own.places[number] in self._kept)
         if sum(words) >= SECTION_WORDS and kept >= SECTION_SHARE * sum(words):
@@ -265,7 +267,7 @@ class _Closure:
 
 
 def _before(number: int, own: _Own) -> list[int]:
-    """Return the sentences that a strip points back to: one, or two where that one points back as well."""
+    """Return the sentences that a strip points back to: one, or two if that one points back as well."""
     found: list[int] = []
     while number > 0 and len(found) < MOST_BEFORE:
         text, before = own.strips[number].text, own.strips[number - 1].text
@@ -279,7 +281,7 @@ def _before(number: int, own: _Own) -> list[int]:
 
 
 def _behind(number: int, own: _Own) -> list[int]:
-    """Return the sentence behind a strip that narrows it, or answers it."""
+    """Return the sentence after a strip if it narrows or answers it."""
     behind = number + 1
     if behind == len(own.strips):
         return []

@@ -1,7 +1,8 @@
 """Refinement: passages become strips, strips become evidence (CRAG, section 4.4).
 
-A passage is cut by strips.py; what is kept is decided by relevance, then by what else is kept: the limits on number and
-tokens, that nothing is said twice, and what completeness.py adds for the sense of it. Every strip says its fate.
+strips.py cuts a passage. First its relevance decides whether a strip is kept. Then the other kept strips count: there
+are limits on number and tokens, repetitions are dropped, and completeness.py adds strips without which the kept ones
+are not understood. Every strip records the reason for its fate.
 """
 
 from __future__ import annotations
@@ -22,23 +23,23 @@ from localcrag.records.protocols import Scorer, Vectors
 
 KEPT = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
 BEST, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
-"""How many strips speak for all evidence, and the share of the best one's relevance that a second one must have: to be
-nearly as relevant, and to be quoted beside it (docs/evaluation.md says how often that holds the answer)."""
+"""Number of strips that represent all evidence, and the two shares of the best one's relevance that a second one needs:
+to count as nearly as relevant, and to be quoted next to it (docs/evaluation.md says how often they hold the answer)."""
 WEAKEST_SHARE = 0.05
-"""Of the most relevant strip's relevance, below which one is beside the point however low the threshold is: what a sure
-passage says of other things. With the place head of relevance-v2, 0.94 of the needed lines are above it, and 0.62 of
-the words (70 questions on everyday/dev, before what completeness.py adds)."""
+"""Share of the most relevant strip's relevance below which a strip is irrelevant, however low the threshold is: a sure
+passage also speaks of other things. With the place head of relevance-v2, 0.94 of the needed lines are above it, and
+0.62 of the words (70 questions on everyday/dev, before what completeness.py adds)."""
 SHORTEST_MEAN = 1e-6
-"""Of unit vectors; what is shorter is rounding, and points nowhere."""
+"""Minimum length of a mean of unit vectors; a shorter one is a rounding error and has no direction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What is kept of passages.
+    """Limits on what is kept of passages.
 
-    `threshold` and `lowest` (what minimum retention may lower it to) are relevances; `most` strips and `tokens` limit
-    what is kept of all passages together, `retention` is the share of its strips that a passage keeps if it can.
-    `window_words` is for the mode window.
+    `threshold` is a relevance, and `lowest` the one to which minimum retention may lower it. `most` (strips) and
+    `tokens` limit all passages together. `retention` is the share of its strips that a passage keeps if it can.
+    `window_words` is for the window mode.
     """
 
     threshold: float
@@ -52,7 +53,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """Every strip that was looked at, and the evidence that the kept ones make, with where it comes from."""
+    """All strips that were scored, and the evidence that the kept ones make, with its sources."""
 
     strips: tuple[Strip, ...]
     evidence: tuple[Evidence, ...]
@@ -63,7 +64,7 @@ def refine(
     question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules, count_tokens: CountTokens,
     known: Sequence[Strip] = (),
 ) -> Refinement:  # fmt: skip
-    """Return strips and evidence of passages (see decide.usable); strips that are `known` are not scored again."""
+    """Return strips and evidence of passages (see evaluate.usable); strips that are `known` are not scored again."""
     of_known = {strip.passage for strip in known}
     new = [passage for passage in passages if passage.id not in of_known]
     strips = (*known, *decompose(question, new, scorer=scorer, rules=rules))
@@ -79,9 +80,10 @@ def chosen(
     rules: Rules,
     count_tokens: CountTokens,
 ) -> Refinement:
-    """Return strips with these fates within the limits, with what belongs to those that are kept, and the evidence.
+    """Return the strips within the limits, completed with what the kept ones need, and their evidence.
 
-    Where no passage is graded correct, the nearest are kept whole: which of their lines answers is as doubtful.
+    `fates` has the reason for keeping or dropping each strip. If no passage is graded correct, the nearest are kept
+    whole, because it is just as doubtful which of their lines answers.
     """
     limited = limit(strips, fates, rules, count_tokens)
     completed = complete(
@@ -106,9 +108,9 @@ def decompose(question: str, passages: Sequence[GradedPassage], *, scorer: Score
 def by_relevance(strips: Sequence[Strip], rules: Rules) -> list[StripReason]:
     """Return each strip's fate by its relevance alone: KEPT, RETENTION, BEST or BELOW.
 
-    The best strip of a passage is always kept. Where fewer than the share `retention` of a passage's strips reach the
-    threshold, it is lowered for that passage until they do, or to `lowest`. Neither is below WEAKEST_SHARE of the most
-    relevant strip's relevance, unless the threshold is 0: then all are kept.
+    The best strip of a passage is always kept. If fewer than the share `retention` of a passage's strips reach the
+    threshold, it is lowered for that passage until they do, or to `lowest`. Neither falls below WEAKEST_SHARE of the
+    most relevant strip's relevance. If the threshold is 0, all strips are kept.
     """
     weakest = WEAKEST_SHARE * max((strip.relevance for strip in strips), default=0.0) if rules.threshold else 0.0
     rules = dataclasses.replace(rules, threshold=max(rules.threshold, weakest), lowest=max(rules.lowest, weakest))
@@ -134,7 +136,7 @@ def by_relevance(strips: Sequence[Strip], rules: Rules) -> list[StripReason]:
 
 def _lowered(relevances: Sequence[float], rules: Rules) -> float:
     """Return the threshold for a passage whose strips have these relevances."""
-    # What a float adds to a product (0.1 * 30 is a little more than 3) must not call for one strip more.
+    # A rounding error in the product (0.1 * 30 is a little more than 3) must not call for one strip more.
     needed = math.ceil(rules.retention * len(relevances) - 1e-9)
     if needed == 0:
         return rules.threshold
@@ -144,10 +146,10 @@ def _lowered(relevances: Sequence[float], rules: Rules) -> float:
 def limit(
     strips: Sequence[Strip], fates: Sequence[StripReason], rules: Rules, count_tokens: CountTokens
 ) -> tuple[Strip, ...]:
-    """Return the strips with their fates, after what is said twice and what is too much has been dropped.
+    """Return the strips with their fates, after repetitions and strips beyond the limits are dropped.
 
-    The most relevant ones go first. Of each passage the first one stays beyond the limits, unless another passage has
-    said the same.
+    The most relevant strips come first. The first strip of each passage stays even beyond the limits, unless another
+    passage has said the same.
     """
     final = list(fates)
     candidates = sorted(
@@ -171,6 +173,7 @@ def limit(
         if over and not first:
             final[place] = over
             continue
+        # It stays only because it is the first of its passage; a key point keeps its own reason.
         if over and final[place] is not StripReason.KEY_POINT:
             final[place] = StripReason.BEST
         kept.append(place)
@@ -181,7 +184,7 @@ def limit(
 
 
 def _over(kept: int, room_left: int, rules: Rules) -> StripReason | None:
-    """Return which limit one strip more would break."""
+    """Return the limit that one more strip would break, or None."""
     if kept >= rules.most:
         return StripReason.OVER_CAP
     return StripReason.OVER_TOKENS if room_left < 0 else None
@@ -190,9 +193,9 @@ def _over(kept: int, room_left: int, rules: Rules) -> StripReason | None:
 def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:
     """Return the relevance-weighted mean of kept strips' vectors, sum r·h / sum r, scaled to unit length.
 
-    It stands for a piece of evidence where sets are compared. `vectors` has a row per strip, shape (strips,
-    dimension); the result has shape (dimension,). Where the mean is no direction (no relevance, or vectors that cancel
-    out) it is the most relevant strip's vector. Raises ValueError when there is no strip.
+    It represents a piece of evidence when sets are compared. `vectors` has a row per strip, shape (strips, dimension);
+    the result has shape (dimension,). If the mean has no direction (no relevance, or vectors that cancel out), the most
+    relevant strip's vector is returned. Raises ValueError without strips.
     """
     if len(vectors) == 0:
         raise ValueError("no strips: a mean needs at least one")
@@ -206,7 +209,7 @@ def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:
 
 
 def whole(passages: Sequence[GradedPassage], most: int) -> Refinement:
-    """Return the `most` relevant passages as evidence, whole, for want of scores or time; ties in the order given."""
+    """Return the `most` most relevant passages whole, for lack of scores or time; ties stay in the order given."""
     best = sorted(passages, key=lambda passage: -passage.relevance)[:most]
     strips = tuple(
         Strip(
@@ -227,9 +230,9 @@ def whole(passages: Sequence[GradedPassage], most: int) -> Refinement:
 def recompose(
     passages: Sequence[GradedPassage], strips: Sequence[Strip]
 ) -> tuple[tuple[Evidence, ...], tuple[Source, ...]]:
-    """Return the kept strips as numbered evidence, what belongs together joined, and the sources they come from.
+    """Return the kept strips joined into numbered evidence, and the sources of the evidence.
 
-    In reading order: documents by their best passage, and within a document from front to back.
+    The evidence is in reading order: documents by their best passage, and within a document from front to back.
     """
     evidence: list[Evidence] = []
     sources: dict[tuple[str | None, ...], Source] = {}
@@ -266,13 +269,13 @@ def recompose(
 def best_strips(
     strips: Sequence[Strip], evidence: Sequence[Evidence], *, share: float = BEST_SHARE
 ) -> tuple[Evidence, ...]:
-    """Return the most relevant kept strip, and a second one that has a `share` of its relevance, each by itself."""
+    """Return the most relevant kept strip, and a second one if it has a `share` of its relevance, each as evidence."""
     best = single_strips(strips, evidence)[:BEST]
     return tuple(piece for piece in best if piece.relevance >= share * best[0].relevance)
 
 
 def single_strips(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return every kept strip by itself, as evidence under the number that it already has, the most relevant first."""
+    """Return every kept strip as evidence under the number of its piece, the most relevant first."""
     singles = []
     for strip in sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance):
         piece = next((piece for piece in evidence if piece.passage == strip.passage and strip.text in piece.text), None)
@@ -282,7 +285,7 @@ def single_strips(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> list
 
 
 def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
-    """Return the passages by their document's best relevance, and within a document by place.
+    """Return the passages by their document's best relevance, and within a document by position.
 
     Documents that are equally relevant stay in the order given.
     """
@@ -299,14 +302,14 @@ def _where(passage: GradedPassage) -> str:
 
 
 NEVER = frozenset({StripReason.INSTRUCTION, StripReason.HIDDEN})
-"""What is no sentence of the document to its readers is not put in by anybody."""
+"""Reasons for which a strip can never be put in: it is not a sentence that readers of the document see."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a person said: sentences by passage and start, and whole passages by their id; True is in, False is out.
+    """Sentences (by passage and start) and whole passages (by id) that a person put in (True) or took out (False).
 
-    A sentence that is named itself goes by that, and not by its passage.
+    A choice about a sentence overrules the choice about its passage.
     """
 
     sentences: Mapping[tuple[str, int], bool] = field(default_factory=dict)
@@ -318,19 +321,19 @@ class Choice:
         return any([*self.sentences.values(), *self.passages.values()])
 
     def of(self, strip: Strip) -> bool | None:
-        """Return what was said of a strip; None: nothing."""
+        """Return the choice that applies to a strip, or None if there is none."""
         own = self.sentences.get((strip.passage, strip.start))
         return self.passages.get(strip.passage) if own is None else own
 
     def and_then(self, other: Choice) -> Choice:
-        """Return both; where they differ, the other."""
-        # A passage said of later is meant as a whole.
+        """Return both choices together; where they differ, `other` applies."""
+        # A later choice about a passage applies to all its sentences.
         kept = {key: said for key, said in self.sentences.items() if key[0] not in other.passages}
         return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
 
 
 def apply(strips: Sequence[Strip], passages: Sequence[GradedPassage], choice: Choice) -> Refinement:
-    """Return the strips as the choice has them, and the evidence that they make of the passages."""
+    """Return the strips with the choice applied, and the evidence that they make of the passages."""
     chosen = tuple(_as_chosen(strip, choice.of(strip)) for strip in strips)
     named = {strip.passage for strip in chosen}
     return Refinement(chosen, *recompose([passage for passage in passages if passage.id in named], chosen))

@@ -1,9 +1,8 @@
 """Strips: cut a passage into sentences, and map each to its block, list, table and headings.
 
-Sentences are sentences.py's; every mode but the window is made of them. In the mode sentence the blocks of blocks.py
-come first: a step, a row or a line by itself says what half of it does not. Knows nothing of questions or scores.
-
-Knows nothing of questions or scores.
+The sentences come from text/sentences.py; every mode but the window is made of them. In the sentence mode the blocks of
+text/blocks.py come first, because half a step, row or line does not say what the whole says. This module knows nothing
+of questions or scores.
 """
 
 from __future__ import annotations
@@ -24,16 +23,18 @@ from localcrag.text.sentences import Span, rules_for, split_sentences
 from localcrag.text.titles import SEPARATOR, heading_text
 
 MOST_JOINED = 3
-"""Sentences in a strip of the mode multi-sentence."""
+"""Maximum number of sentences in a strip of the multi-sentence mode."""
 SHORT_WORDS = 15
-"""A sentence of fewer words is short. English prose has 15 to 20 words a sentence."""
+"""Words below which a sentence is short. English prose has 15 to 20 words a sentence."""
 ADAPTIVE_STRIPS = ((150, 4), (400, 8))
-"""A passage of up to so many words has about so many strips: a chunk of the default length (180 tokens) has four."""
+"""Adaptive mode: maximum words of a passage, and its number of strips. A chunk of the default length (180 tokens) has
+four."""
 MOST_ADAPTIVE_STRIPS = 16
+"""Adaptive mode: strips of a longer passage."""
 ITEM_SENTENCES, ITEM_WORDS = 2, 60
-"""A list item, or a line that stands by itself, with no more of the one or of the other is one strip."""
+"""Maximum sentences, or else maximum words, of a list item or a single line that is one strip."""
 
-# Written without spaces: Thai, Lao, Burmese, Khmer; kana, Han (with its extensions). Each letter counts as a word.
+# Scripts without spaces: Thai, Lao, Burmese, Khmer; kana, Han (with its extensions). Each letter counts as a word.
 _SPACELESS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_SPACELESS}][^\w\s]*|[^\s{_SPACELESS}]+")
 _SAYS = re.compile(r"\w")
@@ -41,9 +42,9 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\f")
 
 
 def split_into_strips(text: str, mode: StripMode, *, window_words: int) -> list[Span]:
-    """Return the strips of `text` in order, without the white space around them; nothing but white space is lost.
+    """Return the strips of `text` in order, without the white space around them; only white space is lost.
 
-    `window_words` is the length of a strip in the mode window.
+    `window_words` is the length of a strip in the window mode.
     """
     match mode:
         case StripMode.SENTENCE:
@@ -66,18 +67,18 @@ def count_words(text: str) -> int:
 
 
 def _whole_blocks(text: str) -> list[Span]:
-    """Return rows, steps, lines, headings and code whole, paragraphs and long items in sentences."""
+    """Return rows, steps, lines, headings and code as one span each; paragraphs and long items in sentences."""
     places: list[tuple[int, int]] = []
     language = rules_for(text)
     for block in blocks_of(text):
         for start, end in _cut(text, block, language):
             if places and not _SAYS.search(text, start, end):
-                places[-1] = (places[-1][0], end)  # A ruler belongs to what stands above it.
+                places[-1] = (places[-1][0], end)  # A ruled line belongs to the block above it.
             else:
                 places.append((start, end))
     if not places:
         return split_sentences(text, language)
-    # Marks that are of no block, as those of a quotation, go with what they stand before.
+    # Marks outside every block, such as quotation marks, go with the block that follows them.
     ends = [0, *(end for _, end in places[:-1])]
     whole = [(_first_mark(text, end, start), stop) for end, (start, stop) in zip(ends, places, strict=True)]
     whole[-1] = (whole[-1][0], len(text))
@@ -97,12 +98,12 @@ def _cut(text: str, block: Block, language: str) -> list[tuple[int, int]]:
 
 
 def _first_mark(text: str, start: int, end: int) -> int:
-    """Return where the first character that is no white space stands, `end` where there is none before it."""
+    """Return the position of the first character that is not white space, or `end` if there is none before it."""
     return next((place for place in range(start, end) if not text[place].isspace()), end)
 
 
 def _joined(text: str, sentences: Sequence[Span]) -> list[Span]:
-    """Return short sentences of a paragraph joined to two or three; a long sentence stays alone."""
+    """Return the short sentences of a paragraph joined in groups of up to MOST_JOINED; a long sentence stays alone."""
     strips = []
     for paragraph in _paragraphs(text, sentences):
         group: list[Span] = []
@@ -121,9 +122,9 @@ def _joined(text: str, sentences: Sequence[Span]) -> list[Span]:
 
 
 def _adapted(text: str, sentences: Sequence[Span]) -> list[Span]:
-    """Return about as many strips as the passage's length calls for, of whole sentences.
+    """Return about as many strips as the passage's length calls for, made of whole sentences.
 
-    Long sentences are taken one by one, short ones joined first; where that makes too many, neighbours are joined.
+    Long sentences stay single, short ones are joined first. If that makes too many, neighbours are joined.
     """
     if not sentences:
         return []
@@ -134,7 +135,7 @@ def _adapted(text: str, sentences: Sequence[Span]) -> list[Span]:
 
 
 def adaptive_strips(words: int) -> int:
-    """Return how many strips a passage of so many words should have."""
+    """Return how many strips a passage with this many words should have."""
     return next((number for limit, number in ADAPTIVE_STRIPS if words <= limit), MOST_ADAPTIVE_STRIPS)
 
 
@@ -147,14 +148,14 @@ def _shared_out(text: str, strips: Sequence[Span], most: int) -> list[Span]:
     groups: list[list[Span]] = [[] for _ in range(most)]
     before = 0
     for strip, length in zip(strips, lengths, strict=True):
-        # Where a strip's middle lies says which of the equal parts it belongs to.
+        # The position of a strip's middle shows which of the equal parts it belongs to.
         groups[int((before + length / 2) / total * most)].append(strip)
         before += length
     return [_whole(text, group) for group in groups if group]
 
 
 def _paragraphs(text: str, sentences: Sequence[Span]) -> list[list[Span]]:
-    """Return the sentences in groups, parted by blank lines and page breaks."""
+    """Return the sentences in groups that blank lines and page breaks separate."""
     groups = [list(sentences[:1])] if sentences else []
     for before, sentence in pairwise(sentences):
         if _BLANK_LINE.search(text, before.end, sentence.start):
@@ -178,7 +179,7 @@ def _span(text: str, start: int, end: int) -> Span:
 
 
 MOST_BETWEEN = 4
-"""Blocks (a note, a picture's caption, bullets) that may stand between two steps of one procedure."""
+"""Maximum number of blocks (a note, a picture's caption, bullets) between two steps of one procedure."""
 
 _ORDINAL = re.compile(r"(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s", re.IGNORECASE)
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.HEADING)
@@ -186,10 +187,11 @@ _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.HEADING)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where a strip stands in its passage; blocks are named by their place in it.
+    """Place of a strip in its passage; blocks are named by their index in the passage.
 
-    `headings` are those over the block, outermost first, `group` is the first block of the list or table that the
-    strip is of or leads into, None for neither. `leads`: it is the header of that table, or leads into the list.
+    `headings` are those above the block, outermost first. `group` is the first block of the list or table that contains
+    the strip or that the strip introduces, or None. `leads` marks the header of a table and text that introduces a
+    group.
     """
 
     block: int
@@ -201,7 +203,7 @@ class Part:
 
 
 def parts_of(passage: Passage, strips: Sequence[Strip]) -> list[Part]:
-    """Return for each strip of a passage, in order, where it stands."""
+    """Return the place of each strip of a passage, in order."""
     text, blocks = passage.text, blocks_in(passage)
     groups = _groups(text, blocks)
     lead_ins = {group[0] - 1: group[0] for group in groups if _leads_into(text, blocks, group[0])}
@@ -223,7 +225,7 @@ def parts_of(passage: Passage, strips: Sequence[Strip]) -> list[Part]:
 
 
 def together(passage: Passage, strips: Sequence[Strip]) -> list[list[Strip]]:
-    """Return the kept strips of a passage in runs: neighbours, a list or table, and what is under a kept heading."""
+    """Return the kept strips of a passage in runs: neighbours, a list or table, and text under a kept heading."""
     runs: list[list[tuple[Strip, Part]]] = []
     apart = True
     for strip, part in zip(strips, parts_of(passage, strips), strict=True):
@@ -239,8 +241,9 @@ def together(passage: Passage, strips: Sequence[Strip]) -> list[list[Strip]]:
 
 
 def _goes_on(run: Sequence[tuple[Strip, Part]], part: Part, *, apart: bool) -> bool:
-    """Whether a strip belongs to the run before it; `apart`: something between them was dropped."""
+    """Return whether a strip belongs to the run before it; `apart`: a strip between them was dropped."""
     blocks = {one.block for _, one in run}
+    # A heading after text begins a new run, unless it is a subheading of the run.
     if part.kind is BlockKind.HEADING and any(one.kind is not BlockKind.HEADING for _, one in run):
         return any(heading in blocks for heading in part.headings)
     if not apart:
@@ -250,9 +253,9 @@ def _goes_on(run: Sequence[tuple[Strip, Part]], part: Part, *, apart: bool) -> b
 
 
 def joined(passage: Passage, run: Sequence[Strip]) -> str:
-    """Return a run's text: the passage's own white space between neighbours, a line's end where something is dropped.
+    """Return the text of a run, with the passage's own white space between neighbours and a line break for each gap.
 
-    A list or table that begins before the passage has what leads into it in front.
+    If a list or table begins before the passage, its lead-in is put in front.
     """
     pieces = [passage.text[run[0].start : run[0].end]]
     for before, strip in pairwise(run):
@@ -265,20 +268,20 @@ def joined(passage: Passage, run: Sequence[Strip]) -> str:
 
 
 def path_of(passage: Passage, run: Sequence[Strip]) -> str | None:
-    """Return the path of headings that a run of strips stands under."""
+    """Return the path of headings above a run of strips, or None if there is none."""
     path = passage.section.split(SEPARATOR) if passage.section else []
     blocks = blocks_in(passage)
     parts = parts_of(passage, run)
     first = next((part for part in parts if part.kind is not BlockKind.HEADING), parts[0])
     named = [heading_text(passage.text[blocks[at].start : blocks[at].end]) for at in first.headings]
-    # What stands above one that the section has as well is above the section: the document's title.
+    # A heading above one that the section has as well is above the whole section: it is the document's title.
     behind = max((at + 1 for at, name in enumerate(named) if name in path), default=0)
     above, below = ([name for name in some if name and name not in path] for some in (named[:behind], named[behind:]))
     return SEPARATOR.join([*above, *path, *below]) or None
 
 
 def rows_of(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
-    """Return the rows of a sheet that a run of strips is: those of a table without what stands over it."""
+    """Return the sheet rows of a run of strips; if it has rows of a table, lines above the table do not count."""
     of_table = [strip for strip, part in zip(run, parts_of(passage, run), strict=True) if part.kind is BlockKind.ROW]
     return tuple(
         row
@@ -288,15 +291,16 @@ def rows_of(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
 
 
 def has_rows_or_items(text: str) -> bool:
-    """Whether a text is a list or a table, or has one in it."""
+    """Return whether a text contains a list or a table."""
     return any(block.kind in (BlockKind.ITEM, BlockKind.ROW) for block in _blocks(text))
 
 
 def strips_by_piece(evidence: Sequence[Evidence], strips: Sequence[Strip]) -> dict[int, list[Strip]]:
-    """Return for each piece of evidence, by its number, the kept strips that it is made of, in order."""
+    """Return the kept strips that each piece of evidence is made of, in order, by the number of the piece."""
     found: dict[int, list[Strip]] = {piece.n: [] for piece in evidence}
     for passage in {piece.passage for piece in evidence}:
         pieces = [piece for piece in evidence if piece.passage == passage]
+        # Strips and pieces are both in reading order, so the search only moves forward.
         at = place = 0
         for strip in (strip for strip in strips if strip.kept and strip.passage == passage):
             for number in range(at, len(pieces)):
@@ -309,7 +313,7 @@ def strips_by_piece(evidence: Sequence[Evidence], strips: Sequence[Strip]) -> di
 
 
 def blocks_in(passage: Passage) -> Sequence[Block]:
-    """Return the blocks of a passage; where a table begins before it, its first row is no header."""
+    """Return the blocks of a passage; if a table begins before the passage, its first row here is not a header."""
     blocks = _blocks(passage.text)
     first = blocks[0] if blocks else None
     if passage.lead and first and first.kind is BlockKind.HEADER and "\n" not in passage.text[first.start : first.end]:
@@ -323,7 +327,7 @@ def _blocks(text: str) -> tuple[Block, ...]:
 
 
 def _headings(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
-    """Return for each block the headings over it."""
+    """Return for each block the indices of the headings above it."""
     over: list[tuple[int, ...]] = []
     path: list[int] = []
     for at, block in enumerate(blocks):
@@ -337,7 +341,7 @@ def _headings(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
 
 
 def _groups(text: str, blocks: Sequence[Block]) -> list[list[int]]:
-    """Return the lists and tables, each as the places of its blocks."""
+    """Return the lists and tables, each as the indices of its blocks."""
     groups: list[list[int]] = []
     for at, block in enumerate(blocks):
         follows = bool(groups) and groups[-1][-1] == at - 1
@@ -369,7 +373,7 @@ def _same_list(text: str, blocks: Sequence[Block], group: Sequence[int], at: int
 
 
 def _procedures(text: str, blocks: Sequence[Block], groups: list[list[int]]) -> list[list[int]]:
-    """Join lists that count on, with the notes that stand between them."""
+    """Join lists whose numbers continue, together with the notes between them."""
     joined_up: list[list[int]] = []
     for group in groups:
         number = ordinal(text, blocks[group[0]])
@@ -399,7 +403,7 @@ def _last_number(text: str, blocks: Sequence[Block], group: Sequence[int]) -> in
 
 
 def ordinal(text: str, block: Block) -> int | None:
-    """Return the number of a step, None for what has none."""
+    """Return the number of a step, or None if the block has none."""
     found = _ORDINAL.match(text, block.start, block.end) if block.kind is BlockKind.ITEM and block.steps else None
     return int(found[1]) if found else None
 

@@ -1,1 +1,1 @@
-"""Screen: find instructions to the model in retrieved text, and leave them out."""
+"""Screen: recognise prompt injection in retrieved text."""

@@ -1,18 +1,17 @@
 """A judge of prompt injection for wordings that no pattern knows: weighted groups of words.
 
-To look for each by itself takes as many passes. What RE2 finds is looked at again with Python's own `re`, so that the
-outcome is the same as without it. RE2 (Russ Cox, “Regular Expression Matching in the Wild”, 2010) knows no lookaround,
-and letters of ASCII alone: patterns are given to it without what they look ahead and behind for, which finds more, and
-texts in other letters are left to `re`.
+The forms of rules.py know whole phrases. An attack in other words still has to speak of an answer, of the question, of
+the reader, or of something to be set aside. Each group is one such subject, and the judge weighs which of them come
+together.
 
-The forms of prompt_injection_rules.py know whole phrases. Somebody who words an attack anew still has to speak of an
-answer, of what was asked, of the one that reads, of what is to be put aside. Each group is one such matter;
-prompt_injection_judge.py weighs which of them come together.
+It is a logistic regression over three kinds of features, each present or absent: the groups, pairs of groups, and
+words, alone and in twos. `scripts/lab/injection/train_injection.py` fits it on our own wordings and on sentences of
+honest texts, and writes the weights next to this module. Long sentences are judged in windows, because many words have
+something of every group.
 
-Logistic regression over three kinds of features, each there or not: the groups of prompt_injection_groups.py, two
-groups together, and words, alone and in twos. `scripts/lab/injection/train_injection.py` fits it on wordings of ours
-and on sentences of honest texts, and writes the weights beside this module. Long sentences are judged in windows, since
-in many words something of every group is found.
+RE2 (Russ Cox, “Regular Expression Matching in the Wild”, 2010) looks for all groups in one pass. Python's own `re`
+checks what RE2 finds, so that the result is the same as without RE2. RE2 has no lookaround and knows ASCII letters
+only: its patterns have their lookarounds removed, which matches more, and texts with other letters are left to `re`.
 """
 
 from __future__ import annotations
@@ -32,27 +31,28 @@ import re2
 from localcrag.text.sentences import Span
 
 MEMORY = 32 * 2**20
-"""Bytes that RE2 may take for what it learns of its patterns; when they are full it begins anew, and is slower."""
+"""Bytes that RE2 may take for the states of its patterns; when they are full it starts over, and is slower."""
 _ANYTHING = ""
-"""A pattern that every text has: where even this is not found, RE2 gave up, which it tells nobody."""
+"""A pattern that matches every text: if it is not found, RE2 gave up, which it does not report."""
 _NOT_PLAIN = re.compile(r"[^\W\x00-\x7f]|[^\S ]|[\x00-\x1f\x7f\ud800-\udfff]")
-"""A letter, a digit or a space that RE2 does not know as one; what it cannot be given."""
+"""A letter, digit or space that RE2 does not recognise, or a character that cannot be passed to it."""
 _LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
 
 
 class PatternSet:
-    """Patterns, by their places in the order given."""
+    """Patterns that are matched together, numbered in the order given."""
 
     def __init__(self, patterns: Sequence[re.Pattern[str]], *, memory: int = MEMORY) -> None:
-        """Learn the patterns; `memory` as above."""
+        """Compile the patterns; `memory` is the number of bytes that RE2 may take."""
         self._patterns = tuple(patterns)
         options: Any = re2.Options()
         options.max_mem, options.log_errors = memory, False
         self._set: Any = re2.Set.SearchSet(options)
         self._set.Add(_ANYTHING)
         self._known: list[int] = []
-        """Places of the patterns that RE2 has, in its order."""
+        """Numbers of the patterns that RE2 has, in its order."""
         self._unknown: list[int] = []
+        """Numbers of the patterns that RE2 cannot compile."""
         for place, pattern in enumerate(self._patterns):
             (self._known if self._takes(pattern) else self._unknown).append(place)
         self._set.Compile()
@@ -66,18 +66,20 @@ class PatternSet:
         return True
 
     def fitting(self, text: str) -> list[int]:
-        """Return the places of the patterns that are found in a text, ascending."""
+        """Return the numbers of the patterns that match in a text, ascending."""
         return [place for place in self._possible(text) if self._patterns[place].search(text)]
 
     def _possible(self, text: str) -> Sequence[int]:
         found = None if _NOT_PLAIN.search(text) else cast("list[int] | None", self._set.Match(text))
         if not found:
+            # RE2 cannot read this text or gave up, so every pattern has to be tried.
             return range(len(self._patterns))
+        # RE2 counts _ANYTHING as number 0.
         return sorted([*(self._known[number - 1] for number in found if number), *self._unknown])
 
 
 def without_lookaround(pattern: str) -> str:
-    """Return a pattern that finds whatever this one finds, and knows nothing of what comes before or after it."""
+    """Return a pattern without lookarounds, which matches at least what the original matches."""
     while match := _LOOKS_AROUND.search(pattern):
         group = _group_at(pattern, match.start())
         pattern = f"{pattern[: group.start]}(?:){pattern[group.end :]}"
@@ -85,7 +87,7 @@ def without_lookaround(pattern: str) -> str:
 
 
 def _group_at(pattern: str, start: int) -> Span:
-    """Return the group that is opened there."""
+    """Return the group that opens at `start`."""
     depth, in_class, at = 0, False, start
     while True:
         sign = pattern[at]
@@ -308,28 +310,28 @@ GROUPS: tuple[tuple[str, re.Pattern[str]], ...] = (
     *((name, re.compile(pattern)) for name, pattern in _CASED.items()),
     *((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _ANY_CASE.items()),
 )
-"""Name and pattern of each group; the first ones with regard to case."""
+"""Name and pattern of each group; the first ones distinguish upper and lower case."""
 _PATTERNS = PatternSet([pattern for _name, pattern in GROUPS])
 
 
 MARK = re.compile(_MARK, re.IGNORECASE)
-"""What looks like a mark of a system's message or of a role."""
+"""Text that looks like the mark of a system message or of a role."""
 
 
 def groups(text: str) -> list[str]:
-    """Return the names of the groups that a text has words of, in the order of GROUPS."""
+    """Return the names of the groups that occur in a text, in the order of GROUPS."""
     return [GROUPS[place][0] for place in _PATTERNS.fitting(text)]
 
 
 WEIGHTS = Path(__file__).with_name("prompt_injection_weights.json")
 WINDOW = 30
-"""Words judged together: none of the sentences in scripts/lab/injection/attacks.txt is longer."""
+"""Words judged together: no sentence in scripts/lab/injection/attacks.txt is longer."""
 
 _WEB_ADDRESS = re.compile(r"https?://\S+|www\.\S+|\S+@[\w-]+\.\w+")
 _CODE_WORD = re.compile(r"\b[A-Z]{3,}(?:-[A-Z0-9]+)*\b")
 _WORD = re.compile(r"‹\w+›|[^\W\d_]+|[^\w\s]")
 _MAY = re.compile(
-    # What hardly an attack does without: most honest sentences cost one look.
+    # Words that hardly any attack does without, so that most honest sentences cost one look.
     r"\b(?:you|your|AIs?|LLMs?|GPT|KI|IA|bots?|chatbots?|models?|assistants?|asist\w+|assistent\w*|asystent\w*|"
     r"agents?|systems?|"
     r"users?|who(?:ever)? (?:asks?|reads?)|when asked|answer\w*|repl\w+|respon\w+|outputs?|summar\w+|generated|"
@@ -348,9 +350,10 @@ _MAYBE = PatternSet([_MAY])
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each feature adds to the log-odds of an instruction to the model; from where on a sentence is one.
+    """Weights of the features (`of`) in the log-odds of an instruction to the model, and the thresholds.
 
-    `alone` holds for any sentence, `beside` for those of a passage in which something else was found.
+    `alone` is the threshold for any sentence, `beside` that for sentences of a passage in which something else was
+    found.
     """
 
     bias: float
@@ -361,24 +364,24 @@ class Weights:
 
 @lru_cache(maxsize=1)
 def weights() -> Weights:
-    """Return the weights that lie beside this module."""
+    """Return the weights that are stored next to this module."""
     stored = json.loads(WEIGHTS.read_text("utf-8"))
     return Weights(bias=stored["bias"], alone=stored["alone"], beside=stored["beside"], of=stored["of"])
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A form of speech like a pattern: what is judged an instruction to the model, alone or `beside` another."""
+    """A form, like a pattern: text that is judged an instruction to the model, alone or `beside` another finding."""
 
     beside: bool = False
 
     def search(self, reading: str) -> bool:
-        """Return whether a sentence is one."""
+        """Return whether the sentence is judged to be an instruction to the model."""
         return log_odds(reading) > (weights().beside if self.beside else weights().alone)
 
 
 def log_odds(reading: str) -> float:
-    """Return the log-odds that a sentence speaks to the model, the highest of its windows."""
+    """Return the log-odds that a sentence addresses the model, the highest of its windows."""
     return max((_log_odds(window) for window in windows(reading) if _MAYBE.fitting(window)), default=-math.inf)
 
 
@@ -390,7 +393,7 @@ def windows(reading: str) -> list[str]:
 
 
 def features(window: str) -> set[str]:
-    """Return what there is in a window: groups, two groups together, words alone and in twos."""
+    """Return the features of a window: groups, pairs of groups, words alone and in twos."""
     there = groups(window)
     pairs = (f"{one} + {other}" for one, other in itertools.combinations(there, 2))
     words = [word.casefold() for word in _WORD.findall(_CODE_WORD.sub("‹code›", _WEB_ADDRESS.sub("‹address›", window)))]
@@ -398,7 +401,7 @@ def features(window: str) -> set[str]:
     return {*there, *pairs, *(f"“{word}”" for word in words), *twos}
 
 
-@lru_cache(maxsize=4096)  # A sentence is looked at alone, and again beside another.
+@lru_cache(maxsize=4096)  # Each sentence may be judged twice: alone, and next to another finding.
 def _log_odds(window: str) -> float:
     known = weights()
     return known.bias + sum(known.of.get(feature, 0.0) for feature in features(window))

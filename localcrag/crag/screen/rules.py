@@ -1,12 +1,12 @@
 """Patterns of prompt injection: the forms in which a text gives instructions to a model.
 
-Classes that AgentDojo (arXiv 2406.13352), InjecAgent (arXiv 2403.02691) and BIPIA (arXiv 2312.14197) have: a message
-from the owner, something to be done first, a task left for the model, an answer that is made up, an end, a gate,
-another form of answer, an advertisement, a higher authority, a game. The forms are ours.
+The kinds of attack are those of AgentDojo (arXiv 2406.13352), InjecAgent (arXiv 2403.02691) and BIPIA (arXiv
+2312.14197): a message from the owner, something to be done first, a task left for the model, a made-up answer, an end
+of the task, a gate, another form of answer, an advertisement, a higher authority, a game. The patterns are our own.
 
-Each form is a regular expression, without regard to case, with the words of prompt_injection_words.py in braces. They
-are written against honest imperatives ("ignore error 5", "do not reply to this mail"): a form needs a word that only
-makes sense to one who answers questions from a text. tests/unit/test_prompt_injection.py has a table of both kinds.
+Each form is a regular expression that ignores case, with names of WORDS in braces. It must not match honest imperatives
+("ignore error 5", "do not reply to this mail"), so it needs a word that only makes sense to a reader who answers
+questions from a text. tests/unit/test_prompt_injection.py has a table of both kinds.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from localcrag.text.translation import later
 
 
 class Form(Protocol):
-    """What is looked for in a sentence: a pattern, or a judge."""
+    """A test that a rule applies to a sentence: a pattern, or a judge."""
 
     def search(self, reading: str, /) -> object:
-        """Return something true where the sentence has it."""
+        """Return a true value if the sentence matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A form of speech. A weak one counts only in a passage that a strong one was found in."""
+    """A form of prompt injection. A weak one counts only in a passage in which a strong one was found."""
 
     name: str
     pattern: Form
@@ -36,7 +36,7 @@ class Rule:
 
 
 def rule(name: str, *forms: str, weak: bool = False) -> Rule:
-    """Return the rule of these forms, each a regular expression with names of WORDS in braces."""
+    """Return a rule with these forms, each a regular expression with names of WORDS in braces."""
     return Rule(name, re.compile("|".join(form.format(**WORDS) for form in forms), re.IGNORECASE), weak)
 
 
@@ -60,7 +60,7 @@ WORDS = {
     "thing": r"(?:words?|phrase|sentence|string|text|link|url|image|picture|line|code|tag)",
     "answer": r"(?:answers?|repl(?:y|ies)|responses?|output|summar(?:y|ies))",
     "passage": r"(?:passages?|documents?|texts?|pages?|results?|sources?|files?|chunks?)",
-    # Of the claims: {hearer} does what a model does, {dictated} is what it is to say, {asked} what the person asked.
+    # For the claims: {hearer} does what a model does, {dictated} is the text it is to say, {asked} the user's own task.
     "machine": _MACHINE,
     "hearer": rf"(?:whichever |whatever )?(?:{_MACHINE}|(?:the |this |an? |any |every |each |all )?assistants?)",
     "says": r"(?:says?|writes?|answers?|repl(?:y|ies)|responds?|outputs?|prints?|states?|types?|enters?|repeats?|"
@@ -322,7 +322,7 @@ PATTERNS: tuple[Rule, ...] = (
         r"\byour {answer} (?:must |should |has to |shall )?(?:contains?|includes?|ends? with|begins? with|"
         r"starts? with|be|is) "
         r"(?:only |exactly )?(?:the )?(?:words?\b|phrase\b|[“\"]|{canary})",
-        # "To unsubscribe, reply STOP" speaks to a person with a telephone.
+        # "To unsubscribe, reply STOP" addresses a person with a telephone.
         r"{start}(?:then |now |only )?(?=(?-i:\w[a-z])){say} (?:with )?(?:the word )?"
         r"(?!(?:STOP|START|YES|NO|HELP|CANCEL|END|JOIN|UNSUBSCRIBE)\b){canary}(?=\W*$|"
         r".{{0,10}}\b(?:before you|when(?:ever)?\b|instead|"
@@ -414,11 +414,11 @@ PATTERNS: tuple[Rule, ...] = (
         weak=True,
     ),
 )  # fmt: skip
-"""In order; the first that fits gives the reason."""
+"""Rules in order; the first that matches gives the reason."""
 
 RULES: tuple[Rule, ...] = (
     *PATTERNS,
     Rule(later("speaks like an instruction to a model"), Judged()),
     Rule(later("speaks like an instruction to a model"), Judged(beside=True), weak=True),
 )
-"""The patterns, then the judge of wordings that none of them knows."""
+"""All rules: the patterns, then the judge for wordings that no pattern knows."""
