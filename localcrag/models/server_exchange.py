@@ -21,8 +21,9 @@ import httpx
 
 from localcrag.models.server_address import ServerAddress, too_far
 from localcrag.privacy import guard
-from localcrag.privacy.addresses import causes, is_private, trusted_certificates
+from localcrag.privacy.addresses import is_private
 from localcrag.privacy.egress_log import Purpose
+from localcrag.privacy.network import causes, trusted_certificates
 from localcrag.records.errors import EgressRefused, ServerError, ServerNoSuch, ServerNotRunning
 from localcrag.records.protocols import JsonSchema
 from localcrag.records.run import Message

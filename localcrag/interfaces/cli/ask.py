@@ -22,7 +22,6 @@ from localcrag.interfaces.cli.command import (
     restriction_of,
     setting,
 )
-from localcrag.interfaces.cli.terminal import console
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 def ask_consent(query: str) -> str | None:
     """Show a web query on the terminal, and return what to send: the query, other words, or None for nothing."""
+    from localcrag.interfaces.cli.terminal import console
+
     screen = console()
     screen.print("Your documents are not enough. May this be sent to your SearXNG?")
     screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from localcrag.interfaces.cli.command import app_for, counted, index_warnings, overwrite_the_rest, print_result
-from localcrag.interfaces.cli.terminal import console, file_progress, how_far, print_with_warnings
 from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, IngestProgress, WhenGone
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ COLOURS = {
 def show_following(events: Iterator[FolderEvent], *, quiet: bool = False) -> list[FolderChange]:
     """Show progress and a line for each change, and return the changes; with `quiet`, show no lines."""
     changes: list[FolderChange] = []
+    from localcrag.interfaces.cli.terminal import console, file_progress, print_with_warnings
+
     screen = console()
     with file_progress(screen) as show:
         for event in events:
@@ -66,6 +67,8 @@ def _what(event: IngestProgress) -> str:
         return f"comparing {event.number}/{event.files} {escape(event.document)}"
     if event.phase == "waiting":
         return f"waiting until {escape(event.document)} is written"
+    from localcrag.interfaces.cli.terminal import how_far
+
     return how_far(event)
 
 

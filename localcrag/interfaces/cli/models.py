@@ -17,14 +17,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from localcrag.app.models.library import ModelLibrary
-from localcrag.app.models.lifecycle import LoadedModels
-from localcrag.evaluation import model_check
 from localcrag.interfaces.cli.command import ROLES, print_result
 from localcrag.records.errors import LocalcragError, SettingsError
 from localcrag.records.models import ModelRole
 
 if TYPE_CHECKING:
+    from localcrag.app.models.library import ModelLibrary
+    from localcrag.app.models.lifecycle import LoadedModels
+    from localcrag.evaluation.model_check import Part
     from localcrag.records.models import DownloadProgress, Model, Report
     from localcrag.settings import Settings
 
@@ -95,12 +95,14 @@ def _getting(record: DownloadProgress) -> str:
 
 def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedModels) -> int:
     """Check a language model, print the result of each part, and store it. Raises ModelError and GenerationError."""
+    from localcrag.evaluation import model_check
+
     name = arguments.name
     if library.role(name) is not ModelRole.LLM:
         raise SettingsError(f"{name} is no language model, and no other kind is checked.")
     llm = models.language_model(name)
     says_window = getattr(llm, "says_window", True)
-    parts: list[model_check.Part] = []
+    parts: list[Part] = []
     sys.stderr.write(f"checking {llm.name}, window of {llm.context_tokens} tokens …\n")
     for part in model_check.check(llm, says_window=says_window):
         parts.append(part)
