@@ -81,7 +81,7 @@ def test_without_a_terminal_nothing_leaves_unless_it_was_allowed_before(tmp_path
     assert queries(server) == []
 
     allowed = localcrag(tmp_path, *asked, "--web", "always")
-    assert "web query: How high is Mount Everest? (1 results)" in allowed.stderr
+    assert "web query: How high is Mount Everest? (1 result)" in allowed.stderr
     again = localcrag(tmp_path, *asked)
     assert ": nothing left)" in again.stderr, "it was kept"
     assert queries(server) == [QUESTION]
