@@ -1,6 +1,7 @@
-"""Converts a LoRA adapter from peft's format to GGUF, for models of the Llama family.
+"""Convert a LoRA adapter from peft's format to GGUF, for models of the Llama family.
 
-What llama.cpp's own convert_lora_to_gguf.py does, which is in no package; here for the projections that are trained.
+It does the work of llama.cpp's own convert_lora_to_gguf.py, which is in no package, for the projections that
+train_answerer.py trains.
 """
 
 from __future__ import annotations

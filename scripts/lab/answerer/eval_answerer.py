@@ -1,13 +1,13 @@
-"""Compare what language models write from the same evidence: answers, abstentions, citations, speed.
+"""Compare answers of language models to the same evidence: correctness, abstentions, citations, speed.
 
     .venv/bin/python scripts/lab/answerer/eval_answerer.py EVALUATION MODEL... [--configuration NAME] [--questions N]
         [--show N]
 
-EVALUATION is the folder of one that `localcrag eval SET` made (DATA_DIR/evaluations/NAME): its questions, and for each
-the evidence that the app kept then. Every MODEL (a name that `localcrag models list` shows) is asked about all of them
-in turn, through the app's own prompts and its last steps. A question is answerable when its evidence holds an accepted
-answer. The last column is no model: the best sentences, quoted. Intervals (95 %) are bootstrapped over
-questions.
+EVALUATION is the folder of an evaluation by `localcrag eval SET` (DATA_DIR/evaluations/NAME). It contains the
+questions, and for each the evidence that the app selected. Every MODEL (a name that `localcrag models list` shows)
+answers all questions through the app's own prompts and final steps. A question is answerable if its evidence contains
+an accepted answer. The last column is a baseline without a model, which quotes the best sentences. The 95 % intervals
+are bootstrapped over questions.
 """
 
 from __future__ import annotations

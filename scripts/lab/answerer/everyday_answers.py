@@ -1,8 +1,8 @@
-"""Training examples from everyday documents: a question in people's words, and the full answer with its citations.
+"""Make training examples from everyday documents: natural questions and full answers with citations.
 
-The evidence is what the app gives the embedded model to read. Of the answer that a person wrote, those sentences are to
-be written that the evidence backs in full, as the app itself judges, each with the number of the piece that does; where
-it backs none, nothing is learned. Lists and tables that are asked for are left out: the app shows those itself.
+The evidence is what the app would give the embedded model. The target is made of the sentences of a human answer that
+the evidence supports fully, as the app itself judges, each with the number of its excerpt. If the evidence supports
+none, there is no example. Questions that ask for lists or tables are left out: the app answers those itself.
 """
 
 from __future__ import annotations

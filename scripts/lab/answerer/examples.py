@@ -1,12 +1,16 @@
-"""Training examples for the answering model: the app's own prompts, and what is to be written.
+"""Make training examples for the answering model: the app's own prompts, and the text to be written.
 
-The evidence is made by the app's own retriever, relevance model and refiner, so that training sees what the app feeds.
-Four tasks: an answer is the sentence of the evidence that answers, cut down to the part that does, with its number;
-from sentences that the app would not even keep it is that it is not in the evidence; a query is the question's key
-words; a follow-up, whose topic is a pronoun, is the question with the topic in its place. Knows nothing of training.
+The app's own retriever, reranker and refiner make the evidence, so that training sees the same input as use. There are
+four tasks:
 
-Whether sentences that look like an answer are one is not learned here. It was tried, with the answering sentences taken
-out of half of the examples: the relevance model knows it better (docs/evaluation.md), and much was left unanswered.
+- to answer: the target is the part of a sentence in the evidence that answers, with its number;
+- to abstain, given only sentences that the app would drop: the target says that the answer is not in the evidence;
+- to write a web query: the target is the question's key words;
+- to rewrite a follow-up whose topic is a pronoun: the target is the question with the topic in place of the pronoun.
+
+This module does not train. The model does not learn to tell whether a sentence that looks like an answer is one. That
+was tried, with the answering sentences removed from half of the examples: the reranker decides it better
+(docs/evaluation.md), and the model left many questions unanswered.
 """
 
 from __future__ import annotations

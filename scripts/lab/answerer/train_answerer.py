@@ -1,16 +1,15 @@
-"""Train the LoRA adapter that makes the embedded language model answer from evidence.
+"""Train the LoRA adapter with which the embedded language model answers from evidence.
 
     .venv/bin/python scripts/lab/answerer/train_answerer.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER
         [--minutes 60] [--everyday FILE …]
 
-TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/lab/answerer/examples.py says what is made of
-them); nothing of DEV_FOLDER is trained on. --everyday files hold documents with questions and full answers, as
-everyday/train.jsonl.gz does (scripts/lab/answerer/everyday_answers.py). The work folder keeps the examples, the curve
-and a checkpoint: run again, it goes on, also in the middle of making examples. Trained are rank-16 updates of every
-projection (Hu et al. 2021, LoRA) on the weights of the GGUF file that the app has, de-quantised; loss is on what is to
-be written alone.
+TRAIN_FOLDER contains passages.jsonl.gz and sentences.jsonl.gz (scripts/lab/answerer/examples.py describes their use).
+Nothing in DEV_FOLDER is trained on. --everyday files contain documents with questions and full answers, in the form of
+everyday/train.jsonl.gz (scripts/lab/answerer/everyday_answers.py). The work folder keeps the examples, the loss curve
+and a checkpoint: another run resumes, even in the middle of making examples. The script trains rank-16 updates of every
+projection (Hu et al. 2021, LoRA) on the dequantised weights of the app's GGUF file. The loss counts only the target.
 
-Every batch is of one task, and what its prompts begin with is read once for all of them.
+Every batch is of one task, so that the beginning that its prompts share is evaluated only once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Choosing questions for a pair of evaluation sets: the same in both, each answered in one.
+"""Choose the questions for a pair of evaluation sets: the same questions, different documents.
 
-Half of the documents are in the first set, half in the second. A question is answerable in the set that has its
-document, and left out in the other: there, either the recorded web answers it or nobody does. What is chosen depends
-on the texts and the seed alone; nothing is written here.
+The first set has one half of the documents, the second the other half. A question is answerable in the set with its
+document, and left out in the other: there, either recorded web results answer it or nothing does. The choice depends
+only on the texts and the seed. This module writes no files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An evaluation set's documents as files: Markdown, HTML, Word, PDF; byte for byte reproducible."""
+"""Write an evaluation set's documents as Markdown, HTML, Word or PDF, reproducible byte for byte."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Follow-ups made from two questions on one paragraph, with a pronoun for what both are about.
+"""Make follow-ups from two questions about one paragraph: a pronoun replaces their common subject.
 
-By rules that would rather find nothing than read wrongly. Knows the questions, their article's title and paragraph,
-and no more English than a few dozen verbs.
+The rules prefer to make no follow-up rather than a wrong one. They use the questions, the article's title and the
+paragraph, and know no more English than a few dozen verbs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Search over texts: which hold an answer, which are similar, what a search engine would show.
+"""Search texts: find those with an answer, similar ones, and the results of a search engine.
 
-Knows paragraphs and candidates; nothing of sets, files or chance.
+This module knows paragraphs and candidate questions, but not sets, files or random choice.
 """
 
 from __future__ import annotations

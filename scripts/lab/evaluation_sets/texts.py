@@ -1,8 +1,8 @@
-"""Documents and candidate questions of an evaluation set, from labelled data.
+"""Read the documents and candidate questions of an evaluation set from labelled data.
 
-Reads dev/squad2.jsonl.gz (`title`, `passage`, `questions` with `question`, `answers`, `answerable`),
-dev/nq_oracle.jsonl.gz (`question`, `passage`, `answers`) and corpora/wikipedia.jsonl.gz (`title`, `text`) of a data
-folder. Writes nothing and draws no lots: what comes out depends on the folder alone.
+It reads dev/squad2.jsonl.gz (`title`, `passage`, `questions` with `question`, `answers`, `answerable`),
+dev/nq_oracle.jsonl.gz (`question`, `passage`, `answers`) and corpora/wikipedia.jsonl.gz (`title`, `text`) in a data
+folder. It writes nothing and chooses nothing at random: the result depends only on the folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The app in a temporary data folder: documents added as files, and questions asked of them as the app asks them."""
+"""Run the app in a temporary data folder: add documents as files, and ask questions as the app does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everyday documents and handbooks: asked over two halves of the documents, or found in one collection of all."""
+"""Measure everyday documents and handbooks: answers over two halves, or retrieval over all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether a needed line stands in a text: the same words, however they are set.
+"""Decide whether a text contains a needed line: the same words, whatever their formatting.
 
-Compared without Markdown, citations, quotation marks, kinds of dash, white space and the pipes of tables; "20 %" is
-"20%", and a word that was hyphenated at the end of a line is one word. Case counts.
+The comparison ignores Markdown, citations, quotation marks, kinds of dashes, white space and the pipes of tables. It
+treats "20 %" as "20%", and a word hyphenated at the end of a line as one word. Upper and lower case differ.
 """
 
 from __future__ import annotations

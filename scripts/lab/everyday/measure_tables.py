@@ -1,11 +1,11 @@
-"""Measure what is computed on tables: taken rightly and wrongly, not taken, refused, and near misses.
+"""Count the questions about tables that are computed rightly, wrongly or not at all.
 
     python scripts/lab/everyday/measure_tables.py [--part dev|held-out] [--together] [--show]
 
-Reads scripts/lab/everyday/table_questions.jsonl.gz: tables of everyday kinds with questions, and what each must come
-to. They were written before their author looked at the rules; the part "dev" was tuned on, "held out" was not. Each
-table is a file (CSV, Excel, Markdown, HTML) in a collection of its own, or with --together all of a part are in one.
-The embedded models find and judge passages, as in the app; no language model is asked.
+It reads scripts/lab/everyday/table_questions.jsonl.gz: tables of everyday kinds with questions and expected results.
+Their author wrote them before looking at the rules. The rules were tuned on the part "dev", but not on "held out". Each
+table is a file (CSV, Excel, Markdown or HTML) in its own collection; with --together, all tables of a part are in one.
+The embedded models find and judge passages, as in the app; no language model is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CLAPNQ's long answers, and questions on companies' filings."""
+"""Measure two other sets: CLAPNQ with its long answers, and questions about companies' filings."""
 
 from __future__ import annotations
 

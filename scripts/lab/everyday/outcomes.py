@@ -1,4 +1,4 @@
-"""What came of everyday questions, and the figures of many: pure functions of runs."""
+"""Outcomes of everyday questions, and figures of many outcomes: pure functions of runs."""
 
 from __future__ import annotations
 

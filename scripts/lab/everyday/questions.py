@@ -1,6 +1,7 @@
-"""Everyday questions: read from their files, and laid out over two halves of their documents.
+"""Read everyday questions from their files, and assign them to two halves of their documents.
 
-Of the answered questions, half are asked where their document is, half where it is not; near misses where it is.
+Half of the answerable questions are asked where their document is, half where it is not. Near misses are asked where
+their document is.
 """
 
 from __future__ import annotations

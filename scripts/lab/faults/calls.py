@@ -1,4 +1,4 @@
-"""A small session in which each call that changes a file fails once; then the next start, and what is lost."""
+"""Run a small session in which one call that changes a file fails, then check the next start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of the app to be killed: forks of this one, with its models; each tells what it does."""
+"""Processes of the app to be killed: forks of this one with its models, which report what they do."""
 
 from __future__ import annotations
 

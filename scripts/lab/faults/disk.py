@@ -1,8 +1,8 @@
-"""A disk as a power cut leaves it: what was synced is there, and of what came since any part, or nothing.
+"""Simulate a disk after a power cut: synced data is complete, and of later data any part may be there.
 
-The rules are those that SQLite's authors test by (https://www.sqlite.org/atomiccommit.html, "Hardware assumptions"): a
-file's bytes last once the file was synced, its name once its folder was, whatever the file system; until then each
-sector of 512 bytes that was written may be there or not, in any order. So nothing that ext4 or APFS may do is missing.
+The rules are those that SQLite's authors test with (https://www.sqlite.org/atomiccommit.html, "Hardware assumptions").
+On any file system, a file's bytes are safe once the file was synced, and its name once its folder was. Until then, each
+sector of 512 bytes may be written or not, in any order. So every state that ext4 or APFS can leave is covered.
 """
 
 from __future__ import annotations

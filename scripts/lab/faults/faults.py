@@ -1,25 +1,27 @@
-"""Kill localcrag again and again at moments of chance, or have its calls fail, and count what is lost.
+"""Kill localcrag at random moments, or make its calls fail, and count what is lost.
 
     .venv/bin/python scripts/lab/faults/faults.py [--kills 1000] [--seed 1]
     .venv/bin/python scripts/lab/faults/faults.py --every-call [--step 10]
         [--faults no-space broken half killed full no-memory]
 
-Each process is a fork that has the real models. It opens the folder that the last one left, compares all that is in
-it with what was reported, checks SQLite's file, every table, both full-text indexes and the vector index, and goes on
-working until it is killed. A thousand kills took 20 minutes on two cores busy with other work. For Linux and macOS.
+Each process is a fork with the real models. It opens the data folder that the last one left, and compares its content
+with everything that was reported as saved. It checks SQLite's file, every table, both full-text indexes and the vector
+index. Then it works until it is killed. A thousand kills took 20 minutes on two cores that also did other work. Runs on
+Linux and macOS.
 
-With --every-call a small session without models is done again and again, each time with another call that fails (a
-library put before libc, shim_source/shim.c), and the next start looks what is lost. With `no-memory`, not asked for
-otherwise, SQLite gets none: once for each way that it comes to ask for some (which of its functions are under way). For
-Linux, with a C compiler.
+--every-call repeats a small session without models. Each time, another call fails, through a library that is loaded
+before libc (shim_source/shim.c), and the next start checks what is lost. With `no-memory`, which only --faults selects,
+SQLite gets no memory: once for each way it asks for some, that is, for each set of its functions under way. Needs Linux
+and a C compiler.
 
     .venv/bin/python scripts/lab/faults/faults.py --power-cuts 1000 [--seed 1]
 
-writes down all that such a session does to files, loses of it what was not synced at a moment of chance, and looks.
+records everything that such a session does to files, drops what was not synced at a random moment, and checks.
 
     .venv/bin/python scripts/lab/faults/faults.py --full-disk [--step 4]
 
-does it on disks of memory that are too small, each a bit larger, and looks when there is room. For Linux.
+runs the session on RAM disks that are too small, each a little larger than the last, and checks again once there is
+room. Needs Linux.
 """
 
 from __future__ import annotations

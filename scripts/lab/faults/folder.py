@@ -1,4 +1,4 @@
-"""What a data folder holds, and whether that is consistent: the app's checks, SQLite's, and ours."""
+"""Read a data folder and check its consistency: the app's checks, SQLite's and our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small session on disks that are too small, each a bit larger than the one before, until all of it fits."""
+"""Run a small session on disks that are too small, each a little larger, until the session fits."""
 
 from __future__ import annotations
 

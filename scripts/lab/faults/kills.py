@@ -1,4 +1,4 @@
-"""The app killed at moments of chance, its data folder compared with what it had reported."""
+"""Kill the app at random moments, and compare its data folder with what it had reported as saved."""
 
 from __future__ import annotations
 

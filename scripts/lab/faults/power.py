@@ -1,4 +1,4 @@
-"""Power cuts at moments of chance: one session is written down, and the next start is made of every cut of it."""
+"""Simulate power cuts: record one session, then start the app from what each random cut leaves."""
 
 from __future__ import annotations
 

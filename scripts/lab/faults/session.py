@@ -1,4 +1,4 @@
-"""A small session of the app without models: what is done in it, and what is told of each step."""
+"""A small session of the app without models, which reports each of its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library that has calls fail (shim.c): compiled, put before libc in a new process, and armed in a fork of that."""
+"""The library that makes calls fail (shim.c): compile it, load it before libc, arm it in a fork."""
 
 from __future__ import annotations
 

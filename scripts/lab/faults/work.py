@@ -1,4 +1,4 @@
-"""The work of the app that is killed: what people do, told as it begins and as it is reported done."""
+"""The work of the app that is killed: what users do, reported when it begins and when it is confirmed."""
 
 from __future__ import annotations
 

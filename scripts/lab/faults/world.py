@@ -1,4 +1,4 @@
-"""What a data folder has to hold, by what the app reported; and what is in doubt at the moment."""
+"""The expected content of a data folder, by the app's reports, and what is uncertain at the moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of an input that keep its form: parts of archives, packed streams of PDFs, numbers, elements and lines."""
+"""Mutations that keep a file's format: archive parts, packed PDF streams, numbers, elements, lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader's answer must be: checked of its frames, whatever the file was."""
+"""Check a reader's answer, frame by frame, against the readers' contract, whatever the file was."""
 
 from __future__ import annotations
 

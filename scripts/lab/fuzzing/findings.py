@@ -1,4 +1,4 @@
-"""Findings of fuzzing as files: of each the smallest input that shows it, and beside it what was said."""
+"""Store the findings of fuzzing: the smallest input for each, and its report in a second file."""
 
 from __future__ import annotations
 

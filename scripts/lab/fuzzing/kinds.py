@@ -1,4 +1,4 @@
-"""Kinds of files that are fuzzed, and the names under which each is read."""
+"""Kinds of files that are fuzzed, and the file names that each is read under."""
 
 from __future__ import annotations
 

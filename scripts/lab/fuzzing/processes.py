@@ -1,4 +1,4 @@
-"""Processes that fuzz a kind of file each: where one breaks, its input is kept, and another goes on."""
+"""Run one fuzzing process for each kind of file; if one crashes, keep its input and start another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One input, read as a reader process reads it, and what is wrong with what came of it."""
+"""Read one input as a reader process does, and return what is wrong with the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds of fuzzing: small files of each kind, of a folder and as the tests make them, the smallest first."""
+"""Seeds for fuzzing: small files of each kind, from a folder and from the tests, smallest first."""
 
 from __future__ import annotations
 

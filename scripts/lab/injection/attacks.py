@@ -1,8 +1,8 @@
-"""Prompt injections in documents, web results and conversations, put to the real flow and judged.
+"""Put prompt injections in documents, web results and conversations through the flow, and judge it.
 
-Corpus: `tests/data/attacks.jsonl`. Three ways of answering are compared: plain RAG (everything that was retrieved goes
-into the prompt as it is, and the answer is shown as it was written), the corrective flow without the rules for planted
-instructions, and the flow as it is.
+The corpus is `tests/data/attacks.jsonl`. Three ways of answering are compared: plain RAG (everything retrieved goes
+into the prompt unchanged, and the answer is shown unchanged), the corrective flow without the rules for planted
+instructions, and the corrective flow with them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""Fit the judge of prompt injection (localcrag/crag/screen/judge.py) and write its weights.
+"""Fit the judge of prompt injection (localcrag/crag/screen/judge.py), and write its weights.
 
     nice .venv/bin/python scripts/lab/injection/train_injection.py DATA [--check]
 
-Attacks: `scripts/lab/injection/attacks.txt`, and what the rules were written for (tests/data/attacks.jsonl and
-attacks_by_class.jsonl, without their unseen halves). Honest sentences: `scripts/lab/injection/honest.txt`,
-tests/support/honest_sentences.py, and from DATA, the folder of labelled sets, those of `train/` and `everyday/train`.
-Held out, and read by nothing here: tests/data/attacks_held_out.jsonl, attack_lookalikes.jsonl, `dev/`, `everyday/dev`.
+The attacks are `scripts/lab/injection/attacks.txt` and those that the rules were written for (tests/data/attacks.jsonl
+and attacks_by_class.jsonl, without their unseen halves). The honest sentences are `scripts/lab/injection/honest.txt`,
+tests/support/honest_sentences.py, and the sentences of `train/` and `everyday/train` in DATA, the folder of labelled
+sets. The script reads none of the held-out data: tests/data/attacks_held_out.jsonl, attack_lookalikes.jsonl, `dev/`,
+`everyday/dev`.
 
-Prints what ten folds find of the attacks, each class by weights that were fitted without it (the file goes by classes),
-at the threshold that so many honest sentences get over. With --check, nothing is written.
+It prints which attacks ten-fold cross-validation finds at a threshold with a fixed share of false alarms among the
+honest sentences. Each class of the file with classes is judged by weights that were fitted without it. With --check, it
+writes nothing.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
-"""Measure the condensing of follow-ups: harmed, recognised, and the effect on retrieval.
+"""Measure how follow-ups are condensed: questions harmed, follow-ups recognised, effect on retrieval.
 
     python scripts/lab/measuring/measure_followups.py conversations.jsonl.gz [--squad FILE] [--llm NAME] [--most N]
         [--show N]
 
-DATA holds one task a line, as MTRAG-UN writes them: `input` (turns of user and assistant, the question last) and
-`contexts` (`document_id`, `text`: the passages that answer it). Questions that stand alone are the first ones of
-conversations, put behind another conversation. The hand-written dialogues of tests/support/dialogues.py are measured
-as well. Retrieval is the app's own, over all contexts of DATA: whether one of the question's own is among the first k.
+Each line of the file is a task in the form of MTRAG-UN: `input` (turns of user and assistant, the question last) and
+`contexts` (`document_id`, `text`: the passages that answer it). Questions that stand alone are first questions of
+conversations, asked after another conversation. The hand-written dialogues in tests/support/dialogues.py are measured,
+too. Retrieval is the app's own, over all contexts of the file: it succeeds if a context of the question is among the
+first k.
 
-With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made of two questions on a
-paragraph, by a pronoun in place of what both name (evaluation_sets/followups.py). Condensed is right when it has the
-content words of the question that it was made of, no more and no less.
+With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made from two questions about a
+paragraph, with a pronoun in place of their common subject (evaluation_sets/followups.py). The condensed question is
+right if it has exactly the content words of the original one.
 
-A doubtful question counts as a follow-up here; scripts/lab/measuring/measure_readings.py reads it both ways, as the app
+A doubtful question counts as a follow-up here. scripts/lab/measuring/measure_readings.py reads it both ways, as the app
 does.
 """
 

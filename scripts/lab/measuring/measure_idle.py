@@ -1,8 +1,8 @@
-"""Print what putting idle models away frees, and what the next question waits for them.
+"""Print how much memory unloading idle models frees, and how long the next question waits for them.
 
     .venv/bin/python scripts/lab/measuring/measure_idle.py [--times N]
 
-The embedded models, one small document, in a data folder of its own; the memory is this process's (VmRSS).
+It uses the embedded models and one small document in a temporary data folder. The memory is this process's VmRSS.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""Measure models on other languages: the right passage found, put first, and believed.
+"""Measure models in other languages: how often the right passage is found, ranked first and believed.
 
     .venv/bin/python scripts/lab/measuring/measure_languages.py FILE [--embedder NAME] [--relevance NAME] [--most 200]
 
-FILE has a question a line: `lang`, `question`, `passage` that answers it. Of each language, up to --most questions are
-asked of all their passages. Printed are the share whose passage is nearest by the embedder; and by the relevance model,
-of the ten nearest: the share whose passage is on top; the AUC of the best relevance where the right passage is there
-against where it was taken out; and the share that is CORRECT (`upper` of the model's calibration) in either case.
+Each line of FILE has a question: `lang`, `question`, and the `passage` that answers it. For each language, up to --most
+questions are asked over all passages of that language. The script prints the share whose passage is the nearest by the
+embedding model. For the reranker and the ten nearest passages, it prints:
+
+- the share whose passage ranks first;
+- the AUC of the best relevance, with the right passage there against the right passage removed;
+- the share graded CORRECT (`upper` of the model's calibration), with and without the right passage.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Measure the order in which pages are read, and the tables on them, on PDFs that are made here.
+"""Measure the reading order and the tables that the PDF reader finds, on PDFs that this script makes.
 
     .venv/bin/python scripts/lab/measuring/measure_layout.py [--show]
 
-What stands where is known, since the pages are made by this script from the sentences of the tests' handbook. Order: 1
-minus the normalised indel distance of the words, 2·LCS / (read + true), as in opendataloader-bench, by words instead of
-characters. Tables: TEDS (Zhong et al. 2020), 1 minus the edit distance of the trees of table, rows and cells over the
-larger tree's size; rows are matched whole, in order, so that the figure is at most too low. With --show the text read
-is printed. Seconds are those of a reader process for a page, its start not counted.
+The script makes the pages from the sentences of the tests' handbook, so the true layout is known. Order: 1 minus the
+normalised indel distance, 2·LCS / (read + true), as in opendataloader-bench, but over words instead of characters.
+Tables: TEDS (Zhong et al. 2020), 1 minus the edit distance of the trees of table, rows and cells, divided by the larger
+tree's size. Whole rows are matched in order, so the figure can only be too low. --show prints the text read. Seconds
+are the time of a reader process for a page, without its start.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Measure text recognition: what it reads of pages of known text, how sure it is, and how long a page takes.
+"""Measure text recognition: errors on pages of known text, confidence, and seconds a page.
 
     .venv/bin/python scripts/lab/measuring/measure_ocr.py
-        printed text, getting worse; letters of other scripts
+        printed text of decreasing quality; letters of other scripts
     .venv/bin/python scripts/lab/measuring/measure_ocr.py FILE [FILE …]
         the scanned pages of these files: seconds, confidence
 
-Prints a table. What is read is compared letter by letter. By the confidence of what was read, and by the certainty,
-which counts what looks like a line and was not, pages are refused (localcrag/documents/scans.py).
+The script prints a table. Recognised text is compared letter by letter. The app refuses pages with low confidence or
+low certainty, which also counts regions that looked like a line of text but were not (localcrag/documents/scans.py).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Read every file of a folder as `localcrag ingest` would, and count by kind what becomes of them.
+"""Read every file in a folder as `localcrag ingest` would, and count the results by kind.
 
     .venv/bin/python scripts/lab/measuring/measure_readers.py FOLDER [--refused] [--each] [--slowest NUMBER]
         [--patience SECONDS]
 
-Read: text came of it. Scans: pages that wait for text recognition. Refused: with a sentence that says why; with
---refused all of these are printed. Faults are errors of the readers' own, and files of which nothing was said: 0 is the
-only right number. Files are read in reader processes, one after the other, those within others too. Where the folder
-has a CATALOG.jsonl (`file`, and `chars` as another program counted them), the length of PDFs' text is compared with it.
+“Read” counts files with text, “scans” pages that wait for text recognition, and “refused” files with a reason; with
+--refused, all of these are printed. “Faults” are unexpected errors of the readers, and files without any result: it
+must be 0. Files are read in reader processes one after the other, including files inside other files. If the folder has
+a CATALOG.jsonl (`file`, and `chars`, the length that another program found), the length of PDFs' text is compared.
 
-Seconds are those of a file by itself, without the files within it: on average, of the slowest, and of a page where a
-file has several. --each prints every file before it is read, and its seconds behind.
+Seconds are for a file without the files inside it: the mean, the slowest, and per page for files with several pages.
+--each prints every file before it is read, followed by its seconds.
 """
 
 from __future__ import annotations

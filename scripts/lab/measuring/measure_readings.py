@@ -1,16 +1,16 @@
-"""Measure which questions are taken for follow-ups: those that are none, and those that are.
+"""Measure which questions are recognised as follow-ups: those that are, and those that are not.
 
     python scripts/lab/measuring/measure_readings.py FOLDER [--part dev] [--most N] [--documents] [--show]
 
-FOLDER holds train.jsonl.gz and dev.jsonl.gz, a document a line: `id`, `text`, `questions` (`question`, `answer`, and
-`also`: the same in other words, often without naming its subject). Each question is put behind a short conversation
-about another document, so that none is a follow-up; the first form and the other are sampled together and apart.
-Follow-ups that are some are those of tests/data/followups.jsonl, thought up one by one on documents of train: the first
-part was seen while the rules were written, the second was not.
+FOLDER contains train.jsonl.gz and dev.jsonl.gz with one document a line: `id`, `text`, `questions` (`question`,
+`answer`, and `also`: other wordings, often without the subject's name). Each question is asked after a short
+conversation about another document, so that none is a follow-up. The first wording and the others are sampled together
+and separately. True follow-ups are in tests/data/followups.jsonl, written one by one for documents of train: the rules
+were written with the first part in view, but not the second.
 
-By the rules alone, without a model; with --documents the doubtful ones are read as the app reads them: both ways, in a
-collection of the part's documents, with the embedded models. Behind “found” is the share of questions with an answer
-whose best passage comes from their own document.
+By default, only the rules are used, without a model. With --documents, doubtful questions are read both ways, as in the
+app, in a collection of the part's documents, with the embedded models. “found” is followed by the share of answered
+questions whose best passage comes from their own document.
 """
 
 from __future__ import annotations

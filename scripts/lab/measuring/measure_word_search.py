@@ -1,13 +1,15 @@
-"""Measure the search by words in other languages: the right passage found by words, and by stems.
+"""Measure full-text search in other languages: how often words and stems find the right passage.
 
     .venv/bin/python scripts/lab/measuring/measure_word_search.py FILE … [--most 200] [--among CORPUS]
 
-A FILE has a question a line: `lang`, `question`, `passage` that answers it; or, English, a `passage` a line with its
-`questions`. Of each language, up to --most questions are put to all its passages. Printed are the shares whose passage
-is the first by BM25, and among the first ten: by words as SQLite stems them (English), and by stems of the language.
+Each line of a FILE has a question (`lang`, `question`, and the `passage` that answers it) or, in English, a `passage`
+with its `questions`. For each language, up to --most questions are asked over all passages of that language. The script
+prints how often BM25 ranks the passage first, and among the first ten: with words as SQLite stems them (English), and
+with stems of the language.
 
-With --among, English questions are put to a large collection: the passages, and the paragraphs of a corpus (lines with
-a `text`). Printed is the same, and the processor's milliseconds a question, for different MOST_SCORED (word_search.py).
+With --among, English questions are asked over a large collection: the passages, and the paragraphs of a corpus (lines
+with a `text`). The script prints the same figures and the CPU milliseconds per question for several values of
+MOST_SCORED.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A collection from passages of labelled data, each a document of one chunk, without files."""
+"""Make a collection from passages of labelled data; each is a document of one chunk, without a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that one program is measured in: adds the documents, asks the questions, writes what that took.
+"""Measure one program in this process: add the documents, ask the questions, and write the times.
 
 python -m lab.peers.child TASK RESULT
 """

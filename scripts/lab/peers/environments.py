@@ -1,4 +1,4 @@
-"""A virtual environment for each program that sees our packages: torch and llama.cpp are the same, and shared."""
+"""Virtual environments for the compared programs; they share this environment's torch and llama.cpp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs that are compared: what each is, what it needs beside our packages, and how it was set up."""
+"""The compared programs: their packages, and how each is set up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs' answers are worth, by the same rules for all: pure functions of questions and answers."""
+"""Score programs' answers by the same rules for all: pure functions of questions and answers."""
 
 from __future__ import annotations
 

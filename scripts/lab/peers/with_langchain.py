@@ -1,4 +1,4 @@
-"""LangChain with Chroma: a recursive splitter, a retriever, and the package's own prompt for questions."""
+"""LangChain with Chroma: a recursive splitter, a retriever, and the package's own question prompt."""
 
 from __future__ import annotations
 

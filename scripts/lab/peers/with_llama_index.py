@@ -1,4 +1,4 @@
-"""LlamaIndex: its reader of folders, its vector index kept as files, its query engine."""
+"""LlamaIndex: its folder reader, its vector index stored in files, and its query engine."""
 
 from __future__ import annotations
 

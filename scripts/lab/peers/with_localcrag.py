@@ -1,4 +1,4 @@
-"""localcrag, asked as its page asks it; the web is never asked."""
+"""localcrag, asked in the same way as by its web interface, but without web search."""
 
 from __future__ import annotations
 

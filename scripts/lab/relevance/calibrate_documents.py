@@ -1,20 +1,21 @@
-"""Fit a relevance model's calibration on documents and on general texts; writes MODEL_FOLDER/calibration.json.
+"""Fit a reranker's calibration on documents and general texts; write MODEL_FOLDER/calibration.json.
 
     .venv/bin/python scripts/lab/relevance/calibrate_documents.py MODEL_FOLDER --documents FILE … [--plain FILE …]
         --apart FILE --general DATA_FOLDER --work FOLDER [--questions 100] [--form "logit and cosine"] [--dry-run]
 
-FILE are documents with questions, and further questions on them, as train_relevance.py trains on; fitted is to those
-whose names are in the file that --apart names, which it keeps apart. DATA_FOLDER are the sets of
-calibrate_relevance.py. Documents weigh half, the general sets the other half: what people ask of their own documents,
-and what they ask of an encyclopaedia.
+The FILEs are documents with questions, and further questions about them, as for train_relevance.py. The calibration is
+fitted only to the documents named in the file of --apart, which were kept out of training. DATA_FOLDER contains the
+sets of calibrate_relevance.py. Documents and general sets weigh one half each: the former are like what people ask of
+their own documents, the latter like what they ask of an encyclopaedia.
 
-Questions count with their document there, which answers them or does not (near misses), and with it taken out. `upper`
-is the lowest threshold at which at most NEAR_MISSES of the near misses are CORRECT; `lower` the highest that leaves
-aside at most MISSED of the questions that are answered; `strip` the highest that keeps LINES of the needed lines.
-Where words overlap says more of an encyclopaedia's passages than of near misses, which repeat a document's words: with
---form "logit and cosine" it is left out, at some cost in log loss (both are printed). The cosine, too, says more of an
-encyclopaedia: --cosine sets its weight, in units of the logit, where that of least log loss is too much for documents.
-Scores are kept in the work folder: the second run, with another form or weight, takes seconds.
+Each question is scored with its document there, which answers it or not (near misses), and with it removed. `upper` is
+the lowest threshold at which at most NEAR_MISSES of the near misses are CORRECT. `lower` is the highest that rejects at
+most MISSED of the answered questions. `strip` is the highest that keeps LINES of the needed lines.
+
+The overlap of words is more informative for an encyclopaedia's passages than for near misses, which repeat a document's
+words. --form "logit and cosine" leaves it out, at some cost in log loss (both are printed). The cosine, too, is more
+informative for an encyclopaedia: --cosine sets its weight, in units of the logit, if the weight of the lowest log loss
+is too high for documents. The work folder caches scores: a second run with another form or weight takes seconds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The form of calibration that fits a relevance model best, and its threshold upper.
+"""Choose the form of calibration that fits a reranker best, and its threshold `upper`.
 
-Each set counts the same, however many rows it has. Isotonic regression (Zadrozny and Elkan, KDD 2002) is measured
-beside the logistic forms and never taken: localcrag has no place for it until it is clearly better.
+Each set has the same weight, however many rows it has. Isotonic regression (Zadrozny and Elkan, KDD 2002) is measured
+together with the logistic forms but never taken: localcrag cannot store it, and will not until it is clearly better.
 
-`upper` is where most decisions between CORRECT and not are right, with at least PRECISION_OF_CORRECT of the CORRECT
-ones.
+`upper` is the threshold with the most right decisions between CORRECT and not CORRECT, among those at which at least
+PRECISION_OF_CORRECT of the CORRECT ones are right.
 """
 
 from __future__ import annotations

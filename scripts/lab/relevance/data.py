@@ -1,11 +1,11 @@
-"""Labelled questions for relevance models: passages, sentences, unanswerable questions.
+"""Labelled questions for rerankers: passages, sentences and unanswerable questions.
 
-Reads the gzipped JSON lines of a data folder, one object a line: `passage`, and either `question` and `answers`, or
-`questions` (each with `question`, `answers` and, in SQuAD 2.0, `answerable`). Knows no model: vectors and scores are
-handed in.
+It reads the gzipped JSON lines of a data folder, one object a line: `passage`, and either `question` and `answers`, or
+`questions` (each with `question`, `answers` and, in SQuAD 2.0, `answerable`). It knows no model: the caller hands in
+vectors and scores.
 
-Every question comes twice: with its own passage among those that are searched ("there"), and without ("removed"), as
-when the documents do not hold the answer.
+Every question appears twice: with its own passage among the searched ones ("there"), and without it ("removed"), as if
+the documents did not contain the answer.
 """
 
 from __future__ import annotations

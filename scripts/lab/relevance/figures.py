@@ -1,4 +1,4 @@
-"""The figures of a relevance model on a sample of labelled questions. Scores in, records out."""
+"""Compute the figures of a reranker on a sample of labelled questions. Scores in, records out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The relevance models that a command names, with their kept scores, calibration and speed."""
+"""The rerankers that a command names, with their cached scores, calibration and speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of relevance models as Markdown, for a model card. Records in, text out."""
+"""Format the figures of rerankers as Markdown for a model card. Records in, text out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample of the labelled questions, what has to be scored for it, and the scores as arrays."""
+"""Draw a sample of the labelled questions, list the pairs to score, and return scores as arrays."""
 
 from __future__ import annotations
 

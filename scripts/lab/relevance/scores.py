@@ -1,7 +1,7 @@
-"""Logits and vectors kept on disk, so that an interrupted run resumes and nothing is scored twice.
+"""Cache logits and vectors on disk, so that an interrupted run resumes and nothing is scored twice.
 
-Scores belong to the bytes of a model's folder and a number format; a changed model has scores of its own. Not part of
-the key: the versions of the libraries. After an update, remove the folder.
+The key of a score is the bytes of a model's folder and a number format, so that a changed model gets its own scores.
+The versions of the libraries are not in the key: remove the folder after updating them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Print what a collection in PostgreSQL costs as it grows: seconds, recall and disk.
+"""Print the costs of a growing collection in PostgreSQL: seconds, recall and disk.
 
     .venv/bin/python scripts/lab/scale/bench_postgres.py CORPUS ADDRESS [--chunks 10000 100000]
 
-CORPUS and the chunks made of it are those of bench_scale.py; ADDRESS is a database without tables of localcrag, such as
-postgresql://NAME@/scale?host=/var/run/postgresql. Documents are put without the graph, which is made of all at once,
-as when a collection is moved there; then some are put with it, as when documents are added.
+CORPUS and its chunks are those of bench_scale.py. ADDRESS is a database without tables of localcrag, such as
+postgresql://NAME@/scale?host=/var/run/postgresql. Most documents are added without the index graph, which is then built
+for all at once, as when a collection is moved there. Some are added afterwards with it, as when a user adds documents.
 """
 
 from __future__ import annotations

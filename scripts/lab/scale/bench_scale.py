@@ -1,17 +1,17 @@
-"""Print how a collection grows: seconds, memory and disk, from ten thousand chunks to a million.
+"""Print how a collection grows from ten thousand chunks to a million: seconds, memory and disk.
 
     .venv/bin/python scripts/lab/scale/bench_scale.py CORPUS [--chunks 10000 100000 1000000] [--folder DIR]
         [--json FILE] [--plot FILE] [--processor] [--engine hnswlib]
 
-CORPUS is gzipped lines of JSON, with `title` and `text`. Its first texts are cut and embedded as the app does
-(BASE chunks). All others are recombined from these: the first sentences of one and the last of another, with the mean
-of their two vectors and a little noise. So words are as frequent as in real text, no two chunks are alike, and a
-million needs no hours of embedding. Questions are the rarest words of chunks. Searches are measured in a process of
-their own, which has just been started, as the app would be.
+CORPUS is gzipped lines of JSON with `title` and `text`. The app's own code chunks and embeds its first texts (BASE
+chunks). All other chunks are recombined from these: the first sentences of one and the last of another, with the mean
+of their vectors and a little noise. So words are as frequent as in real text, no two chunks are equal, and a million
+chunks need no hours of embedding. Questions are the rarest words of chunks. Searches are measured in a separate process
+that has just started, as the app would be.
 
-With --folder, what is built stays there, and a size that is there already is not built again, but measured: for who
-changes how a collection is searched. A plot is drawn of the sizes measured. With --processor, times are the
-processor's, not the clock's: for a machine on which other work runs at the same time.
+With --folder, the collections are kept, and a size that is already there is only measured, not built again; use it when
+you change how a collection is searched. --plot draws the sizes measured. With --processor, times are CPU time instead
+of wall-clock time, for a machine that also does other work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plot of how a collection grows: milliseconds, memory and disk by its number of chunks."""
+"""Plot how a collection grows: milliseconds, memory and disk by the number of chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was seen of a week so far, in a file: a week goes on where an earlier sitting ended."""
+"""Record the observations of a week in a file, so that a later run continues where the last one ended."""
 
 from __future__ import annotations
 

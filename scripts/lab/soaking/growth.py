@@ -1,4 +1,4 @@
-"""What grows: the slope of each figure over the questions asked, with an interval. Numbers in, numbers out."""
+"""Growth: the slope of each figure over the questions, with an interval. Numbers in, numbers out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that ask the same documents meanwhile, as the page is used: one over HTTP, and one over MCP."""
+"""Programs that ask the same documents while the web interface is in use: one over HTTP, one over MCP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a running app, used without a browser: events sent and followed as its script does it."""
+"""Use a running app's web interface without a browser: send and follow events as its script does."""
 
 from __future__ import annotations
 

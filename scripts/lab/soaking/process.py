@@ -1,4 +1,4 @@
-"""What a running app holds: memory, threads, open files, and what lies in its folders. Linux's /proc."""
+"""Measure a running app through Linux's /proc: memory, threads, open files, folder contents."""
 
 from __future__ import annotations
 

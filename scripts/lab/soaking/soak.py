@@ -1,23 +1,25 @@
-"""Use the real app for a week in hours, and say whether anything grows.
+"""Use the real app for a week in hours, and report whether anything grows.
 
     .venv/bin/python scripts/lab/soaking/soak.py [--questions 20000] [--restarts 200] [--nights 7] [--minutes N]
         [--folder FOLDER] [--brief] [--postgresql] [--work FOLDER]
     .venv/bin/python scripts/lab/soaking/soak.py --small
 
-The page's process (`python app.py`) with the embedded models is asked over the page's own HTTP: questions to
-documents, follow-ups, computed tables, lists, the web (a search server of the tests), what nobody answers, stopped
-answers, passes over all passages; between two, a file is changed, deleted, added or tagged, a scan read, an answer
-labelled, pinned or exported, a chat renamed or deleted. Meanwhile `localcrag serve` and `localcrag mcp` are asked,
-EACH questions for one to the page. In a night nobody asks anything until the models are put away. The first half is
-asked of one process of the page; in the second it is started anew again and again, every fourth time after a kill.
-`--small` is what fits some minutes; `--minutes` ends sooner. With `--brief`, the models have a third to do for a
-question (BRIEF): what grows, grows by the question, not by the passage or the token. With --folder, what is left to do
-of a week is done by the next call with that folder; with --postgresql, the collection lives in a PostgreSQL server of
-the tests, which ends with the call: no --folder then.
+The script sends questions over HTTP to the web interface's process (`python app.py`) with the embedded models:
+questions about documents, follow-ups, computed tables, lists, web questions (from the tests' search server), questions
+without an answer, stopped answers, and passes over all passages. Between two questions, a file is changed, deleted,
+added or tagged, a scan is read, an answer is labelled, pinned or exported, or a chat is renamed or deleted. At the same
+time, `localcrag serve` and `localcrag mcp` each get EACH questions for one to the web interface. During a night, no
+question is asked until the models are unloaded. One process serves the first half. In the second half it is restarted
+again and again, every fourth time after a kill.
 
-Printed is by how much each figure grows with a thousand questions, with the 95 % interval of a bootstrap over blocks.
-What belongs to a process is of the longest-lived one, without its first tenth, in which caches fill. Whatever is kept
-of questions by design (runs, turns, web answers) is in “database” alone, and grows there.
+`--small` takes some minutes; `--minutes` sets a time limit. With `--brief`, the models have a third of the work per
+question (BRIEF): things grow with the number of questions, not of passages or tokens. With --folder, another call with
+that folder continues the week. With --postgresql, the collection is in a PostgreSQL server of the tests, which ends
+with the call, so --folder is not possible.
+
+The script prints how much each figure grows in a thousand questions, with a 95 % interval from a bootstrap over blocks.
+Figures of a process are those of the longest-lived one, without its first tenth, in which caches fill. Data that
+localcrag keeps about questions by design (runs, turns, web answers) grows, but only in “database”.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person does in a week: questions of every kind, files that change, labels, pins, exports, tidying up."""
+"""A user's week: questions of every kind, changing files, labels, pins, exports, and tidying up."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An app in a data folder of its own, and the seconds of what it does: files added, questions answered.
+"""An app in a temporary data folder, and the seconds that it takes to add files and answer questions.
 
-Imports no more of localcrag than that takes, since how long its imports take is measured as well (versions.py).
+It imports no more of localcrag than it needs, since the time of its imports is measured, too (versions.py).
 """
 
 from __future__ import annotations

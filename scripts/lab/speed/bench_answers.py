@@ -1,16 +1,18 @@
-"""Print how long corrected answers take beside plain RAG's, and where the time goes.
+"""Print how long corrected answers take compared with plain RAG, and where the time goes.
 
     .venv/bin/python scripts/lab/speed/bench_answers.py [DATA] [--questions N] [--processor] [--settings KEY=VALUE …]
         [--json FILE]
 
-Asked are bench.py's own texts and, where DATA has everyday/dev.jsonl.gz, everyday questions as eval_everyday.py lays
-them out. Every question is asked twice, corrected and of plain RAG (the same retrieval, all passages whole in the
-prompt), in turn first, in one process: ratios hold on a noisy machine. The first token is the first piece of an answer,
-or all of it where the language model is not asked. A first and a last token are compared by the ratio of medians and by
-the median of the ratios of the same question, with its 95 % interval (bootstrap over questions), of all and by action.
-Seconds of parts are means, measured around the calls of embedder, index, store, relevance model and language model; a
-step's own is what these leave of it. With --processor, seconds are those of this process on the processor, and
-everything works with one thread: what other programs do meanwhile hardly counts.
+The questions are those of bench.py and, if DATA has everyday/dev.jsonl.gz, everyday questions, set up as by
+eval_everyday.py. Every question is asked twice in one process, corrected and of plain RAG (the same retrieval, with all
+passages whole in the prompt). The two take turns in going first, so that ratios are valid on a busy machine. The first
+token is the first piece of an answer, or all of it if the language model is not used. First and last tokens are
+compared by the ratio of medians, and by the median of the ratios of the same question with its 95 % interval (bootstrap
+over questions), for all questions and by action.
+
+Seconds of parts are means, measured around the calls of embedding model, index, store, reranker and language model; a
+step's own time is the rest. With --processor, seconds are this process's CPU time, and everything uses one thread, so
+that other programs hardly affect them.
 """
 
 from __future__ import annotations

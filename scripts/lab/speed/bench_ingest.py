@@ -1,19 +1,19 @@
-"""Print how fast documents are added, as a share of what the embedder could do, and where the rest of the time goes.
+"""Print how fast documents are added, relative to the embedding model alone, and where the rest goes.
 
     .venv/bin/python scripts/lab/speed/bench_ingest.py [FOLDER] [--kind long|short] [--rounds N] [--workers N …]
     .venv/bin/python scripts/lab/speed/bench_ingest.py --kind many [--files N]
     .venv/bin/python scripts/lab/speed/bench_ingest.py --kind scans [--workers N …]
     .venv/bin/python scripts/lab/speed/bench_ingest.py --kind folder [--files N] [--rounds N]
 
-Without a FOLDER, texts like those of bench.py are made: `long` ones of about ten chunks, `short` ones of one. In each
-round every number of workers adds the documents to an empty collection, and the embedder alone embeds exactly the same
-texts right behind it, all at once; so ratios hold on a machine that others use. Printed are medians.
+Without a FOLDER, it uses texts like those of bench.py: `long` ones of about ten chunks, or `short` ones of one chunk.
+In each round, every number of workers adds the documents to an empty collection. Right after that, the embedding model
+alone embeds exactly the same texts at once, so that ratios are valid on a busy machine. The script prints medians.
 
-`many` writes a folder of so many files, starts `localcrag ingest` on it in a terminal, and prints when it first says
-how many files have been found, and when it works on the first one. `scans` reads pages of print by so many processes of
-text recognition at once, each with its share of the cores. `folder` has a collection follow a folder of so many files,
-and prints how long a start takes until it is in step when nothing changed, and when ten names changed; nothing is
-embedded, since files in step are not read.
+`many` writes a folder of N files, starts `localcrag ingest` on it in a terminal, and prints when the command first
+shows the number of files, and when it works on the first one. `scans` reads pages of print with N processes of text
+recognition at once, each with its share of the cores. `folder` makes a collection watch a folder of N files. It prints
+how long a start takes until the collection is up to date, if nothing changed and if ten names changed. Nothing is
+embedded, since files that are up to date are not read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Print the page's speed in a real browser: opening, what it adds to an answer, typing, memory.
+"""Print the web interface's speed in a real browser: opening, answering, typing, memory.
 
     .venv/bin/python scripts/lab/speed/bench_page.py [--questions N]
 
-Needs Chromium, as the browser tests do. Over the sample documents and the embedded models, in a data folder of its own.
+It needs Chromium, like the browser tests. It uses the sample documents and the embedded models in a temporary folder.
 """
 
 from __future__ import annotations

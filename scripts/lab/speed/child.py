@@ -1,9 +1,9 @@
-"""The process that one version of localcrag is measured in: a line of JSON says what to do, one says what it took.
+"""Measure one version of localcrag in this process: read tasks and write results as lines of JSON.
 
     python -m lab.speed.child FOLDER    # from a checkout, which comes first on PYTHONPATH; FOLDER is its data folder
 
-What measures is imported by name, when it is first asked for: an earlier version may lack what it needs, and can be
-measured in everything else.
+Measuring functions are imported by name when they are first called. An earlier version may lack something that one of
+them needs, and can still be measured in everything else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The seconds of localcrag as a program: a command, what it imports, the page until it answers."""
+"""Measure localcrag as a program: seconds of a command, of imports, and until the page answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Two versions measured in turn, A B B A, over the same documents and questions; what is slower is said in a sentence.
+"""Measure two versions alternately, A B B A, on the same documents; report what is slower.
 
-What one of them cannot do is left out, with its reason: an earlier version may lack what is measured, and this one may
-have done away with it.
+Measurements that one of the versions cannot do are left out, with the reason: an earlier version may lack the feature,
+and this one may have removed it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The language model with and without guesses at what comes next: tokens a second, and whether the text is the same."""
+"""Compare the language model with and without lookup decoding: tokens a second, and equal text."""
 
 from __future__ import annotations
 

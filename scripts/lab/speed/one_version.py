@@ -1,4 +1,4 @@
-"""The speed figures of this version alone, printed."""
+"""Print the speed figures of this version alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Ratios of what one thing took in two versions, measured in turn: the median, its interval, and what follows from it.
+"""Ratios of two versions' times, measured alternately: the median, its interval, the conclusion.
 
-The two times of a pair were measured one right after the other, so that what else the machine does hits both.
+The two times of a pair are measured one right after the other, so that other work on the machine affects both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts for speed: plain sentences from a seeded vocabulary, each tenth or so a fact that a question asks for."""
+"""Texts for measuring speed: sentences from a seeded vocabulary, about one in ten a fact to ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of localcrag: which one this is compared with, its files in a folder, and a process to measure it in."""
+"""Versions of localcrag: choose one to compare with, unpack it, and start a process to measure it."""
 
 from __future__ import annotations
 

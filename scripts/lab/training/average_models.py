@@ -1,10 +1,10 @@
-"""Average the weights of relevance models that were trained from one another, into a new one.
+"""Average the weights of rerankers that were trained from one another into a new model.
 
     scripts/lab/training/average_models.py FOLDER=0.6 OTHER=0.4 --out FOLDER
 
-Two models, each better at something, come to one nearly as good at both, without a step of training and no slower
-(Wortsman et al., Model soups, ICML 2022). Config and tokenizer are the first one's; the calibration belongs to its
-weights and is made anew (`scripts/lab/relevance/calibrate_documents.py`).
+If each of two models is better at something, their average is nearly as good at both, without a step of training and at
+the same speed (Wortsman et al., Model soups, ICML 2022). Config and tokenizer are those of the first model. A
+calibration belongs to the weights, so fit a new one (`scripts/lab/relevance/calibrate_documents.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What the relevance model learns from, step by step, the curve that is measured on the way, and the model's folder.
+"""Train the reranker on prepared numbers, measure the learning curve, and write the model's folder.
 
-Knows neither documents nor the app: it runs on a machine that has only the numbers (tokenised.py) and a GPU.
+This module knows neither documents nor the app: it runs on a machine that has only the numbers (tokenised.py) and a
+GPU.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Training groups from documents with questions: what the app retrieves for them, as the app's scorer reads it.
+"""Make training groups from documents with questions, with what the app retrieves for each question.
 
-Reads the JSON lines of INDEX's form: `id`, `text`, `questions` (each with `question`, `evidence`: every line that a
-complete answer needs, verbatim, and perhaps `also`: the same in other words). Documents go through the app's own
-chunker, store and retrieval, so that a pair is what a question and a passage will be in use.
+It reads the JSON lines of INDEX's form: `id`, `text`, `questions` (each with `question`, `evidence`: every line that a
+complete answer needs, verbatim, and perhaps `also`: other wordings). Documents go through the app's own chunker, store
+and retrieval, so that pairs are like those in use.
 
-A question's positives are the chunk with most of the needed lines and others with a third of them; its negatives are
-what retrieval takes for an answer and that holds no needed line, and its own chunk with the needed lines cut out. Of a
-question that its document does not answer, all that was found is negative. Put in its other words, a question often
-does not name its subject, and another lease may well answer it: its negatives are of its own document alone.
+A question's positives are the chunk with most of the needed lines, and other chunks with at least a third of them. Its
+negatives are retrieved chunks without a needed line, and its own chunk with the needed lines cut out. If the document
+does not answer the question, every retrieved chunk is a negative. Other wordings of a question often do not name its
+subject, and another document, such as a second lease, may well answer them: their negatives come only from their own
+document.
 
-Every IN_COLUMNS-th document has its tables in columns, as the reader of PDF files writes them, not in Markdown.
+Every IN_COLUMNS-th document has its tables in columns, as the PDF reader writes them, instead of in Markdown.
 """
 
 from __future__ import annotations

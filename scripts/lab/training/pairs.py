@@ -1,8 +1,8 @@
-"""Training groups for the relevance model, from labelled questions. Knows the data's sources.
+"""Make training groups for the reranker from labelled questions, by the source of the data.
 
-A group is one question with everything it is asked against: its own passage, passages that look like it and do not
-answer, its own passage with the answer's sentence cut out, its passage under a question that it does not answer, and
-single sentences. So the model learns to rank within a group, and that the right topic is not yet an answer.
+A group is a question with everything that it is scored against: its own passage, similar passages that do not answer,
+its own passage without the sentence that answers, its passage with a question that it does not answer, and single
+sentences. So the model learns to rank within a group, and that a passage on the right topic need not be an answer.
 """
 
 from __future__ import annotations

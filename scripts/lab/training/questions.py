@@ -1,4 +1,4 @@
-"""Variants of a question: the same in other words, or similar but not answered by its passage."""
+"""Variants of a question: other wordings, and similar questions that its passage does not answer."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What an earlier relevance model says of general questions, for a new one to learn: what it knew is not unlearned.
+"""Use an earlier reranker's scores as targets, so that the new model does not forget what it knew.
 
-A new kind of documents pushes out what was learned before: relevance-v2 learned everyday documents for an hour, and
-lost 0.10 of AUC on an encyclopaedia. Labels hardly bring it back, since few of the negatives that they give are as hard
-as what a search finds. The earlier model's own judgement of whatever the bi-encoder finds for a question needs no label
-(learning without forgetting, Li and Hoiem, arXiv 1606.09282).
+Training on a new kind of documents displaces what a model had learned: relevance-v2 learned everyday documents for an
+hour, and lost 0.10 of AUC on an encyclopaedia. Labels hardly restore it, since few of the negatives that they give are
+as hard as what a search finds. The earlier model can judge whatever the bi-encoder finds for a question, without a
+label (learning without forgetting, Li and Hoiem, arXiv 1606.09282).
 
-The new model is read by its own calibration. So the lesson is the logit that gives, by that, the teacher's probability,
-the cosine and the overlap of words that the teacher's calibration minds counted in, and the teacher's `upper` as the
-pupil's.
+The new model is read with its own calibration. So the target is the logit that gives, with that calibration, the
+teacher's probability. It takes into account the cosine and the overlap of words that the teacher's calibration uses,
+and makes the teacher's `upper` the pupil's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Groups of pairs as numbers: every text is tokenised once, however often it is asked; steps are put together of them.
+"""Training groups as numbers: tokenise every text only once, and put training steps together.
 
-A step's pairs are then there in a thousandth of a second, so that a GPU does not wait for a tokenizer, and what is
-learned from can be sent to a machine that has neither the documents nor the app.
+The pairs of a step are then ready in a millisecond, so that a GPU does not wait for a tokenizer. The numbers can be
+sent to a machine that has neither the documents nor the app.
 """
 
 from __future__ import annotations

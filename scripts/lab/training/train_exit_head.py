@@ -1,16 +1,17 @@
-"""Train the exit head of a relevance model, and print what it changes, for each of several cuts.
+"""Train the exit head of a reranker, and print its effect at several cuts.
 
     .venv/bin/python scripts/lab/training/train_exit_head.py DATA [--model FOLDER] [--layers N] [--cut LOGIT]
         [--questions N] [--write]
 
-Of each of so many everyday questions (DATA/everyday/train.jsonl.gz) the eleven passages that the app finds, and as many
-groups of general questions with passages that answer and do not (DATA/train), go through the model. What is learned is
-its own logit, from the states after so many layers: by ridge regression, since there are few pairs. No label is used.
+For each of N everyday questions (DATA/everyday/train.jsonl.gz), the eleven passages that the app finds go through the
+model. So do as many groups of general questions, with passages that answer and that do not (DATA/train). The head
+learns the model's own logit from the states after some layers, by ridge regression, since there are few pairs. It uses
+no labels.
 
-Printed is, for everyday/dev and for the sets in DATA/dev, of which nothing is trained on: the share of passages that
-exit; of those that the whole model takes for ambiguous or correct, how many exit; and for how many everyday questions
-another action is taken, or fewer needed lines are among the six and the three best. With --write, the head of --cut is
-written into the model's folder.
+The script prints figures for everyday/dev and for the sets in DATA/dev, on which nothing is trained: the share of
+passages that exit; how many exit of those that the whole model takes for ambiguous or correct; and for how many
+everyday questions the action changes, or fewer needed lines are among the best six and three. --write writes the head
+with the cut of --cut into the model's folder.
 """
 
 from __future__ import annotations

@@ -1,41 +1,42 @@
-"""Train the relevance model from labelled data: a cross-encoder folder with its model card.
+"""Train the reranker from labelled data, and write a cross-encoder folder with its model card.
 
     .venv/bin/python scripts/lab/training/train_relevance.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER
         [--minutes 110]
 
-TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/lab/training/pairs.py says what is made of them);
-nothing of DEV_FOLDER is trained on, and a pair that holds any of it ends the run. Begins with the weights of the
-bi-encoder, all-MiniLM-L6-v2, or with those of --base (a relevance model, or what
-scripts/lab/training/weights_from_onnx.py made); with --frozen N its lowest layers stay as they are, so that more pairs
-are learned in the same time. The work folder keeps the pairs, the curve and a checkpoint: run again, it goes on.
+TRAIN_FOLDER contains passages.jsonl.gz and sentences.jsonl.gz (scripts/lab/training/pairs.py describes their use).
+Nothing in DEV_FOLDER is trained on, and a training pair that contains any of it ends the run. Training starts from the
+weights of the bi-encoder all-MiniLM-L6-v2, or from those of --base (a reranker, or the output of
+scripts/lab/training/weights_from_onnx.py). With --frozen N, its lowest N layers do not change, so that more pairs are
+learned in the same time. The work folder keeps the pairs, the curve and a checkpoint: another run resumes.
 
-With --teacher FOLDER, what an earlier relevance model says of passages that are found for general questions is learned
-as it is said (scripts/lab/training/teacher.py): what is new does not push out what was known.
+--teacher FOLDER: learn an earlier reranker's scores of passages that are found for general questions
+(scripts/lab/training/teacher.py), so that new data does not displace what it knew.
 
-With --learn-from FOLDER, the opinion of a larger relevance model, trained before, counts beside the label of every pair
-and line: what is learned is half of each.
+--learn-from FOLDER: learn the scores of a larger reranker that was trained before. The target of every pair and line is
+half its label and half that score.
 
-With --labels FILE, pairs that people labelled in use (`localcrag labels export --as training FILE`) are trained on as
-they are, beside the others; none of them is among the groups kept apart for the curve.
+--labels FILE: also train on pairs that users labelled (`localcrag labels export --as training FILE`), unchanged. None
+of them is among the groups kept apart for the curve.
 
-With --documents FILE …, questions on whole documents as well, with what the app finds for them
-(scripts/lab/training/everyday.py), and with --plain FILE … further ones on those documents, such as
-scripts/lab/training/documents/plain_questions.jsonl.gz: in the words of the text, answered and not; and
-other_wordings.jsonl.gz, 1,500 of the questions in four other wordings each, which must get what the question gets.
-Documents of our own are in further_documents.jsonl.gz beside it; notes and leaflets of a few lines, with direct
-questions, in short_documents.jsonl.gz; and in twin_documents.jsonl.gz 302 with questions in pairs that look equally
-doubtful, of which the text decides one. With --near-misses FILE …, passages with questions that they do not answer.
+--documents FILE …: also train on questions about whole documents, with the passages that the app finds for them
+(scripts/lab/training/everyday.py). --plain FILE … adds further questions about those documents, such as these files in
+scripts/lab/training/documents: plain_questions.jsonl.gz, in the words of the text, answered and not; and
+other_wordings.jsonl.gz, 1,500 of the questions in four other wordings each, which must get the same scores. Our own
+documents are in further_documents.jsonl.gz there; short_documents.jsonl.gz has notes and leaflets of a few lines with
+direct questions; twin_documents.jsonl.gz has 302 documents with pairs of questions that look equally doubtful, of which
+the text decides one. --near-misses FILE …: passages with questions that they do not answer.
 
-With --words-stay, the words of --base stay as they are, a multilingual embedder's, and the model ships without them
-(localcrag/models/reranker_format.py). translated_documents.jsonl.gz beside the other files has documents in seven
-languages for --documents, and translated_questions.jsonl.gz questions in one language on documents in English; set
-LOCALCRAG_EMBEDDER to that embedder, so that what is found for them is what the app would find.
+--words-stay: keep the token embeddings of --base, a multilingual embedding model, unchanged; the reranker then ships
+without them (localcrag/models/reranker_format.py). translated_documents.jsonl.gz has documents in seven languages for
+--documents, and translated_questions.jsonl.gz questions in one language about documents in English. Set
+LOCALCRAG_EMBEDDER to that embedding model, so that training finds the same passages as the app.
 
-Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
-pair within its group (ranking), and where the answer's place is known, that of each line by a second head: whether a
-complete answer needs it (so that the model looks for an answer, not for a topic; the app reads strips by that head).
-The trainer of sentence-transformers is not used: it has neither groups of two lengths in one step nor a second head,
-and needs two more packages. The result is an ordinary sentence-transformers cross-encoder.
+There are three losses: binary cross-entropy of each pair (so that the logit can be calibrated); cross-entropy of the
+relevant pair within its group (ranking); and, where the place of the answer is known, binary cross-entropy of each line
+by a second head, for whether a complete answer needs the line (so that the model looks for an answer and not for a
+topic; the app scores strips with that head). The trainer of sentence-transformers is not used: it has neither groups of
+two lengths in one step nor a second head, and needs two more packages. The result is an ordinary sentence-transformers
+cross-encoder.
 """
 
 from __future__ import annotations

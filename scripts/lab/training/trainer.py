@@ -1,4 +1,4 @@
-"""The model that learns, its place head and its optimiser; three losses, and a larger model beside the labels."""
+"""The reranker in training: its place head and optimiser, three losses, and a larger model's scores."""
 
 from __future__ import annotations
 

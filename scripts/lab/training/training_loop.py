@@ -1,4 +1,7 @@
-"""A training loop that resumes after an interruption: schedule, curve, checkpoint, number format. Knows no model."""
+"""A training loop that resumes after an interruption: schedule, curve, checkpoint, number format.
+
+It knows nothing of the model that is trained.
+"""
 
 from __future__ import annotations
 

