@@ -27,14 +27,14 @@ from localcrag.text.question_form import asks_for_list, asks_how
 _STEPS = re.compile(r"(?:^|\s)1[.)]\s")
 SOURCE, LICENCE = "everyday answers", "Apache-2.0"
 SMALL = frozenset(Skill) - {Skill.ALONE, Skill.AMBIGUOUS}
-"""What the embedded model may be asked."""
+"""Skills of the embedded model."""
 
 
 class Shelf:
-    """Everyday documents in a collection of the app's own."""
+    """Everyday documents in a collection of the app."""
 
     def __init__(self, assembly: Assembly, documents: Sequence[Document], folder: Path, scorer: Scorer) -> None:
-        """Take in the documents; those that are in already stay. Raises SystemExit when one cannot be added."""
+        """Add the documents that are not in the collection yet. Raises SystemExit if one cannot be added."""
         folder.mkdir(parents=True, exist_ok=True)
         for document in documents:
             document.write(folder)
@@ -45,13 +45,13 @@ class Shelf:
 
 
 def is_to_be_written(labelled: Labelled) -> bool:
-    """Whether a question has an answer in sentences, and none that the app shows as it stands in the source."""
+    """Return whether a question has an answer in sentences, not one that the app quotes directly from the source."""
     listed = asks_how(labelled.text) or asks_for_list(labelled.text) or _STEPS.search(labelled.answer)
     return bool(labelled.lines and labelled.answer) and not listed
 
 
 def answering(document: Document, labelled: Labelled, shelf: Shelf, chosen: random.Random) -> Iterator[Example]:
-    """Yield what is learned from a question on a document: an example, or none."""
+    """Yield the training example for a question about a document, if there is one."""
     question = dress(labelled.text, chosen)
     passages = shelf.library.passages(question)
     refined = shelf.library.refined(question, passages)
@@ -61,7 +61,7 @@ def answering(document: Document, labelled: Labelled, shelf: Shelf, chosen: rand
         return
     supports = verify.verify(labelled.answer, evidence, question, Strictness.STRICT, refined.sources)
     backed = [support for support in supports if support.supported]
-    if backed and backed[0] is supports[0]:  # What comes first answers; the rest goes on from it.
+    if backed and backed[0] is supports[0]:  # The first sentence answers; the rest depends on it.
         target = verify.compose(backed)
         if 2 < len(target.split()) <= LONGEST_ANSWER:
             yield Example(Task.ANSWER, tuple(generate.prompt(question, question, evidence)), target, SOURCE)

@@ -60,7 +60,7 @@ def everyday_documents(data: Path, split: str) -> list[Document]:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A set's figures, in columns by type of question, the number of questions by kind, and every question."""
+    """A set's figures in columns by type of question, the number of questions by kind, and all questions."""
 
     columns: dict[str, Figures]
     numbers: dict[str, int]
@@ -68,7 +68,7 @@ class Measured:
 
 
 def measure(name: str, bench: Bench, given: argparse.Namespace, folder: Path) -> Measured:
-    """Ask a set's questions. Raises what asking raises."""
+    """Ask a set's questions, and measure the outcomes. Raises the errors of asking."""
     data, number = given.data, given.questions
     if name == ONE_COLLECTION:
         asked, others = (
@@ -96,12 +96,12 @@ def measure(name: str, bench: Bench, given: argparse.Namespace, folder: Path) ->
 
 
 def progress(text: str) -> None:
-    """Say how far it is, where nobody reads figures."""
+    """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def setting(text: str) -> tuple[str, str]:
-    """Return a setting's name and value. Raises ValueError, which argparse tells."""
+    """Parse a setting's name and value. Raises ValueError, which argparse reports."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(text)
@@ -109,7 +109,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def count(text: str) -> int:
-    """Return a number above zero. Raises ValueError, which argparse tells."""
+    """Parse a number above zero. Raises ValueError, which argparse reports."""
     if int(text) < 1:
         raise ValueError(text)
     return int(text)
@@ -132,7 +132,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def print_set(name: str, given: argparse.Namespace, settings: Mapping[str, str]) -> list[dict[str, object]]:
-    """Measure a set, print it, and return every question. Raises what asking raises."""
+    """Measure a set, print its figures, and return all questions. Raises the errors of asking."""
     silent = given.no_llm or name == ONE_COLLECTION
     with opened(settings, silent=silent) as bench, TemporaryDirectory(prefix="eval-everyday-files-") as folder:
         measured = measure(name, bench, given, Path(folder))

@@ -39,9 +39,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 # scripts/, where the package `lab` is, and the root, where `tests.support` is.
 sys.path[:0] = [str(Path(__file__).resolve().parents[number]) for number in (2, 3)]
 FAULTS = ("no-space", "broken", "half", "killed", "full")
-"""How a call fails: ENOSPC once, EIO once, half written, the process killed there, ENOSPC from there on."""
+"""Ways for a call to fail: ENOSPC once, EIO once, half written, the process killed there, ENOSPC from there on."""
 MEMORY = ("no-memory",)
-"""SQLite gets no memory, once for each way that it comes to ask for some."""
+"""Way to fail in which SQLite gets no memory, once for each call path of an allocation."""
 
 
 def main() -> int:
@@ -75,9 +75,9 @@ def main() -> int:
 
 
 def begun_anew(place: Path) -> int | None:
-    """Do all this in a process with a library before libc, which tells its own; return how that ended, None in it.
+    """Restart this script with the shim loaded before libc; return its exit status, or None in the new process.
 
-    Raises RuntimeError where there is no C compiler.
+    Raises RuntimeError if there is no C compiler.
     """
     from lab.faults import shim  # noqa: PLC0415
 
@@ -90,8 +90,8 @@ def begun_anew(place: Path) -> int | None:
 
 
 def kills(place: Path, given: argparse.Namespace) -> int:
-    """Kill so often, print a table, and return the number of losses."""
-    # After the limits on threads, which libraries read when they are imported.
+    """Kill the app --kills times, print a table, and return the number of losses."""
+    # Imported after the limits on threads are set, since libraries read them when they are imported.
     from lab.faults.children import Models  # noqa: PLC0415
     from lab.faults.kills import Killing  # noqa: PLC0415
 
@@ -108,7 +108,7 @@ def kills(place: Path, given: argparse.Namespace) -> int:
 
 
 def every_call(place: Path, given: argparse.Namespace) -> int:
-    """Have each call fail once, or cut the power; print a table, and return the losses. Raises RuntimeError."""
+    """Make each call fail once, or cut the power; print a table, and return the losses. Raises RuntimeError."""
     from lab.faults import shim  # noqa: PLC0415
     from lab.faults.calls import EveryCall  # noqa: PLC0415
     from lab.faults.power import PowerCuts  # noqa: PLC0415
@@ -127,7 +127,7 @@ def every_call(place: Path, given: argparse.Namespace) -> int:
 
 
 def full_disk(place: Path, given: argparse.Namespace) -> int:
-    """Fill small disks, print a table and what was said, and return the number of losses. Raises RuntimeError."""
+    """Fill small disks, print a table and the messages, and return the number of losses. Raises RuntimeError."""
     from lab.faults.full_disk import FullDisk  # noqa: PLC0415
 
     outcome = FullDisk(place).fill(given.step)

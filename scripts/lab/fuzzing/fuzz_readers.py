@@ -32,7 +32,7 @@ NO_ATHERIS = "atheris is missing: `.venv/bin/pip install atheris` gets it; it is
 INSTRUMENTED = (
     "localcrag.documents.readers localcrag.text lab.fuzzing.contract email mammoth inscriptis olefile msoffcrypto"
 )
-"""Whose branches are seen: the readers, and libraries of Python that they use."""
+"""Packages whose branches guide the fuzzer: the readers, and the Python libraries that they use."""
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     # scripts/, where the package `lab` is, and the root, where `tests.support` is.
     sys.path[:0] = [str(Path(__file__).resolve().parents[number]) for number in (2, 3)]
     atheris: Any = importlib.import_module("atheris")
-    # What is imported before is not instrumented.
+    # Modules that are imported before this block are not instrumented.
     with atheris.instrument_imports(include=INSTRUMENTED.split()):
         processes: Any = importlib.import_module("lab.fuzzing.processes")
         seeds: Any = importlib.import_module("lab.fuzzing.seeds")

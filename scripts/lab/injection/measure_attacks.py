@@ -34,12 +34,12 @@ from lab.injection.attacks import BY_CLASS, CORPUS, HELD_OUT, Attack, Outcome, R
 from lab.relevance.data import read_lines
 
 MOST_TEXTS = 2_000
-"""Read of each file of honest texts; the first characters of each, as many as a long passage has."""
+"""Most texts read from a file of honest texts; of each, as many characters as a long passage has."""
 MOST_CHARACTERS = 2_000
 
 
 def measure(chosen: Sequence[Attack], *, answers: bool) -> tuple[dict[tuple[str, Way], Outcome], int]:
-    """Return what came of each attack by its id and way, and how many questions are answered undisturbed."""
+    """Return the outcome of each attack by id and way, and the number of questions answered without an attack."""
     outcomes: dict[tuple[str, Way], Outcome] = {}
     with tempfile.TemporaryDirectory() as folder, search_server() as server:
         assembly = Assembly(load_settings(data_dir=Path(folder) / "data", searxng_url=server.url))

@@ -23,7 +23,7 @@ QUESTION = "From which berth does the ferry to Lindau leave?"
 
 
 def megabytes() -> float:
-    """Return the memory of this process that is in use."""
+    """Return this process's resident memory in MB."""
     return int(Path("/proc/self/status").read_text("utf-8").partition("VmRSS:")[2].split()[0]) / 1024
 
 
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _asked(assembly: Assembly) -> float:
-    """Return the seconds of a question that no score is remembered of; the median of three."""
+    """Return the median seconds of three questions without cached scores."""
     seconds = []
     for _ in range(3):
         assembly.models.forget_scores()

@@ -36,11 +36,11 @@ from lab.relevance.data import read_lines
 
 NEAREST = 10
 LONGEST = 1_000
-"""Characters of a passage: about what a chunk has."""
+"""Most characters of a passage: about the length of a chunk."""
 
 
 def nearest(embedder: Embedder, asked: Sequence[str], texts: Sequence[str]) -> np.ndarray:
-    """Return for each question the numbers of all texts, nearest first, shape (questions, texts)."""
+    """Return for each question the indices of all texts, nearest first, shape (questions, texts)."""
     return np.argsort(-(embedder.embed_questions(asked) @ embedder.embed(texts).T), axis=1)
 
 
@@ -54,7 +54,7 @@ def best_relevances(scorer: Scorer, question: str, texts: Sequence[str]) -> np.n
 
 
 def figures(rows: Sequence[tuple[str, str]], embedder: Embedder, scorer: Scorer | None) -> list[str]:
-    """Return a line's figures for questions with their passages."""
+    """Return the figures in a line of the table for questions with their passages."""
     texts = list(dict.fromkeys(passage for _, passage in rows))
     right = [texts.index(passage) for _, passage in rows]
     order = nearest(embedder, [question for question, _ in rows], texts)

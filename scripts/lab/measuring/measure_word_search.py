@@ -36,7 +36,7 @@ from lab.relevance.data import read_lines
 
 FIRST = 10
 PARAGRAPH = 700
-"""Characters."""
+"""Characters of a paragraph."""
 
 
 def asked(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -50,7 +50,7 @@ def asked(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def shares(store: DocumentStore, rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the shares of the questions whose passage is the first, and among the first ten."""
+    """Return the shares of the questions whose passage is first, and among the first ten."""
     texts = {identifier: chunk.text for identifier, (_, chunk) in store.chunks(store.chunk_ids()).items()}
     found = [[texts[one] for one in store.full_text(question, FIRST)] for question, _ in rows]
     hits = [([passage in some[:1], passage in some]) for some, (_, passage) in zip(found, rows, strict=True)]
@@ -96,7 +96,7 @@ def large_collection(rows: Sequence[tuple[str, str]], corpus: Path, most: int) -
 
 
 def put(store: DocumentStore, name: str, texts: Sequence[str]) -> None:
-    """Put a document of which each text is a chunk."""
+    """Add a document with one chunk for each text."""
     if texts:
         store.put(
             name, sha256=name, media_type="text/plain", pages=None, text="\n".join(texts), title="-",
@@ -105,7 +105,7 @@ def put(store: DocumentStore, name: str, texts: Sequence[str]) -> None:
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """Yield the lines of a text, joined until they are as long as a passage."""
+    """Yield the lines of a text, joined to the length of a passage."""
     some = ""
     for line in text.split("\n"):
         some += f"{line} "

@@ -44,15 +44,15 @@ MODELS = Path(os.environ.get("LOCALCRAG_MODELS_DIR") or ROOT / "models")
 EMBEDDER = "all-minilm-l6-v2"
 LANGUAGE_MODEL = "smollm2-135m-instruct"
 TOKENS = 256
-"""LangChain's and LlamaIndex's own default for an answer at most."""
+"""Most tokens of an answer: the default of LangChain and LlamaIndex."""
 
 
 class Failed(Exception):
-    """A program ended before it was measured; `str` has the end of what it said."""
+    """A program ended before it was measured; the message contains the end of its output."""
 
 
 def run(peer: Peer, documents: Sequence[Document], cases: Sequence[Case], environments: Path) -> Measured:
-    """Return what a program took and answered. Raises NotInstalled and Failed."""
+    """Run a program, and return its figures and answers. Raises NotInstalled and Failed."""
     python = python_for(peer.packages, environments)
     (llm,) = (MODELS / LANGUAGE_MODEL).glob("*.gguf")
     embedder = next(path for path in (MODELS / EMBEDDER, *(MODELS / EMBEDDER).rglob("*")) if is_a_model(path))
@@ -79,7 +79,7 @@ def run(peer: Peer, documents: Sequence[Document], cases: Sequence[Case], enviro
 
 
 def is_a_model(folder: Path) -> bool:
-    """Whether sentence-transformers would load this folder."""
+    """Return whether sentence-transformers would load this folder."""
     return (folder / "modules.json").is_file()
 
 

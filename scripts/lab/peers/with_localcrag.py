@@ -16,7 +16,7 @@ from localcrag.settings import load
 
 
 class Program:
-    """An app with its default settings, but for what the task says."""
+    """An app with its default settings, except for those in the task."""
 
     def __init__(self, task: Task) -> None:
         chosen: dict[str, Any] = {"web": WebMode.NEVER, **dict(task.options), "data_dir": Path(task.data)}
