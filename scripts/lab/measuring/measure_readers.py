@@ -69,7 +69,7 @@ class Looking:
         self.looked: list[Looked] = []
 
     def look(self, upload: Upload, room: Room, depth: int = 0) -> Generator[IngestEvent, None, None]:
-        """Read a file and the files inside it, and keep the results. It yields no events, unlike the app's generator."""
+        """Read a file and the files inside it, and keep the results. Yields nothing, unlike the app's own generator."""
         start = time.perf_counter()
 
         def add(member: Upload, _: ExitStack) -> Generator[IngestEvent, None, None]:

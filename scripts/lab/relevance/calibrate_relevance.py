@@ -57,7 +57,7 @@ STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,))}
 def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibration, str]:
     """Return the calibration and how it was found, as the section `Calibration` of a model card.
 
-    Raises ModelError, and ValueError where the model's logits do not rise with relevance.
+    Raises ModelError, and ValueError if the model's logits do not rise with relevance.
     """
     for sample in samples:
         sample.compute(model.scores)
@@ -115,7 +115,7 @@ def _forms(of: str, rows: Rows, results: Sequence[HeldOut]) -> str:
 
 
 def _sweeps(uppers: Sequence[Step], lowers: Sequence[Step], cuts: Sequence[Step], chosen: Thresholds) -> str:
-    """Return every fifth step, and those chosen."""
+    """Return every fifth step of each sweep, and the chosen ones, as text."""
     taken = {chosen.upper, chosen.lower, chosen.strip}
     header = ["threshold", "upper: action right", "CORRECT right", "lower: INCORRECT without answer", "with answer"]
     lines = []

@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tuple[Question, Question]]) -> Measured:
-    """Return a model's figures but for its speed. Raises ModelError."""
+    """Return a model's figures without its speed. Raises ModelError."""
     scores, calibration = model.scores, model.calibration
     squad2 = samples[0]
     both = [(question.text, squad2.own(question)) for pair in same_passage for question in pair]
@@ -76,7 +76,7 @@ def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tupl
 
 
 def _answerable(model: Model, sample: Sample, pairs: Sequence[tuple[Question, Question]]) -> Figure | None:
-    """Return the AUC of answerable against unanswerable questions on the same passages."""
+    """Return the AUC of answerable against unanswerable questions about the same passages."""
     if not pairs:
         return None
     yes, no = (
@@ -87,7 +87,7 @@ def _answerable(model: Model, sample: Sample, pairs: Sequence[tuple[Question, Qu
 
 
 def as_json(value: Any) -> Any:
-    """Return records as JSON values; what is not a number is null."""
+    """Return records as JSON values, with null for NaN and infinity."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):

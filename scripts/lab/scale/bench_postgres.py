@@ -48,12 +48,12 @@ from lab.scale.bench_scale import (
 )
 
 ADDED = 20
-"""Documents that are put with the graph."""
+"""Documents that are added with the index graph."""
 TABLES = ("chunks_{}", "chunks_{}_nearest", "chunks_{}_search_idx", "documents", "term_counts")
 
 
 def put(store: PostgresStore, numbers: Sequence[int], make: Make) -> float:
-    """Put documents and return how many chunks a second that were."""
+    """Add documents, and return the chunks added per second."""
     seconds = 0.0
     for number in numbers:
         one = document(number, make)
@@ -64,7 +64,7 @@ def put(store: PostgresStore, numbers: Sequence[int], make: Make) -> float:
 
 
 def searched(store: PostgresStore, asked: Sequence[str], vectors: Vectors) -> dict[str, float]:
-    """Measure searches; the first of each kind, for which the server reads from disk, is not among them."""
+    """Measure searches, without the first of each kind, for which the server reads from disk."""
     index, each = PgVectorIndex(store), list(vectors)
     words = [word for question in asked for word in content_words(question)][: len(asked)]
     documents = [one.id for one in store.documents()]

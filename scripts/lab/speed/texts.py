@@ -19,9 +19,9 @@ CHUNKS_OF_A_DOCUMENT = 10
 
 
 def write_documents(folder: Path, chunks: int, chosen: random.Random, *, first: int = 0) -> list[str]:
-    """Write text files of about `chunks` chunks, numbered from `first` on, and return questions that they answer.
+    """Write text files with about `chunks` chunks, numbered from `first` on, and return questions that they answer.
 
-    At most 60, mixed.
+    There are at most 60 questions, in random order.
     """
     folder.mkdir(parents=True, exist_ok=True)
     questions = []
