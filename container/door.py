@@ -1,9 +1,9 @@
-"""The way to the page of a localcrag in a container: a socket file, through which connections are carried.
+"""Forward connections to a localcrag in a container without a network, through a Unix socket file.
 
-localcrag listens on 127.0.0.1 of its container and nowhere else, and that container has no network that leads out.
-Beside it runs `door.py inside FILE PORT COMMAND…`, which carries what comes through the file to that port; in a
-container of its own, whose port the host publishes, `door.py outside PORT FILE`. Knows nothing of what it carries, and
-needs Python alone.
+localcrag listens only on 127.0.0.1 of its container, and that container has no network that leads out. In it,
+`door.py inside FILE PORT COMMAND…` runs localcrag, and forwards connections from the socket file to its port. In a
+second container, whose port the host publishes, `door.py outside PORT FILE` forwards connections from that port to the
+socket file. The script does not look at the data, and needs only Python.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def main() -> int:
-    """Carry until stopped; return the exit status, which is the command's where there is one."""
+    """Forward connections until stopped; return the exit status, which is the command's if there is one."""
     parser = argparse.ArgumentParser(description="Carry connections into or out of a container, through a file.")
     ends = parser.add_subparsers(dest="end", required=True)
     inside = ends.add_parser("inside")
@@ -38,19 +38,19 @@ def main() -> int:
 
 
 async def carry_in(file: Path, port: int, command: list[str]) -> int:
-    """Run the command, and carry from the file to its port for as long as it runs; return its exit status."""
-    file.unlink(missing_ok=True)  # of a container that was killed
+    """Run the command, and forward connections from the socket file to its port; return its exit status."""
+    file.unlink(missing_ok=True)  # left by a container that was killed
     async with await asyncio.start_unix_server(to(lambda: asyncio.open_connection("127.0.0.1", port)), file):
         say(f"{file} leads to 127.0.0.1:{port}")
         program = await asyncio.create_subprocess_exec(*command)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, program.send_signal, number)
         status = await program.wait()
-    return status if status >= 0 else 128 - status  # ended by a signal, as shells count it
+    return status if status >= 0 else 128 - status  # if a signal ended it, shells return 128 plus its number
 
 
 async def carry_out(port: int, file: Path) -> int:
-    """Carry from the port, on every address of this container, to the file; return when told to stop."""
+    """Forward connections from the port, on every address of this container, to the socket file until stopped."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -61,7 +61,7 @@ async def carry_out(port: int, file: Path) -> int:
 
 
 def to(other_end: Callable[[], Awaitable[Connection]]) -> Callable[..., Awaitable[None]]:
-    """Return what a server does with a connection: carry it to the other end, both ways; drop it where nobody is."""
+    """Return a handler that forwards a connection to the other end in both directions; it drops it on failure."""
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.closing(writer), contextlib.suppress(OSError):
@@ -73,7 +73,7 @@ def to(other_end: Callable[[], Awaitable[Connection]]) -> Callable[..., Awaitabl
 
 
 async def pour(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Write what comes, then say that no more will."""
+    """Copy all data from `source` to `target`, then close that direction of the connection."""
     while piece := await source.read(PIECE):
         target.write(piece)
         await target.drain()
@@ -82,7 +82,7 @@ async def pour(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> No
 
 
 def say(text: str) -> None:
-    """Print to standard error, at once."""
+    """Print to standard error without buffering."""
     print(text, file=sys.stderr, flush=True)
 
 

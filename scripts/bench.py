@@ -1,18 +1,17 @@
-"""Print the project's speed figures, measured on this machine with the models in use; or compare with another version.
+"""Measure localcrag's speed on this machine with the models in use, or compare it with another version.
 
     .venv/bin/python scripts/bench.py [--quick] [--json]
     .venv/bin/python scripts/bench.py --against [REVISION] [--quick] [--json]
 
-Ratios are of two things measured in the same run, so that they hold on a noisy machine; seconds are medians.
-The texts are made here, from a seeded vocabulary of plain sentences with one fact each: speed depends on their length,
-not on their sense. The questions ask for those facts.
+A ratio compares two things measured in the same run, so that it is valid on a busy machine; seconds are medians. The
+texts are generated from a seeded vocabulary: plain sentences with one fact each, since speed depends on the length of a
+text and not on its meaning. The questions ask for those facts.
 
---against runs this checkout and another revision of it in turn, each in a process of its own, with this virtual
-environment and these models, and ends with status 1 where a step is slower: where the whole 95 % interval of its
-ratios is above what is allowed (scripts/lab/speed/ratios.py). Without a REVISION it takes the commit where this
-branched off from the main branch, or on that itself the 20th before. Where there is none, it says so and ends with 0. A
-commit may say that a step is slower on purpose, in its last lines: “Slower: evaluate, last token”. --quick is what CI
-runs.
+--against runs this checkout and another revision alternately, each in its own process, with this virtual environment
+and these models. It ends with status 1 if a step is slower, that is, if the whole 95 % interval of its ratios is above
+the limit (scripts/lab/speed/ratios.py). The default REVISION is the commit where this branch left the main branch; on
+the main branch, it is the 20th commit before. If there is no such commit, it prints that and ends with status 0. The
+last lines of a commit message may declare a step slower on purpose: “Slower: evaluate, last token”. CI runs --quick.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ NOW = "this checkout"
 
 
 def measure_against(revision: str | None, *, quick: bool, as_object: bool) -> int:
-    """Compare this version with another, and print it; return 1 where a step is slower.
+    """Compare this version with another, and print the result; return 1 if a step is slower, otherwise 0.
 
-    Raises NoVersion, and Unmeasured for this version.
+    Raises NoVersion, and Unmeasured if this version does not run.
     """
     plan = SMALL if quick else FULL
     name = commit(ROOT, revision or earlier(ROOT))
@@ -71,7 +70,7 @@ def measure_against(revision: str | None, *, quick: bool, as_object: bool) -> in
 
 
 def stop(number: int, _frame: object) -> NoReturn:
-    """End as after Ctrl-C, so that processes and folders go."""
+    """Exit through an exception, as after Ctrl-C, so that child processes and temporary folders are removed."""
     sys.exit(128 + number)
 
 

@@ -1,14 +1,14 @@
-"""Set localcrag up in the folder `.venv`, step by step; what is done already is not done again.
+"""Set localcrag up in the folder `.venv`, step by step, skipping the steps that are already done.
 
-Needs Python and nothing else. Stopped half-way, it goes on with the step that was not finished. `run.py` and `test.py`
-call it; a person may, too: python3 scripts/bootstrap.py
+It needs only Python. If it is interrupted, the next run continues with the unfinished step. `run.py` and `test.py` call
+it; you can also call it directly: python3 scripts/bootstrap.py
 """
 
 import argparse
 import sys
 import time
 
-# An older Python must come as far as this message: Python 3.6 can read this file, run.py and test.py.
+# An older Python must get as far as this message, so this file, run.py and test.py have no syntax newer than 3.6.
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit(
         f"localcrag needs Python 3.11 or newer; {sys.executable} is Python {sys.version.split()[0]}. Install one:\n"
@@ -33,13 +33,13 @@ from setup_steps import (
     write_stamps,
 )
 
-FAILED, INTERRUPTED = 1, 130  # 130 as shells count it: 128 and the number of the signal
+FAILED, INTERRUPTED = 1, 130  # exit statuses; shells use 128 plus the number of the signal, here SIGINT
 
 
 def set_up_or_exit(lock: str) -> None:
-    """Bring `.venv` and the embedded models to what `scripts/lock/<lock>` and the manifest say.
+    """Set up `.venv` and the embedded models as `scripts/lock/<lock>` and the manifest require.
 
-    When that fails, ends the program with a message instead of a traceback.
+    If that fails, exit with a message instead of a traceback.
     """
     try:
         set_up(lock)
@@ -52,7 +52,7 @@ def set_up_or_exit(lock: str) -> None:
 
 
 def set_up(lock: str) -> None:
-    """Do the steps that are not done. Raises SetupFailed."""
+    """Run the steps that are not done yet. Raises SetupFailed."""
     stamps = read_stamps()
     version = environment_version(stamps)
     future = plan(lock, version or f"{sys.version_info.major}.{sys.version_info.minor}")
@@ -78,7 +78,7 @@ def set_up(lock: str) -> None:
 
 
 def require(*, environment: bool, compiler: bool) -> None:
-    """Raise SetupFailed when something is missing that pip cannot bring: better now than after minutes."""
+    """Raise SetupFailed now, rather than after minutes, if something is missing that pip cannot install."""
     missing = [*(missing_for_environment() if environment else []), *(missing_for_build() if compiler else [])]
     if missing:
         without = f"\nOr set {LLAMA_INDEX} to an index that has it compiled (docs/install.md)." if compiler else ""

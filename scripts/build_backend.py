@@ -1,6 +1,6 @@
-"""Build backend: flit's, whose wheels carry the manifest and the models of the repository as well.
+"""Build backend based on flit's that adds the model manifest and the models in the repository to the wheel.
 
-What is downloaded into models/ stays out. An editable install needs nothing of this: it finds models/ in the checkout.
+Downloaded models in models/ are left out. An editable install does not need this: it finds models/ in the checkout.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ __all__ = [
 ]
 MODELS = Path("models")  # a build's working directory is the checkout (PEP 517)
 IN_WHEEL = "localcrag/shipped_models"
-"""Where localcrag looks without a checkout (REPOSITORY_MODELS in localcrag/settings.py)."""
+"""Folder in the wheel where an installed localcrag looks for models (REPOSITORY_MODELS in localcrag/settings.py)."""
 
 
 class WithModels(WheelBuilder):  # type: ignore[misc]
-    """flit's wheel, and the models."""
+    """Builder of flit's wheel with the models added."""
 
     def copy_module(self) -> None:
-        """Put package and models into the wheel."""
+        """Add the package and the models to the wheel."""
         super().copy_module()
         for path in shipped():
             self._add_file(MODELS / path, f"{IN_WHEEL}/{path}")
 
 
 def shipped() -> Iterator[str]:
-    """Yield the manifest and all files beside the models that lie in the repository, by their paths in models/."""
+    """Yield the paths, relative to models/, of the manifest and of all files of the models in the repository."""
     yield "models.toml"
     for entry in tomllib.loads((MODELS / "models.toml").read_text("utf-8"))["model"]:
         if entry["source"]["kind"] == "repository":

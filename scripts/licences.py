@@ -1,6 +1,6 @@
-"""Write docs/licences.md, the licences of everything installed with localcrag.
+"""Write docs/licences.md, the licences of all packages that are installed with localcrag.
 
-The set is that of scripts/lock/run.txt; what each package says of itself is read from its installed metadata.
+The packages are those of scripts/lock/run.txt; their licences come from the metadata of the installed packages.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from packaging.markers import Marker
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK, PAGE = ROOT / "scripts" / "lock" / "run.txt", ROOT / "docs" / "licences.md"
-# torch is installed apart from the lock (scripts/lock.py).
+# torch is not in the lock (scripts/lock.py says why).
 APART = ("torch",)
 LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==\S+(?: ; ([^\\\n]+?))?(?: \\)?$", re.MULTILINE)
-"""A line of a lock: the package, and the marker of where it is installed."""
+"""Line of a lock file: the package, and the environment marker, if any."""
 COPYLEFT = re.compile(r"\b(A?GPL|GNU (Affero )?General Public)", re.IGNORECASE)
 LESSER = re.compile(r"\bLGPL|GNU Lesser", re.IGNORECASE)
 LONGEST = 100
-"""Characters; what is longer is a licence's whole text, of which the first line says which it is."""
+"""Most characters of a licence's name; some packages give the whole text, whose first line is the name."""
 KNOWN = {"hnswlib": "Apache-2.0"}
-"""The licences of packages whose metadata names none, from their licence files."""
+"""Licences of packages whose metadata names none, taken from their licence files."""
 
 
 class Licence(NamedTuple):
-    """A package, its version and what it is licensed under."""
+    """A package, its version and its licence."""
 
     package: str
     version: str
@@ -37,12 +37,12 @@ class Licence(NamedTuple):
 
     @property
     def is_copyleft(self) -> bool:
-        """Whether it asks the whole program to be licensed like itself."""
+        """Return whether the licence would extend to the whole program: GPL or AGPL, but not LGPL."""
         return bool(COPYLEFT.search(LESSER.sub("", self.licence)))
 
 
 def locked(lock: Path = LOCK) -> list[str]:
-    """Return the names of the packages that are locked for this Python and system."""
+    """Return the names of the locked packages whose markers fit this Python and system, and of those in APART."""
     named = LOCKED.findall(lock.read_text("utf-8"))
     return sorted({*(name for name, marker in named if not marker or Marker(marker).evaluate()), *APART})
 
@@ -53,7 +53,7 @@ def licences() -> Iterator[Licence]:
         try:
             about = metadata(name)
         except PackageNotFoundError:
-            continue  # For another system.
+            continue  # The package is for another system.
         yield Licence(name, about["Version"], KNOWN.get(name) or _said(about))
 
 
@@ -69,7 +69,7 @@ def _said(about: PackageMetadata) -> str:
 
 
 def page(found: list[Licence]) -> str:
-    """Return docs/licences.md."""
+    """Return the text of docs/licences.md."""
     rows = "\n".join(f"| {one.package} | {one.version} | {one.licence} |" for one in found)
     return (
         "# Licences of what is installed\n\n"

@@ -1,8 +1,8 @@
 """Write scripts/lock/*.txt: every dependency with its hashes, for every platform.
 
-For whoever changes pyproject.toml; users never run it. Needs `uv` (python3 -m pip install uv).
-torch is left out on purpose: its builds differ by index (CPU, CUDA), so that no one hash fits, and set-up installs
-it first, pinned by version (TORCH in bootstrap.py). What torch imports is named in pyproject's `setup` group instead.
+Run it after changing the dependencies in pyproject.toml; users never need it. It needs `uv` (python3 -m pip install
+uv). torch is left out on purpose: its builds differ by index (CPU, CUDA), so no single hash fits all. Set-up installs
+it first, pinned by version (TORCH in setup_steps.py). The packages that torch imports are in pyproject's `setup` group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Write the pages of docs/ that come from the code: the command line and the settings.
+"""Generate the pages of docs/ that come from the code: the command line and the settings.
 
     .venv/bin/python scripts/make_docs.py
 
-tests/unit/test_docs.py fails while a page is not what the code says.
+tests/unit/test_docs.py fails if a page differs from the code.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ set yourself wins over presets and calibrations; only a preset that never asks t
 
 
 class Command(NamedTuple):
-    """A command or a command of a command, with what it says of itself: as a whole, and in one line."""
+    """A command or subcommand with its description (`said`), its one-line help (`line`) and its level, from 1."""
 
     parser: ArgumentParser
     said: str
@@ -68,7 +68,7 @@ class Command(NamedTuple):
 
 
 def cli_page() -> str:
-    """Return docs/cli.md."""
+    """Return the text of docs/cli.md."""
     commands = list(_commands(_parser()))
     listed = [(f"[`{one.name}`](#{one.name.replace(' ', '-')})", one.line) for one in commands if one.depth == 1]
     shared = [action for action in commands[0].parser._actions if action.dest in OF_EVERY_COMMAND]
@@ -86,7 +86,7 @@ def cli_page() -> str:
 
 
 def settings_page() -> str:
-    """Return docs/settings.md."""
+    """Return the text of docs/settings.md."""
     rows = table()
     parts = [SETTINGS]
     for group in dict.fromkeys(row.group for row in rows):
@@ -130,7 +130,7 @@ def _has_a_row(action: Action) -> bool:
 
 
 def _usage(parser: ArgumentParser) -> str:
-    """Return the command as it is typed, with what has to be given; options are one word."""
+    """Return the command with its required arguments; optional ones are shown as [OPTIONS]."""
     parts, options = [parser.prog], False
     for action in parser._actions:
         if isinstance(action, _SubParsersAction):
@@ -148,7 +148,7 @@ def _usage(parser: ArgumentParser) -> str:
 
 
 def _value(action: Action) -> str:
-    """Return what stands for an argument's value: its name, or its choices."""
+    """Return the placeholder for an argument's value: its name or its choices."""
     if action.nargs == 0:
         return ""
     named = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
@@ -163,7 +163,7 @@ def _option(action: Action) -> tuple[str, str]:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a Markdown table, or nothing where there are no rows."""
+    """Return a Markdown table, or "" if there are no rows."""
     lines = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     return "\n".join([f"| {' | '.join(head)} |", "| --- " * len(head) + "|", *lines]) if lines else ""
 
@@ -177,7 +177,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def main() -> int:
-    """Write the pages."""
+    """Write the pages, and print which have changed."""
     for path, made in PAGES.items():
         text = made()
         changed = not path.is_file() or path.read_text("utf-8") != text

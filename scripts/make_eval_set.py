@@ -1,12 +1,13 @@
-"""Write a pair of evaluation sets from a folder of labelled data: real files, and questions on them.
+"""Write a pair of evaluation sets from a folder of labelled data: real files and questions about them.
 
     .venv/bin/python scripts/make_eval_set.py DATA OUT [--name general] [--questions 100] [--follow-ups 20]
         [--distractors 150] [--seed 5]
 
-DATA has dev/squad2.jsonl.gz, dev/nq_oracle.jsonl.gz and corpora/wikipedia.jsonl.gz (see evaluation_sets/texts.py).
-OUT/NAME-1 and OUT/NAME-2 have the same questions and one half of the documents each, so that every question is
-answerable in one of them and left out in the other; half of those left out are answered by recorded web results, half
-by nobody. The same arguments give the same files. How questions are chosen and checked is in docs/evaluation.md.
+DATA contains dev/squad2.jsonl.gz, dev/nq_oracle.jsonl.gz and corpora/wikipedia.jsonl.gz (lab/evaluation_sets/texts.py).
+OUT/NAME-1 and OUT/NAME-2 have the same questions, and each has one half of the documents. So every question can be
+answered from the documents of one set, but not of the other. There, recorded web results answer half of those
+questions, and nothing answers the other half. The same arguments give the same files. docs/evaluation-sets.md describes
+how questions are chosen and checked.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SHOWN_FOLLOW_UPS = 15
 
 
 def write_side(folder: Path, side: Side, forms: Mapping[str, str]) -> Counter[str]:
-    """Write one set, whole or not at all; return how many files of each form. Raises CannotWrite, OSError."""
+    """Write one set, completely or not at all; return the number of files of each form. Raises CannotWrite, OSError."""
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     documents = partial / DOCUMENTS
@@ -49,14 +50,14 @@ def write_side(folder: Path, side: Side, forms: Mapping[str, str]) -> Counter[st
 
 
 def forms_of(pair: Pair, seed: int) -> dict[str, str]:
-    """Return a form for each document of either set, by chance."""
+    """Return a random file format for each document of either set."""
     names = sorted({document.name for side in pair.sides for document in side.documents})
     chance = random.Random(seed)
     return {name: chance.choice(list(FORMS)) for name in names}
 
 
 def told(folder: Path, files: Mapping[str, int]) -> str:
-    """Return what a set holds, read back from its folder, as lines of text. Raises EvaluationSetError."""
+    """Return a summary of a set, read back from its folder, as lines of text. Raises EvaluationSetError."""
     written = read(folder)
     counts = Counter((one.id.split("-")[0], one.held_by) for one in written.questions)
     by_form = ", ".join(f"{number} {form}" for form, number in sorted(files.items()))
@@ -75,7 +76,7 @@ def shown(candidate: Candidate) -> str:
 
 
 def count(text: str) -> int:
-    """Return a number that is not negative. Raises ValueError, which argparse tells."""
+    """Parse a number that is not negative. Raises ValueError, which argparse reports."""
     if int(text) < 0:
         raise ValueError(text)
     return int(text)

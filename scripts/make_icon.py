@@ -1,4 +1,4 @@
-"""Draw localcrag's icon in its sizes: the PNG files beside its SVG, by Chromium."""
+"""Render localcrag's icon from its SVG to PNG files of all sizes, with Chromium."""
 
 from __future__ import annotations
 

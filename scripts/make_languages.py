@@ -1,9 +1,9 @@
-"""Update the translation catalogues from the code: new texts in, old ones out, .mo files written.
+"""Update the translation catalogues from the code: add new texts, remove old ones, and compile the .mo files.
 
     python scripts/make_languages.py
 
-Then `localcrag/text/languages/*/LC_MESSAGES/localcrag.po` is filled in, by hand or with a program made for it, and the
-script run again. It ends with 1 as long as a text has no translation. Needs Babel (the test environment has it).
+Then translate the new texts in `localcrag/text/languages/*/LC_MESSAGES/localcrag.po`, and run the script again. It ends
+with status 1 while a text has no translation. It needs Babel, which the test environment contains.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "localcrag"
 METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2")]
 KEYWORDS = {
     "_": None, "gettext": None, "ngettext": (1, 2), "later": None,
-    # What is shown by its name: steps that took time, forms of planted instructions, whom a preset is for.
+    # Calls whose first argument is shown to the user: timed steps, kinds of planted instructions, audience of a preset.
     "clock": (1,), "rule": (1,), "PresetRules": (1,),
 }  # fmt: skip
 SHOWN_BY_NAME = (Grade, IngestStatus, Kind, LabelKind, LeftOut, Preset, StripMode, StripReason)
@@ -42,7 +42,7 @@ HEADER = "# Made by scripts/make_languages.py; the translations are written by h
 
 
 def texts_of_the_code() -> Catalog:
-    """Return every text that the app says."""
+    """Return a catalogue of every text that the app can show."""
     catalogue = Catalog(project="localcrag", header_comment=HEADER)
     found = extract_from_dir(
         PACKAGE, METHODS, {"**/templates/**.html": {"extensions": "jinja2.ext.i18n", "trimmed": "false"}}, KEYWORDS
@@ -53,12 +53,12 @@ def texts_of_the_code() -> Catalog:
 
 
 def untranslated(catalogue: Catalog) -> list[str]:
-    """Return the texts without a translation."""
+    """Return the texts in a catalogue that have no translation."""
     return [str(message.id) for message in catalogue if message.id and (message.fuzzy or not _whole(message.string))]
 
 
 def bring_up(language: str, template: Catalog) -> Catalog:
-    """Return a language's catalogue with the texts of the code, and write it down in both forms."""
+    """Update a language's catalogue to the texts in the code, write it as .po and .mo file, and return it."""
     source = source_of(language)
     catalogue = read(language)
     catalogue.update(template, no_fuzzy_matching=True)
@@ -68,19 +68,19 @@ def bring_up(language: str, template: Catalog) -> Catalog:
     source.parent.mkdir(parents=True, exist_ok=True)
     written = BytesIO()
     write_po(written, catalogue, no_location=True, sort_output=True, width=120)
-    # Without lines, dates and addresses: what has not changed stays as it is.
+    # Without line numbers, dates and addresses, a catalogue changes only if a text changes.
     source.write_text(_NOT_KEPT.sub("", written.getvalue().decode()), "utf-8")
     source.with_suffix(".mo").write_bytes(compiled(catalogue))
     return catalogue
 
 
 def source_of(language: str) -> Path:
-    """Return where a language's catalogue is written down; beside it lies what the app reads."""
+    """Return the path of a language's .po file; the .mo file that the app reads is next to it."""
     return FOLDER / language / "LC_MESSAGES" / "localcrag.po"
 
 
 def read(language: str) -> Catalog:
-    """Return a catalogue as it is written down; an empty one where there is none."""
+    """Read a language's .po file; return an empty catalogue if there is no file."""
     source = source_of(language)
     if not source.exists():
         return Catalog(locale=language, project="localcrag")
@@ -89,9 +89,9 @@ def read(language: str) -> Catalog:
 
 
 def compiled(catalogue: Catalog) -> bytes:
-    """Return a catalogue as the app reads it."""
+    """Return the content of the .mo file that the app reads."""
     made = BytesIO()
-    # The same bytes whenever it is made.
+    # A fixed date, so that the same catalogue always gives the same bytes.
     catalogue.creation_date = catalogue.revision_date = datetime(2026, 1, 1, tzinfo=UTC)
     write_mo(made, catalogue)
     return made.getvalue()
@@ -114,7 +114,7 @@ def _whole(translation: str | tuple[str, ...] | list[str] | None) -> bool:
 
 
 def main() -> int:
-    """Bring all catalogues up, and say what is missing."""
+    """Update all catalogues, and print how many translations are missing."""
     template = texts_of_the_code()
     missing = 0
     for language in LANGUAGES:

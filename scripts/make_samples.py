@@ -1,10 +1,10 @@
-"""Write the Word and PDF documents of the sample collection from their texts, scripts/samples/*.md.
+"""Write the Word and PDF documents of the sample collection from the texts in scripts/samples/*.md.
 
     .venv/bin/python scripts/make_samples.py
 
-The other documents of localcrag/app/samples/documents are written by hand as they are. A text begins with `date` (of
-the document) and `form` (docx or pdf) between lines of dashes, then its title with “# ”; empty lines part paragraphs,
-headings with “## ” and tables. The same text gives the same bytes, as long as the libraries stay the same.
+The other documents in localcrag/app/samples/documents are not generated. A text begins with the document's `date` and
+`form` (docx or pdf) between lines of dashes, followed by its title with “# ”. Empty lines separate paragraphs, headings
+with “## ” and tables. The same text gives the same bytes with the same versions of the libraries.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TEXT = re.compile(
 
 
 def read_text(path: Path) -> tuple[Document, str]:
-    """Return the document and its form. Raises ValueError."""
+    """Return the document in a text file and its form. Raises ValueError."""
     found = _TEXT.fullmatch(path.read_text("utf-8"))
     if not found:
         raise ValueError(f"{path} does not begin with date, form and title, as scripts/make_samples.py wants them.")

@@ -1,9 +1,10 @@
-"""Take the screenshots that README.md and docs/ show: docs/screens, from the browser tests.
+"""Take the screenshots in docs/screens, which README.md and docs/ show, by running browser tests.
 
     .venv/bin/python scripts/make_screens.py [--from FOLDER]
 
-Runs the tests that take them, which takes some minutes; with --from, a folder that tests have filled already
-(`.artifacts/screens`). A picture that no page shows is removed. Pictures get 256 colours, a third of the bytes.
+The tests take some minutes. With --from, it uses a folder that the tests have filled before (`.artifacts/screens`)
+instead of running them. It removes pictures that no page shows, and reduces the others to 256 colours, which makes the
+files a third as large.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ COLOURS = 256
 
 
 def shown() -> set[str]:
-    """Return the names of the pictures that pages show."""
+    """Return the file names of the pictures that README.md and docs/ show."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     return {name for page in pages for name in re.findall(r"screens/([\w-]+\.png)\)", page.read_text("utf-8"))}
 
 
 def main() -> int:
-    """Take the screenshots; return 1 when the tests took none of a picture that is shown."""
+    """Take the screenshots; return 1 if the tests did not take one that a page shows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", type=Path, dest="folder", metavar="FOLDER")
     taken = parser.parse_args().folder

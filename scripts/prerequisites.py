@@ -1,6 +1,6 @@
-"""Prerequisites that pip cannot bring: a compiler, Python's headers, Debian packages for tests.
+"""Check for prerequisites that pip cannot install: a compiler, Python's headers, Debian packages for tests.
 
-Only looks and says; installing Debian packages is the one thing it does, and only as root.
+The functions only check, except `install_packages`, which installs Debian packages and must run as root.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ COMPILER_HELP = """\
   Windows          winget install Microsoft.VisualStudio.2022.BuildTools --override
                    "--passive --wait --add Microsoft.VisualStudio.Workload.VCTools --includeRecommended\""""
 
-# Debian package -> the program that shows that it is there.
+# Debian package -> a program that it contains; if the program is found, the package counts as installed.
 SYSTEM_PACKAGES = {
     "chromium": "chromium", "searx": "searx-run", "strace": "strace", "xvfb": "Xvfb", "xdotool": "xdotool",
     "openbox": "openbox", "desktop-file-utils": "desktop-file-validate", "libglib2.0-bin": "gio",
     "postgresql": "pg_lsclusters",
 }  # fmt: skip
-APT_MEGABYTES = 270  # chromium, Xvfb and PostgreSQL with their libraries, 2026
+APT_MEGABYTES = 270  # chromium, Xvfb and PostgreSQL with their libraries, in 2026
 
 
 def missing_for_environment() -> list[str]:
-    """Return what is missing to make a virtual environment."""
+    """Return descriptions of what is missing to make a virtual environment."""
     return [] if importlib.util.find_spec("ensurepip") else ["Python's ensurepip (Debian: python3-venv)"]
 
 
 def missing_for_build() -> list[str]:
-    """Return what is missing to compile llama.cpp and hnswlib."""
+    """Return descriptions of what is missing to compile llama.cpp and hnswlib."""
     if os.name == "nt":
         return [] if _visual_studio() else ["a C++ compiler (the Visual Studio Build Tools)"]
     missing = []
@@ -50,17 +50,17 @@ def missing_for_build() -> list[str]:
 
 
 def missing_packages(packages: Mapping[str, str]) -> list[str]:
-    """Return the names of the Debian packages whose program is not there."""
+    """Return the names of the Debian packages whose program is not installed."""
     return [package for package, program in packages.items() if shutil.which(program) is None]
 
 
 def can_install_packages() -> bool:
-    """Return whether this is root on a Debian."""
+    """Return whether this process is root on a system with apt-get."""
     return shutil.which("apt-get") is not None and os.name != "nt" and os.geteuid() == 0
 
 
 def install_packages(packages: list[str]) -> bool:
-    """Install Debian packages and return whether it worked; apt-get's own words are shown."""
+    """Install Debian packages, showing apt-get's output, and return whether it succeeded."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
         sys.stdout.flush()
@@ -82,6 +82,6 @@ def _only_apples_stub() -> bool:
 
 
 def _visual_studio() -> bool:
-    # The compiler is not on PATH on Windows; build tools find it with this program of its installer.
+    # On Windows, the compiler is not on PATH; build tools find it with vswhere, which its installer adds.
     programs = os.environ.get("PROGRAMFILES(X86)", "")
     return (Path(programs) / "Microsoft Visual Studio" / "Installer" / "vswhere.exe").is_file()

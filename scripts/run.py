@@ -1,4 +1,4 @@
-"""Set localcrag up if need be, and open it: python3 scripts/run.py [--port N] [--no-browser] [--data-dir DIR]."""
+"""Set localcrag up if necessary, and open it: python3 scripts/run.py [--port N] [--no-browser] [--data-dir DIR]."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from setup_steps import PYTHON, ROOT
 
 
 def main() -> int:
-    """Start app.py in the environment of set-up; its arguments are checked first, before minutes of set-up."""
+    """Check the arguments, set localcrag up, which can take minutes, and start app.py in that environment."""
     parser = argparse.ArgumentParser(description="Set localcrag up, if need be, and open it in the browser.")
     parser.add_argument("--port", type=int, metavar="N", help="port on 127.0.0.1")
     parser.add_argument("--host", metavar="ADDRESS", help="127.0.0.1; others are refused, with the reason")
@@ -26,7 +26,7 @@ def main() -> int:
     command += ["--no-browser"] if given.no_browser else []
     command += ["--data-dir", given.data_dir] if given.data_dir else []
     sys.stdout.flush()
-    if os.name != "nt":  # on Windows, exec leaves the new program without the console's Ctrl-C
+    if os.name != "nt":  # on Windows, Ctrl-C in the console does not reach a program that exec started
         os.execv(command[0], command)  # noqa: S606 - our own program, no shell
     return subprocess.call(command)
 

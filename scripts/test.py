@@ -1,8 +1,8 @@
-"""Set up what the tests need, then check and test: python3 scripts/test.py [--all] [pytest's arguments].
+"""Set up the test environment, then run checks and tests: python3 scripts/test.py [--all] [pytest's arguments].
 
-Without arguments: lint, format, types, and the tests that a person needs who changes something. --all: every test, and
-before them whether anything has become slower than in an earlier version, measured in turn with it (bench.py).
-With arguments of pytest (a file, -k, -m): these tests alone. Ends with pytest's summary; the exit status is the worst.
+Without arguments, it checks lint, format and types, and runs the tests for everyday changes. --all first compares the
+speed with an earlier version (bench.py), and then runs every test. With arguments of pytest (a file, -k, -m), only the
+tests that they select run. pytest's summary comes last; the exit status is the worst one.
 """
 
 import argparse
@@ -24,22 +24,22 @@ EVERYDAY = (
     "tests/process/test_cli.py",
     "tests/browser/test_first_start.py",
 )
-"""What runs without --all; tests/README.md has the folders and their times."""
+"""Tests that run without --all; tests/README.md lists the folders and their times."""
 WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
-"""Three tests at a time, those of a file in one process; files in the order of tests/conftest.py.
+"""Options for three worker processes; each file's tests share a worker, and tests/conftest.py orders the files.
 
-On two cores, too: a quarter of the time, a test waits for a browser, a disk or a process to end."""
+Three suit two cores as well: a test spends a quarter of its time waiting for a browser, a disk or a process to end."""
 SPEED = ("scripts/bench.py", "--against", "--quick")
-"""Before the tests, whose workers would be in its way, and whose summary comes last."""
+"""Command that compares the speed. It runs before the tests, whose workers would disturb it."""
 SLOWEST = "--durations=30"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
-"""For the workers and the apps that they start: more threads than cores only wait for each other."""
+"""Environment of the workers and the apps that they start: more threads than cores only wait for each other."""
 LEFT_OUT = {"browser": ("chromium", "xvfb", "xdotool", "openbox"), "search": ("searx",)}
-"""By pytest's marker, the Debian packages that its tests need."""
+"""Debian packages that tests need, by the tests' pytest marker."""
 
 
 def main() -> int:
-    """Return the worst exit status."""
+    """Run the chosen checks and tests, and return the worst exit status."""
     parser = argparse.ArgumentParser(
         description="Lint, type-check and test localcrag.",
         epilog="All other arguments go to pytest, which then runs those tests alone, without the other checks.",
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def plan(*, chosen: bool, everything: bool, compared: bool) -> str:
-    """Return in a line what will be run."""
+    """Return a line that announces the checks and tests to be run."""
     if chosen:
         return "The tests that were asked for, alone; without arguments also lint, format and types."
     tests = "every test" if everything else f"the tests of {', '.join(EVERYDAY)}; --all for every test"
@@ -78,20 +78,20 @@ def plan(*, chosen: bool, everything: bool, compared: bool) -> str:
 
 
 def selection(markers: str | None, without: list[str]) -> list[str]:
-    """Return the -m that pytest gets: what the person chose, and none of what is left out."""
+    """Return pytest's -m option: the user's expression, without the markers that are left out."""
     expressions = [f"({markers})"] if markers else []
     expressions += [f"not {marker}" for marker in without]
     return ["-m", " and ".join(expressions)] if expressions else []
 
 
 def shared_out(more: list[str]) -> tuple[str, ...]:
-    """Return how pytest shares the tests out, nothing where one file is all there is to run."""
+    """Return pytest's options for several workers; none if only one file is to be run."""
     files = [one for one in more if one.partition("::")[0].endswith(".py")]
     return () if len(files) == 1 else (*WORKERS, SLOWEST)
 
 
 def provide_packages(unneeded: set[str]) -> None:
-    """Install the Debian packages that are missing, or say which. The tests that need them fail without."""
+    """Install the missing Debian packages, or print which are missing. The tests that need them fail without them."""
     missing = missing_packages({name: program for name, program in SYSTEM_PACKAGES.items() if name not in unneeded})
     if not missing:
         return
@@ -110,14 +110,14 @@ def provide_packages(unneeded: set[str]) -> None:
 
 
 def call(*command: str, threads: Mapping[str, str] = ONE_THREAD) -> int:
-    """Run Python with these arguments, and return its status."""
+    """Run Python with these arguments, and return its exit status."""
     said = command[1:] if command[0] == "-m" else command
     print(f"\n== {' '.join(said)}", flush=True)
     started = time.monotonic()
     status = subprocess.call([str(PYTHON), *command], cwd=ROOT, env={**os.environ, **threads})
-    if said[0] != "pytest":  # whose summary says it, and comes last
+    if said[0] != "pytest":  # pytest's own summary must be the last output
         print(f"{'passed' if status == 0 else 'FAILED'} in {time.monotonic() - started:.0f} s", flush=True)
-    return status if status >= 0 else 128 - status  # killed by a signal, as shells count it
+    return status if status >= 0 else 128 - status  # if a signal killed it, shells return 128 plus its number
 
 
 if __name__ == "__main__":

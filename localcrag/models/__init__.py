@@ -1,5 +1,5 @@
-"""Models that run on this computer."""
+"""The models: embedding model, reranker and language model, on this computer or behind a server."""
 
 from localcrag.privacy.process import silence
 
-silence()  # The modules here import libraries that read these switches when they are imported.
+silence()  # The libraries that the modules here import read these switches when they are imported.

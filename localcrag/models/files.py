@@ -1,6 +1,8 @@
-"""Checksums of model files, computed once and remembered.
+"""The model files on this computer: their checksums, their state, and where each model is.
 
-Knows paths and checksums; does not know models, manifests or where files come from.
+`Library` brings it together: it lists the models of the manifest and the user's own GGUF files, finds the path of a
+model by its name, and verifies checksums. `VerifiedFiles` caches which files have been verified, and `ModelChecks`
+stores the result of `localcrag models check` for each language model. Downloads are in download.py.
 """
 
 from __future__ import annotations
@@ -22,26 +24,29 @@ from localcrag.records.errors import ModelDamaged, ModelError, ModelMissing, Set
 from localcrag.records.models import FileCheck, FileState, Model, ModelRole, ModelState
 
 CHECKSUMS_NAME = "checksums.json"
+"""Name of the file with the checksums of a downloaded model, in the model's folder."""
 CACHE_NAME = ".verified.json"
+"""Name of the cache of verified files, in the models folder."""
 WEIGHTS = (".safetensors", ".bin", ".pt")
+"""Suffixes of files with weights."""
 READ_BYTES = 4 * 1024 * 1024  # large enough for full disk speed, small enough for a smooth progress bar
 
 log = logging.getLogger(__name__)
 
 
 def sha256_of(path: Path, report: Callable[[int], None] | None = None) -> str:
-    """Return the file's SHA-256 in hexadecimal; `report` is told the bytes of each piece read."""
+    """Return the file's SHA-256 in hexadecimal; call `report` with the number of bytes of each piece read."""
     return _digest(hashlib.sha256(), path, report)
 
 
 def git_blob_of(path: Path, report: Callable[[int], None] | None = None) -> str:
-    """Return the file's name as a git object: what the hub declares for the small files that it keeps in git."""
+    """Return the file's SHA-1 as a git object, which the hub declares as the checksum of small files."""
     header = b"blob %d\0" % path.stat().st_size
     return _digest(hashlib.sha1(header, usedforsecurity=False), path, report)
 
 
 def weights_digest(folder: Path) -> str:
-    """Return one SHA-256 of all weight files of a model's folder: what tells models of the same name apart."""
+    """Return one SHA-256 over all weight files in a model's folder, which distinguishes models of the same name."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS and path.is_file()):
         digest.update(f"{path.relative_to(folder).as_posix()} {sha256_of(path)}\n".encode())
@@ -58,14 +63,14 @@ def _digest(digest: hashlib._Hash, path: Path, report: Callable[[int], None] | N
 
 
 def flush(path: Path) -> None:
-    """Have the content on the disk before anything says that it is there, for the sake of a power cut."""
+    """Flush the file to disk, so that a power cut cannot leave a record of a file without its content."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def write_json(path: Path, content: object) -> None:
     """Write `content` so that another process sees the old file or the whole new one. Raises OSError."""
-    # No tempfile.mkstemp: its files are for one user, and a models folder may be shared.
+    # tempfile.mkstemp would make the file readable by one user only, but a models folder may be shared.
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         temporary.write_text(json.dumps(content, indent=1, sort_keys=True), "utf-8")
@@ -76,7 +81,7 @@ def write_json(path: Path, content: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """What a file was when it was downloaded and checked; `size` in bytes, `commit` of the hub's repository."""
+    """A file as it was downloaded and checked; `size` in bytes, `commit` of the hub's repository."""
 
     size: int
     sha256: str
@@ -84,7 +89,7 @@ class RecordedFile:
 
 
 def read_recorded(folder: Path) -> dict[str, RecordedFile]:
-    """Return what the checksums.json beside a downloaded model says, by path; empty when there is none."""
+    """Return the records in the checksums.json of a downloaded model, by path; empty if there is no such file."""
     content = _read_json(folder / CHECKSUMS_NAME)
     try:
         return {
@@ -102,23 +107,23 @@ def write_recorded(folder: Path, files: Mapping[str, RecordedFile]) -> None:
 
 
 class VerifiedFiles:
-    """Which files had which checksum, by path, size and time of change, so that a start need not read gigabytes.
+    """Cache of verified checksums by path, size and modification time, so that a start need not read gigabytes.
 
-    A file that was changed and given back its size and its time of change (in nanoseconds) is not noticed;
-    `localcrag models verify` reads every byte.
+    It misses a change that keeps the file's size and its modification time (in nanoseconds); `localcrag models verify`
+    reads every byte.
     """
 
     def __init__(self, models_dir: Path) -> None:
         self._path = models_dir / CACHE_NAME
 
     def holds(self, file: Path, sha256: str) -> bool:
-        """Return whether the file as it is now is known to have that checksum."""
+        """Return whether the file, in its present state, was verified to have that checksum."""
         return bool(_read_json(self._path).get(str(file.absolute())) == _fingerprint(file, sha256))
 
     def remember(self, checked: Mapping[Path, str]) -> None:
-        """Note files that have just been found to have these SHA-256.
+        """Record files that have just been verified, with their SHA-256.
 
-        A folder that cannot be written costs a warning: the files are then read again at every start.
+        If the folder cannot be written, log a warning: the files are then read again at every start.
         """
         known = _read_json(self._path)
         known.update({str(file.absolute()): _fingerprint(file, sha256) for file, sha256 in checked.items()})
@@ -135,7 +140,7 @@ def _fingerprint(file: Path, sha256: str) -> list[int | str]:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Return the object in the file; empty when there is none, or when it is torn: then files are checked anew."""
+    """Return the JSON object in the file; empty if the file is missing or damaged, so that files are checked again."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -151,7 +156,7 @@ FILE_NAME = "model_checks.json"
 
 @dataclass(frozen=True, slots=True)
 class KeptCheck:
-    """What a model passed: `passed` and `failed` name the parts, `at` is the day in ISO 8601."""
+    """The stored result of a model check: the skills found, the parts passed and failed, and the day (ISO 8601)."""
 
     skills: tuple[Skill, ...]
     passed: tuple[str, ...]
@@ -160,13 +165,13 @@ class KeptCheck:
 
 
 class ModelChecks:
-    """The checks of one data folder, by the models' names."""
+    """Stored results of model checks in one data folder, by the model's name."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / FILE_NAME
 
     def of(self, name: str) -> KeptCheck | None:
-        """Return what the last check of a model found; None where there was none, or the file is not whole."""
+        """Return the result of a model's last check; None if there is none or the file is damaged."""
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             kept = self._read()[name]
             skills = tuple(Skill(skill) for skill in kept["skills"])
@@ -174,7 +179,7 @@ class ModelChecks:
         return None
 
     def keep(self, name: str, check: KeptCheck) -> None:
-        """Keep what a check found, in the place of the last one. Raises SettingsError."""
+        """Store the result of a check, replacing the model's last one. Raises SettingsError."""
         kept = {}
         with suppress(OSError, ValueError):
             kept = self._read()
@@ -189,13 +194,13 @@ class ModelChecks:
 
 
 GGUF_MAGIC = b"GGUF"  # the first four bytes, by the GGUF specification (ggml/docs/gguf.md)
-# llama.cpp's gguf-split names the parts of a large model so; it loads the others when it is given the first.
+# llama.cpp's gguf-split names the parts of a large model like this. Given the first part, llama.cpp loads all others.
 SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<parts>\d{5})$")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnModel:
-    """A language model of the user's own; `size` in bytes, of all parts."""
+    """A language model file that the user added; `size` in bytes, of all its parts."""
 
     name: str
     path: Path
@@ -203,9 +208,9 @@ class OwnModel:
 
 
 def own_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: Set[str]) -> list[OwnModel]:
-    """Return the GGUF files below `models_dir` that are not the manifest's, in the order of their names.
+    """Return the GGUF files below `models_dir` that do not belong to the manifest, sorted by path.
 
-    A model is named after its file; after its path below `models_dir` when that name is taken.
+    A model is named after its file, or after its path below `models_dir` if that name is taken.
     """
     paths = sorted(path for path in _gguf_paths(models_dir) if path not in manifest_files)
     stems = [path.stem for path in paths]
@@ -218,7 +223,10 @@ def own_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: 
 
 
 def find_own(name_or_path: str, models_dir: Path, own: list[OwnModel]) -> Path | None:
-    """Return the path that a name of `own`, a path below `models_dir` or any other path stands for, if it exists."""
+    """Return the path of a model in `own`, by name or file name; otherwise the path itself if it exists, else None.
+
+    A relative path may start at `models_dir`.
+    """
     for model in own:
         if name_or_path in (model.name, model.path.name):
             return model.path
@@ -229,7 +237,7 @@ def find_own(name_or_path: str, models_dir: Path, own: list[OwnModel]) -> Path |
 
 
 def check_loadable(path: Path, role: ModelRole) -> Path:
-    """Return `path` when its kind of file fits `role`. Raises ModelError; ModelDamaged for a file that is no GGUF."""
+    """Return `path` if a model for `role` can be there. Raises ModelError; ModelDamaged for a file that is not GGUF."""
     if role is ModelRole.LLM:
         _check_gguf(path)
     elif not (path.is_dir() and (path / "config.json").is_file()):
@@ -241,13 +249,13 @@ def check_loadable(path: Path, role: ModelRole) -> Path:
 
 
 def guess_role(path: Path) -> ModelRole | None:
-    """Return what the model at `path` is for, as far as its files tell."""
+    """Return the role of the model at `path`, judged by its files; None if they do not show it."""
     if path.is_file():
         return ModelRole.LLM if path.suffix.lower() == ".gguf" else None
     try:
         architectures = json.loads((path / "config.json").read_text("utf-8")).get("architectures") or []
     except (OSError, ValueError, AttributeError):
-        return None  # not a folder of the transformers library; whoever asked is told so
+        return None  # not a folder of the transformers library; the caller reports that
     if any(str(name).endswith("ForSequenceClassification") for name in architectures):
         return ModelRole.RELEVANCE
     return ModelRole.EMBEDDER if (path / "modules.json").is_file() else None
@@ -287,25 +295,25 @@ def _parts(path: Path) -> list[Path]:
 
 
 class Library:
-    """The models of one folder."""
+    """The models in one models folder: those of the manifest, and the user's own."""
 
     def __init__(self, models_dir: Path, manifest: Manifest | None = None) -> None:
-        """Read the manifest, unless it is given. Raises ModelError when it is not valid."""
+        """Read the manifest, unless it is given. Raises ModelError if it is not valid."""
         self.models_dir = models_dir.absolute()
         self.manifest = manifest or Manifest.load(self.models_dir)
         self.verified = VerifiedFiles(self.models_dir)
 
     def models(self) -> list[Model]:
-        """Return every model of the manifest, then every GGUF file of the user's own; only sizes are looked at."""
+        """Return every model of the manifest, then every GGUF file that the user added; checks only their sizes."""
         known = [self._listed(entry) for entry in self.manifest.entries]
         return known + [_listed_own(model) for model in self._own()]
 
     def path(self, name_or_path: str, role: ModelRole) -> Path:
-        """Return the .gguf file (language model) or the folder (embedder, relevance) to load.
+        """Return the .gguf file (language model) or the folder (embedding model, reranker) to load.
 
-        `name_or_path` is a name of the manifest, the name of a GGUF file in the models folder, or a path. A model of
-        the manifest is checked against its checksums the first time, which reads it once. Raises ModelMissing,
-        ModelDamaged, or ModelError when the model is for another role.
+        `name_or_path` is a name in the manifest, the name of a GGUF file in the models folder, or a path. A model of
+        the manifest is checked against its checksums the first time, which reads all of it. Raises ModelMissing,
+        ModelDamaged, or ModelError if the model is for another role.
         """
         entry = self.manifest.find(name_or_path)
         if entry is None:
@@ -315,15 +323,16 @@ class Library:
                 f"{entry.name} cannot be used as {role}, it is for {entry.role}. See `localcrag models list`."
             )
         self._confirm(entry)
+        # An adapter is loaded on top of its base model, so the path is that of the base; see `adapter`.
         return self.path(entry.base, role) if entry.base and role is ModelRole.LLM else self.location(entry)
 
     def adapter(self, name_or_path: str) -> Path | None:
-        """Return the adapter that is loaded with a language model, None when it is one without."""
+        """Return the path of a language model's LoRA adapter; None if it has none."""
         entry = self.manifest.find(name_or_path)
         return self.location(entry) if entry and entry.base and entry.role is ModelRole.LLM else None
 
     def words(self, name_or_path: str) -> Path | None:
-        """Return the folder of the embedder whose words a relevance model reads, None when it has its own.
+        """Return the folder of the embedding model whose token embeddings a reranker uses; None if it has its own.
 
         Raises ModelMissing and ModelDamaged.
         """
@@ -333,14 +342,14 @@ class Library:
         return self.path(entry.base, ModelRole.EMBEDDER)
 
     def skills(self, name_or_path: str) -> frozenset[Skill] | None:
-        """Return what the list says that a language model can be asked for; None where it says nothing of it."""
+        """Return the skills that the manifest lists for a language model; None if it lists none."""
         entry = self.manifest.find(name_or_path)
         return entry.skills if entry else None
 
     def verify(self, name: str, report: Callable[[int], None] | None = None) -> tuple[FileCheck, ...]:
-        """Read every file of a model and compare checksums; `report` is told the bytes of each piece read.
+        """Read every file of a model and compare checksums; call `report` with the number of bytes of each piece read.
 
-        Raises ModelMissing when there is no such model.
+        Raises ModelMissing if there is no such model.
         """
         entry = self.manifest.find(name)
         if entry is None:
@@ -348,25 +357,26 @@ class Library:
         return tuple(self.check(entry, file, report, trust_earlier=False) for file in entry.files)
 
     def role(self, name_or_path: str) -> ModelRole | None:
-        """Return what a model is for, None when its files do not tell. Raises ModelMissing."""
+        """Return the role of a model; None if its files do not show it. Raises ModelMissing."""
         entry = self.manifest.find(name_or_path)
         return entry.role if entry else guess_role(self._own_path(name_or_path, None))
 
     def folder(self, entry: ModelEntry) -> Path:
-        """Return the entry's folder: beside the manifest when it ships with localcrag, else in the models folder."""
+        """Return the entry's folder: next to the manifest if it ships with localcrag, else in the models folder."""
         shipped = isinstance(entry.source, RepositorySource)
         return (self.manifest.folder.absolute() if shipped else self.models_dir) / entry.folder
 
     def location(self, entry: ModelEntry) -> Path:
-        """Return what a library loads: the file of a language model, else the folder; there or not."""
+        """Return the path to load: the first file of a language model, otherwise the folder. It need not exist."""
         return self.folder(entry) / entry.files[0].path if entry.role is ModelRole.LLM else self.folder(entry)
 
     def state(self, entry: ModelEntry) -> ModelState:
-        """Return whether the entry's files are there with the right sizes."""
+        """Return PRESENT if all of the entry's files exist in the right size, MISSING if none exists, else DAMAGED."""
         folder = self.folder(entry)
         there = [file for file in entry.files if (folder / file.path).is_file()]
         if not there:
             return ModelState.MISSING
+        # The manifest knows some sizes only roughly; the exact ones were recorded when the files were downloaded.
         recorded = read_recorded(folder)
         sizes = {file.path: file.size for file in there if file.exact}
         sizes |= {file.path: recorded[file.path].size for file in there if file.path in recorded}
@@ -382,9 +392,9 @@ class Library:
         *,
         trust_earlier: bool = True,
     ) -> FileCheck:
-        """Compare one file's checksum with the manifest's, or with the one recorded when it was downloaded.
+        """Compare one file's checksum with the manifest's, or with the one recorded when the file was downloaded.
 
-        With `trust_earlier`, a file that was checked before and has not changed since is not read again.
+        With `trust_earlier`, do not read a file again that was verified before and has not changed since.
         """
         folder = self.folder(entry)
         path = folder / file.path
@@ -401,7 +411,7 @@ class Library:
         return FileCheck(entry.name, path, FileState.OK)
 
     def remedy(self, entry: ModelEntry) -> str:
-        """Return the sentence that says how to get the entry's files, or to mend them."""
+        """Return a sentence that tells the user how to get or restore the entry's files."""
         if isinstance(entry.source, RepositorySource):
             return f"It ships with localcrag: restore the folder, with `git checkout -- {self.folder(entry)}` for one."
         return f"Get it with `localcrag models get {entry.name}`."

@@ -1,4 +1,8 @@
-"""llama.cpp's arithmetic for this processor: the best kind, where it was compiled for several."""
+"""Make llama.cpp fast on this CPU: load its best build, and prepare a faster copy of a small model.
+
+- `take_best` loads the variant of llama.cpp's CPU library that suits this CPU, if there are several.
+- `faster_copy` converts a small Q4_1 file to Q8_0; `merge` adds a LoRA adapter to its weights.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,10 @@ from llama_cpp.llama_cpp import _lib as libllama
 
 @cache
 def take_best() -> None:
-    """Have llama.cpp take what fits this processor best, once; nothing to do where it has one kind (scripts/bundle.py).
+    """Load the CPU library of llama.cpp that suits this CPU best; no-op if only one was compiled.
 
-    By itself it would look beside Python's program and in the working folder, where anybody may have put something.
+    scripts/bundle.py compiles several. Left alone, llama.cpp would also search the folder of Python's program and the
+    working folder, where anybody may have put a library.
     """
     libraries = Path(llama_cpp.__file__).parent / "lib"
     if any(libraries.glob("*ggml-cpu-*")):
@@ -30,10 +35,11 @@ def take_best() -> None:
 
 
 def loader_of(library: Any) -> Any:
-    """Return ggml's function that loads kinds, out of the ggml that llama.cpp is linked to.
+    """Return the function that loads CPU libraries, from the same copy of ggml that llama.cpp is linked to.
 
-    A wheel holds links as copies, and llama_cpp._ggml opens another copy than llama.cpp, which knows nothing of what is
-    loaded there. On Windows a library does not show what it is linked to; there are no links, and one ggml.
+    A wheel stores symbolic links as copies, so llama_cpp._ggml may open another copy of ggml than llama.cpp, and
+    llama.cpp would not see the libraries loaded into that. On Windows, symbols of a linked library are not visible
+    through `library`, but there are no links either, hence only one ggml.
     """
     found = getattr(library, "ggml_backend_load_all_from_path", None)
     return found or _ggml.libggml.ggml_backend_load_all_from_path
@@ -41,15 +47,15 @@ def loader_of(library: Any) -> Any:
 
 _LENGTH = struct.Struct("<Q")
 _KIND_AND_COUNT = struct.Struct("<IQ")
-"""How an array of GGUF begins: the kind of its values, and how many there are (ggml/docs/gguf.md)."""
+"""Start of a GGUF array: the type of its values, and their number (ggml/docs/gguf.md)."""
 
 
 def merge(adapter: Path, original: Path, copy: Path) -> None:
     """Add the adapter, a LoRA in GGUF, to the weights in the file `copy`, which was made from `original`.
 
-    Every adapted weight W, shape (out, in), becomes W + alpha/r · BA (Hu et al. 2021, section 4.1) in the copy's own
-    quantisation, with W as the original has it. Raises OSError, and ValueError, KeyError or struct.error when the files
-    do not fit.
+    Every adapted weight W, shape (out, in), becomes W + alpha/r · BA (Hu et al. 2021, section 4.1) in the quantisation
+    of the copy; W itself comes from the original. Raises OSError, and ValueError, KeyError or struct.error if the files
+    do not fit together.
     """
     ours = gguf.GGUFReader(adapter)
     scale = ours.get_field(gguf.Keys.Adapter.LORA_ALPHA)
@@ -71,9 +77,10 @@ def merge(adapter: Path, original: Path, copy: Path) -> None:
 
 
 class _WithoutArrays(gguf.GGUFReader):
-    """A file's weights, without its vocabulary: of each of its 150,000 words and numbers gguf makes an array.
+    """A reader of a file's weights that skips its vocabulary.
 
-    Should a later gguf call no method of this name, it reads them all again, and only the time is lost.
+    gguf would make an array of each of its 150,000 words and numbers. If a later gguf no longer calls the overridden
+    method, it reads the vocabulary again, which only takes longer.
     """
 
     def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
@@ -94,21 +101,22 @@ class _WithoutArrays(gguf.GGUFReader):
 
 
 MOST_BYTES_TO_REPACK = 500_000_000
+"""Largest file in bytes of which a faster copy is made."""
 LONGEST_REPACKING = 60.0
-"""Seconds to wait for another process that makes the faster copy."""
+"""Seconds to wait for another process that is making the faster copy."""
 _DOES_NOT_FIT = (ValueError, KeyError, IndexError, struct.error)
-"""What merging ends in with an adapter that is damaged, or another model's."""
+"""Exceptions from merging an adapter that is damaged or belongs to another model."""
 
 
 def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
-    """Return a Q8_0 copy of a small Q4_1 file, made once, with the adapter's weights in it; other files as they are.
+    """Return a Q8_0 copy of a small Q4_1 file, with the adapter's weights added; for all other files return `path`.
 
-    Made in half a second, with an adapter in three.
+    The copy is made once, in half a second, or three seconds with an adapter.
 
-    llama.cpp multiplies Q8_0 by a fast path that Q4_1 does not have: measured on two cores with the embedded model, 715
-    instead of 315 prompt tokens a second, 140 instead of 130 written ones (docs/measurements.md). The weights are the
-    same to within Q8_0's rounding. Where no copy can be made (a folder that cannot be written, a full disk, an adapter
-    that does not fit), `path`.
+    llama.cpp has a fast path for multiplying Q8_0, but not Q4_1: measured on two cores with the embedded model, 715
+    prompt tokens a second instead of 315, and 140 written tokens instead of 130 (docs/measurements.md). The weights are
+    the same to within Q8_0's rounding. If no copy can be made (the folder cannot be written, the disk is full, or the
+    adapter does not fit), return `path`.
     """
     try:
         source = path.stat()
@@ -126,12 +134,12 @@ def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
 
 
 def _made_from(source: os.stat_result, copy: Path) -> bool:
-    """Whether there is a copy of this state of the file: a copy has the modification time of its source."""
+    """Return whether the copy exists and is up to date: it has the modification time of its source."""
     return copy.exists() and copy.stat().st_mtime_ns == source.st_mtime_ns
 
 
 def _repack(path: Path, copy: Path, source: os.stat_result, adapter: Path | None) -> None:
-    """Write to a temporary file first, so that a killed process leaves no copy that looks whole."""
+    """Write the copy, first to a temporary file, so that a killed process leaves no incomplete copy under its name."""
     temporary = copy.with_suffix(".tmp")
     parameters = llama_cpp.llama_model_quantize_default_params()
     parameters.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0

@@ -1,9 +1,13 @@
-"""What a language model has read of its prompts: what the next one shares with them is not read again.
+"""The language model in this process, run by llama.cpp.
 
-The same prompt gets the same answer, whatever was asked before it: what is computed in other portions is rounded
-otherwise. So every prompt is read in portions that follow from the prompt alone, its system message and then PORTION
-tokens at a time, and only whole portions are kept. A second question on the same evidence, which stands before it,
-needs no second reading of that but for the end of its last portion.
+`LlamaCpp` loads a GGUF file and streams answers. Two parts make it faster:
+
+- `PromptMemory` is a prefix cache: tokens at the start of a prompt that an earlier prompt had, too, are not evaluated
+  again. Yet the same prompt gets the same answer, whatever was asked before. Evaluating tokens in batches of another
+  size rounds differently, so the batches follow from the prompt alone: its system message, then PORTION tokens at a
+  time. Only whole batches are reused. In a prompt, the evidence comes before the question, so that a second question on
+  the same evidence evaluates only the end of it again.
+- `LookupLlama` guesses tokens that the answer copies from its prompt, and checks many guesses in one step.
 """
 
 from __future__ import annotations
@@ -35,22 +39,25 @@ from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 
 PORTION = 128
-"""Tokens. A portion is a pass over all weights: with fewer a long prompt takes noticeably longer, with more less of it
-is known."""
+"""Tokens in a batch. Each batch is a pass over all weights: smaller ones make a long prompt noticeably slower, larger
+ones leave more tokens at the end of a shared beginning to be evaluated again."""
 SET_ASIDE, LONGEST_SET_ASIDE = 3, 1024
-"""Prompts of another kind that are kept beside the last one, and tokens of each: 24 MB with the embedded model."""
+"""Number of saved prompts with other system messages, and tokens saved of each: 24 MB with the embedded model."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Tokens that were read, with the numbers of them at which a portion ends; `state` is llama.cpp's, set aside."""
+    """Tokens that the model has evaluated, and the positions where its batches end.
+
+    `state` is llama.cpp's KV state of these tokens if they were saved, otherwise empty.
+    """
 
     tokens: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     state: bytes = b""
 
     def known(self, tokens: Sequence[int], ends: Sequence[int]) -> int:
-        """Return how many tokens of a prompt with these portions were read, in whole portions."""
+        """Return how many tokens at the start of a prompt with these batches are evaluated, in whole batches."""
         known = 0
         for own, other in zip(self.ends, ends, strict=False):
             if own != other or self.tokens[known:own] != tuple(tokens[known:other]):
@@ -60,7 +67,7 @@ class _Read:
 
 
 class PromptMemory:
-    """What one model has read; whoever uses it has the model's turn."""
+    """Cache of the prompt prefixes in one model's KV cache. Callers must hold the model's lock."""
 
     def __init__(self, llama: llama_cpp.Llama) -> None:
         self._llama = llama
@@ -68,9 +75,10 @@ class PromptMemory:
         self._aside: OrderedDict[tuple[int, ...], _Read] = OrderedDict()
 
     def read(self, tokens: list[int], in_common: int) -> int:
-        """Have the whole portions of a prompt read, and return how many of its tokens were known.
+        """Evaluate the whole batches of a prompt, and return how many of its tokens were in the cache.
 
-        `in_common`: so many tokens are what prompts of the kind begin with. Raises RuntimeError when llama.cpp fails.
+        `in_common` is the number of tokens at the start that all prompts with the same system message share. Raises
+        RuntimeError if llama.cpp fails.
         """
         ends = portions(in_common, len(tokens))
         if not self._read.known(tokens, ends[:1]):
@@ -80,6 +88,7 @@ class PromptMemory:
         if not known or not self._cut_back_to(known):
             self._llama.reset()  # type: ignore[no-untyped-call]
             known = 0
+        # If evaluating fails half-way, the cache counts as empty.
         self._read = _Read()
         at = known
         for end in ends[ends.index(known) + 1 if known else 0 :]:
@@ -89,12 +98,12 @@ class PromptMemory:
         return known
 
     def forget(self) -> None:
-        """Read everything anew the next time."""
+        """Empty the cache, so that the next prompt is evaluated from its start."""
         self._read = _Read()
         self._aside.clear()
 
     def _set_aside(self) -> None:
-        """Keep the beginning of what was read last beside the window, which another kind of prompt is going to take."""
+        """Save the KV state of the last prompt's beginning before a prompt of another kind overwrites the context."""
         ends = tuple(end for end in self._read.ends if end <= LONGEST_SET_ASIDE)
         if not ends or not self._cut_back_to(ends[-1]):
             return
@@ -106,7 +115,7 @@ class PromptMemory:
             self._aside.popitem(last=False)
 
     def _bring_back(self, beginning: tuple[int, ...]) -> None:
-        """Put what was set aside with this beginning into the window, or nothing."""
+        """Empty the context, and restore the KV state that was saved with this beginning, if there is one."""
         self._llama.reset()  # type: ignore[no-untyped-call]
         if (memory := llama_cpp.llama_get_memory(self._llama.ctx)) is not None:
             llama_cpp.llama_memory_clear(memory, True)
@@ -121,7 +130,7 @@ class PromptMemory:
             self._read = _Read(kept.tokens, kept.ends)
 
     def _cut_back_to(self, length: int) -> bool:
-        """Cut the window back to so many tokens; False for models with a recurrent state, which cannot go back."""
+        """Remove the tokens after `length` from the context; return False if a recurrent state prevents it."""
         memory = llama_cpp.llama_get_memory(self._llama.ctx)
         if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, length, -1):
             return False
@@ -130,40 +139,43 @@ class PromptMemory:
 
 
 def portions(in_common: int, length: int) -> tuple[int, ...]:
-    """Return where the portions of a prompt of `length` tokens end; the last token is left to be read in any case."""
+    """Return the positions where the batches of a prompt of `length` tokens end.
+
+    The last token is in none of them: llama.cpp must evaluate it to predict the first token of the answer.
+    """
     first = in_common or PORTION
     return tuple(range(first, length, PORTION))
 
 
 SAME = 4
-"""Tokens that must be the same for what follows them to be guessed."""
+"""Number of last tokens that must occur earlier before their continuation is guessed."""
 FEWEST, GUESSED = 5, 40
-"""Tokens of a guess, at least and at most."""
+"""Fewest and most tokens in a guess; a shorter guess is not worth a larger batch."""
 
 
 class LookupLlama(llama_cpp.Llama):
-    """llama.cpp's model, with the quicker way to write greedily."""
+    """llama.cpp's model with prompt lookup decoding, which makes greedy answers faster."""
 
     def generate(self, tokens: Sequence[int], **options: Any) -> Iterator[int]:  # type: ignore[override]
-        """Yield what is written after the tokens, token by token: with guesses where it is greedy and free."""
+        """Yield the tokens of the answer; guess some of them if decoding is greedy and unconstrained."""
         plain = super().generate(tokens, **options)
         free = all(options.get(name) is None for name in ("grammar", "logits_processor", "stopping_criteria"))
         if options.get("temp") != 0 or not free or self._cannot_go_back():
             yield from plain
             return
-        # The first token, for which the prompt is read.
+        # llama-cpp-python evaluates the prompt and gives the first token.
         read = [*tokens, next(plain)]
         plain.close()
         yield read[-1]
         while True:
             for token in self._following(read):
                 read.append(token)
-                # What comes after the token handed over counts as not read yet.
+                # The caller may stop after any token: the tokens after it do not count as evaluated yet.
                 self.n_tokens = len(read) - 1
                 yield token
 
     def _following(self, read: list[int]) -> list[int]:
-        """Return the next tokens, at least one. Raises RuntimeError when llama.cpp fails."""
+        """Return the next tokens, at least one. Raises RuntimeError if llama.cpp fails."""
         before = len(read) - 1
         guessed = self._line(guess(read, min(GUESSED, self.n_ctx() - len(read))))
         batch = [read[-1], *(guessed if len(guessed) >= FEWEST else [])]
@@ -172,12 +184,13 @@ class LookupLlama(llama_cpp.Llama):
         self._ctx.decode(self._batch)
         self.input_ids[before : before + len(batch)] = batch
         written = [self._likeliest(place) for place in range(len(batch))]
+        # Each guess is right as long as the model would have written it; the first token after them is the model's own.
         pairs = zip(written, batch[1:], strict=False)
         right = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
         return written[: right + 1]
 
     def _line(self, tokens: list[int]) -> list[int]:
-        """Return the tokens up to the end of a line: a piece of evidence is one, and the next is seldom copied too."""
+        """Return the tokens before the end of the line: each excerpt is a line, and the next is seldom copied, too."""
         return list(itertools.takewhile(lambda token: b"\n" not in self.detokenize([token]), tokens))
 
     def _likeliest(self, place: int) -> int:
@@ -185,12 +198,12 @@ class LookupLlama(llama_cpp.Llama):
         return int(np.ctypeslib.as_array(logits, shape=(self.n_vocab(),)).argmax())
 
     def _cannot_go_back(self) -> bool:
-        """Whether what the model has read cannot be taken back: those with a recurrent state."""
+        """Return whether evaluated tokens cannot be removed, because the model has a recurrent state."""
         return bool(llama_cpp.llama_model_is_recurrent(self.model) or llama_cpp.llama_model_is_hybrid(self.model))
 
 
 def guess(read: list[int], most: int) -> list[int]:
-    """Return up to `most` tokens: what followed the last ones where they stood last before; nothing if nowhere."""
+    """Return up to `most` tokens that followed the last previous occurrence of the last SAME tokens; [] if none."""
     last = read[-SAME:]
     for start in range(len(read) - SAME - 1, -1, -1):
         if read[start : start + SAME] == last:
@@ -199,7 +212,7 @@ def guess(read: list[int], most: int) -> list[int]:
 
 
 class LlamaStream:
-    """An answer being written. Closing it stops the model; so does letting go of it."""
+    """An answer being written. Closing it, or dropping the last reference to it, stops the model."""
 
     def __init__(
         self,
@@ -212,18 +225,18 @@ class LlamaStream:
         decoding: Decoding,
         grammar: LlamaGrammar | None,
     ) -> None:
-        """Prepare; the model starts with the first piece asked for.
+        """Prepare the stream; the model starts when the first piece is requested.
 
-        `in_common`: so many tokens are what prompts of the kind begin with.
+        `in_common` is the number of tokens at the start that all prompts with the same system message share.
         """
         self.prompt_tokens = len(tokens)
         self.known_tokens = 0
-        """Of the prompt: those that were read before, with another."""
+        """Tokens of the prompt that were in the prefix cache."""
         self.completion_tokens = 0
         self.estimated = False
         self._stopped = threading.Event()
-        # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
-        # garbage collector came by.
+        # The generator must not refer to this object: in a reference cycle, an abandoned stream would hold the lock
+        # until the garbage collector runs.
         self._written = _write(
             llama,
             turn,
@@ -242,9 +255,9 @@ class LlamaStream:
                 yield text
 
     def close(self) -> None:
-        """Stop the model, if it still writes; when another thread waits for it, at its next token."""
+        """Stop the model if it is still writing; if another thread is iterating, it stops at the next token."""
         self._stopped.set()
-        with suppress(ValueError):  # A generator that another thread is in cannot be closed: it sees the event.
+        with suppress(ValueError):  # A generator that another thread is running cannot be closed: it sees the event.
             self._written.close()
 
 
@@ -259,9 +272,12 @@ def _write(
     grammar: LlamaGrammar | None,
     stopped: threading.Event,
 ) -> Generator[tuple[str, int, int], None, None]:
-    """Yield pieces of text (may be empty), each with the number of tokens written so far and of those known before."""
+    """Yield pieces of text, each with the number of tokens written so far and of prompt tokens found in the cache.
+
+    A piece may be empty. Raises GenerationError if llama.cpp fails.
+    """
     with turn:
-        # To llama-cpp-python, no tokens means any number of them.
+        # llama-cpp-python takes max_tokens=0 for “no limit”.
         if decoding.max_tokens < 1 or stopped.is_set():
             return
         try:
@@ -270,7 +286,7 @@ def _write(
                 tokens,
                 max_tokens=decoding.max_tokens,
                 temperature=decoding.temperature,
-                # Without one of its own, llama-cpp-python throws the same dice for every answer.
+                # Without a new seed, llama-cpp-python draws the same random numbers for every answer.
                 seed=secrets.randbits(32),
                 repeat_penalty=1.0,
                 stop=list(decoding.stop),
@@ -280,7 +296,8 @@ def _write(
             for chunk in chunks:
                 if stopped.is_set():
                     return
-                # Not the number of chunks: a character of several tokens comes as one. The last token is not yet read.
+                # Chunks cannot be counted: a character of several tokens comes in one. The last token is written but
+                # not evaluated yet, hence + 1.
                 yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1, known
         except (ValueError, RuntimeError, MemoryError) as error:
             memory.forget()
@@ -290,29 +307,30 @@ def _write(
             ) from error
 
 
-# llama-cpp-python compiles the chat template while it loads, hence jinja2's.
+# llama-cpp-python compiles the chat template while it loads the model, hence TemplateError.
 _CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
 _CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
-"""What a chat template ends in: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it.
+"""Exceptions from a chat template: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it.
 
-jinja2's sandbox ends one that reaches out of it (SecurityError) or counts too far (OverflowError).
+jinja2's sandbox stops a template that tries to leave it (SecurityError) or that makes a range too large
+(OverflowError).
 """
 
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _SILENT(level: int, text: bytes, data: ctypes.c_void_p) -> None:  # noqa: N802 - kept alive as a constant
-    """Drop llama.cpp's own log, which it would write over the terminal; failures are raised, not logged."""
+    """Drop llama.cpp's log, which would clutter the terminal; localcrag raises failures instead of logging them."""
 
 
 class LlamaCpp:
-    """A loaded language model. One stream at a time; a second waits."""
+    """A loaded language model. It writes one stream at a time; a second stream waits."""
 
     def __init__(
         self, name: str, path: Path, *, context_tokens: int, threads: int, cache: Path, adapter: Path | None = None
     ) -> None:
-        """Load the model, with a LoRA adapter where there is one. Raises ModelDamaged.
+        """Load the model, with a LoRA adapter if one is given. Raises ModelDamaged.
 
-        `threads` 0 is one per core; `cache` is a folder for a faster copy.
+        `threads` 0 means one per core; `cache` is the folder for a faster copy of the model.
         """
         llama_cpp.llama_log_set(_SILENT, ctypes.c_void_p(0))
         self.name = name
@@ -327,19 +345,16 @@ class LlamaCpp:
         self._memory = PromptMemory(self._llama)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the length of the prompt that the messages make, in tokens."""
+        """Return the number of tokens in the prompt that is made of the messages."""
         return len(self._tokens(messages))
 
     def tokens(self, messages: Sequence[Message], answer: str) -> tuple[list[int], list[int]]:
-        """Return the tokens of the prompt, and those of an answer to it with the one that ends it: to learn from."""
+        """Return the tokens of the prompt, and those of the answer with its end token, as training data."""
         written = self._llama.tokenize(self._plain(answer).encode(), add_bos=False, special=False)
         return self._tokens(messages), [*written, self._llama.token_eos()]
 
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> LlamaStream:
-        """Start an answer.
-
-        Raises GenerationError when the prompt is too long for the window.
-        """
+        """Start an answer. Raises GenerationError if the prompt is too long for the context window."""
         tokens = self._tokens(messages)
         if len(tokens) + 1 >= self.context_tokens:
             raise GenerationError(
@@ -360,11 +375,11 @@ class LlamaCpp:
         )
 
     def _in_common(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
-        """Return how many of the prompt's tokens are its system message's, which others of its kind begin with too."""
+        """Return how many tokens at the start of the prompt all prompts with the same system message share."""
         if messages[0].role != "system":
             return 0
         other = self._tokens([messages[0], Message("user", "")])
-        # The last token is left to be read in any case.
+        # Without the last token, which llama.cpp must evaluate in any case.
         pairs = zip(tokens[:-1], other, strict=False)
         return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -374,7 +389,7 @@ class LlamaCpp:
         if fast != path:
             with suppress(*_CANNOT_LOAD):
                 return self._open(fast, context_tokens, None)
-            # The copy is worth nothing, whatever happened to it: the next start makes another.
+            # The copy cannot be loaded, so it is removed: the next start makes a new one.
             with suppress(OSError):
                 fast.unlink()
         try:
@@ -394,13 +409,13 @@ class LlamaCpp:
             n_threads=self.threads,
             n_threads_batch=self.threads,
             n_gpu_layers=self.gpu_layers,
-            # Measured with the embedded model on two cores: 650 instead of 510 prompt tokens a second.
+            # Measured with the embedded model on two cores: 650 prompt tokens a second instead of 510.
             flash_attn=True,
             lora_path=str(adapter) if adapter else None,
             seed=0,
             verbose=False,
         )
-        # What llama-cpp-python asks of it (is it None?) is never so: an adapter that cannot be read goes unnoticed.
+        # llama-cpp-python compares the adapter with None, but an unreadable one is a null pointer, which is never None.
         if adapter and not llama._lora_adapter:
             llama.close()
             raise RuntimeError("the adapter is damaged, or another model's")
@@ -421,7 +436,7 @@ class LlamaCpp:
         )
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
-        # Without waiting for a turn: the vocabulary does not change while the model writes.
+        # Needs no lock: the vocabulary does not change while the model writes.
         return list(self._llama.tokenize(self._rendered(messages).encode(), add_bos=False, special=True))
 
     def _rendered(self, messages: Sequence[Message]) -> str:
@@ -432,7 +447,7 @@ class LlamaCpp:
             return self._rendered_without_system(plain)
 
     def _rendered_without_system(self, plain: list[Any]) -> str:
-        # Some templates know no system role: its text then leads the first message of the user.
+        # Some templates have no system role. The system message then goes before the user's first message.
         system = "\n\n".join(message["content"] for message in plain if message["role"] == "system")
         rest = [message for message in plain if message["role"] != "system"] or [{"content": ""}]
         rest[0] = {"role": "user", "content": f"{system}\n\n{rest[0]['content']}"}
@@ -445,9 +460,9 @@ class LlamaCpp:
             ) from error
 
     def _plain(self, content: str) -> str:
-        # Control tokens spelt out in a document would otherwise end the user's turn and begin another. The vocabulary
-        # says what the model reads as one; "<|" is how most are written, also where the vocabulary does not have them.
-        # A lone surrogate, which no tokenizer takes, becomes the replacement character.
+        # A document could contain the text of a control token, which would end the user's turn and begin another. The
+        # vocabulary lists those of this model; "<|" begins most others, which a model may have learned all the same.
+        # A lone surrogate, which no tokenizer accepts, becomes the replacement character.
         whole = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return self._control.sub(r"\g<0> ", whole.replace("<|", "< |").replace("|>", "| >"))
 
@@ -456,7 +471,7 @@ class LlamaCpp:
 
 
 def control_tokens(llama: llama_cpp.Llama) -> re.Pattern[str]:
-    """Return a pattern for the first character of each control token that a text spells out."""
+    """Return a pattern that matches the first character of every control token in a text."""
     vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
     spelt = {
         llama_cpp.llama_vocab_get_text(vocabulary, token).decode("utf-8", "replace")

@@ -1,6 +1,6 @@
 """The model manifest, models/models.toml, as frozen, validated records.
 
-Reads that one file; does not know which models are there, nor how they are downloaded.
+This module only reads that file. It does not know which models are on this computer or how they are downloaded.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from localcrag.settings import REPOSITORY_MODELS
 
 FILE_NAME = "models.toml"
 
-# Names and paths become parts of file paths, so nothing may lead out of the models folder, and no name may start with
-# the dot of the folders and files that are kept there for downloads.
+# Names and paths become parts of file paths, so none may lead out of the models folder. None may start with a dot,
+# either: the files and folders of downloads in the models folder do.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 RelativePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
 Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -29,12 +29,15 @@ Bytes = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
 STRICT = ConfigDict(extra="forbid")
 BASE_OF = {ModelRole.LLM: ModelRole.LLM, ModelRole.RELEVANCE: ModelRole.EMBEDDER}
-"""What a model's base is, by what the model is."""
+"""Role of a model's base, by the role of the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """One file of a model; `size` in bytes, only about right when not `exact`; `sha256` None: the hub declares it."""
+    """One file of a model.
+
+    `size` is in bytes, and approximate unless `exact`. `sha256` is None if the hub declares the checksum.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     path: RelativePath
@@ -53,9 +56,10 @@ class RepositorySource:
 
 @dataclass(frozen=True, slots=True)
 class WheelSource:
-    """The files lie below `prefix` inside a wheel of `size` bytes on the package index.
+    """The files are below `prefix` inside a wheel of `size` bytes on the package index.
 
-    `packed`: the file in it that they are made from (packed_e5.py). `with_set_up`: whether set-up brings them.
+    `packed` is the file in the wheel that the model's files are unpacked from (download.py), if it is not stored as it
+    is. `with_set_up`: whether set-up installs the model.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -70,7 +74,7 @@ class WheelSource:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """The files lie in a repository of the Hugging Face hub; `revision` is a commit, a tag or a branch."""
+    """The files are in a repository on the Hugging Face hub; `revision` is a commit, a tag or a branch."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     kind: Literal["hub"]
@@ -85,8 +89,8 @@ Source = RepositorySource | WheelSource | HubSource
 class ModelEntry:
     """One model of the manifest.
 
-    `skills`: what a language model can be asked for, None where nobody measured it. `base`: the language model that
-    this one is an adapter for, or the embedder whose words this relevance model reads.
+    `skills`: tasks that a language model is good enough for; None if it was not measured. `base`: the language model
+    that this adapter belongs to, or the embedding model whose token embeddings this reranker uses.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -102,23 +106,23 @@ class ModelEntry:
 
     @property
     def embedded(self) -> bool:
-        """True when set-up brings it: it comes with the packages, without the hub."""
+        """Return whether set-up installs the model: it comes from the package index, without the hub."""
         return isinstance(self.source, WheelSource) and self.source.with_set_up
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Return the size of all files in bytes."""
         return sum(file.size for file in self.files)
 
     @property
     def exact(self) -> bool:
-        """False when `size` is only about right."""
+        """Return whether `size` is exact."""
         return all(file.exact for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All entries, in the order of the file; `folder` is where the manifest and the shipped models lie."""
+    """All entries and sets, in the order of the file; `folder` contains the manifest and the models that ship."""
 
     folder: Path
     entries: tuple[ModelEntry, ...]
@@ -126,7 +130,7 @@ class Manifest:
 
     @classmethod
     def load(cls, models_dir: Path) -> Manifest:
-        """Return the manifest of `models_dir`, or localcrag's own when that folder has none. Raises ModelError."""
+        """Return the manifest in `models_dir`, or localcrag's own if that folder has none. Raises ModelError."""
         folder = models_dir if (models_dir / FILE_NAME).is_file() else REPOSITORY_MODELS
         path = folder / FILE_NAME
         try:
@@ -141,11 +145,11 @@ class Manifest:
         return cls(folder=folder, entries=entries, sets=_sets(path, content.get("set", []), entries))
 
     def find(self, name: str) -> ModelEntry | None:
-        """Return the entry of that name."""
+        """Return the entry with that name; None if there is none."""
         return next((entry for entry in self.entries if entry.name == name), None)
 
     def similar(self, name: str, role: ModelRole | None = None) -> list[str]:
-        """Return up to three names (of `role`, when given) that look like `name`, best first."""
+        """Return up to three names similar to `name`, best first; only models of `role`, if it is given."""
         names = [entry.name for entry in self.entries if role in (None, entry.role)]
         containing = [known for known in names if name and name.lower() in known]
         return [*containing, *(known for known in get_close_matches(name.lower(), names) if known not in containing)][
@@ -204,6 +208,6 @@ def _entry(path: Path, number: int, table: Any) -> ModelEntry:
         )
         raise ModelError(f"The list of models {path}, entry “{name}”: {problems}. Mend it or restore it.") from error
     if not isinstance(entry.source, HubSource) and any(file.sha256 is None for file in entry.files):
-        # Only the hub declares checksums of its own.
+        # Only the hub declares checksums itself.
         raise ModelError(f"The list of models {path}, entry “{entry.name}”: every file needs a sha256. Add them.")
     return entry

@@ -1,9 +1,14 @@
-"""The exit head: what a cross-encoder knows of a passage half-way; one linear layer.
+"""The reranker: a cross-encoder that gives a question and a passage one relevance logit.
 
-After some layers it estimates the logit. Most passages that retrieval finds do not help, and half of the layers know
-that of most of these: those below a cut go through no further layer, and the estimate is their logit. Trained on the
-model's own logits, and stored beside it (scripts/lab/training/train_exit_head.py). Early exits: Xin et al., “DeeBERT”,
-ACL 2020; here one, for clear refusals alone.
+`CrossEncoder`, at the end of the module, loads the model and scores texts and their strips. Three parts make it faster:
+
+- `ExitHead`, one linear layer, estimates the logit half-way through the model. Most passages that retrieval finds do
+  not help, and half of the layers suffice to see it for most of those. Passages whose estimate is below a cut skip the
+  remaining layers and keep the estimate. It is trained on the model's own logits and stored in the model's folder
+  (scripts/lab/training/train_exit_head.py). Early exits: Xin et al., “DeeBERT”, ACL 2020; here there is only one, and
+  only for clear refusals.
+- `PlaceHead`, one linear layer, scores each token of a passage, so that one pass over a passage also scores its strips.
+- `Int8Linear` computes a linear layer in 8 bits.
 """
 
 from __future__ import annotations
@@ -42,14 +47,15 @@ from localcrag.text.words import valid
 
 EXIT_FILE = "exit_head.safetensors"
 LAYERS, CUT = "layers", "cut"
-"""In the file's metadata: how many layers a passage goes through before, and below which logit it goes no further."""
+"""Metadata keys of the file: the number of layers before the exit, and the logit below which a passage exits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What some pairs came to. `logits`, shape (pairs,); `whole`, shape (pairs,): which went through all layers.
+    """The result of one forward pass over a batch of pairs.
 
-    `states`, shape (those that did, tokens, size): the last hidden states.
+    `logits`: one per pair, shape (pairs,). `whole`: whether the pair went through all layers, shape (pairs,).
+    `states`: the last hidden states of the pairs that did, shape (those pairs, tokens, size).
     """
 
     logits: torch.Tensor
@@ -58,10 +64,10 @@ class Passed:
 
 
 class ExitHead(torch.nn.Linear):
-    """A logit from the first token's state and the mean of the passage's tokens'."""
+    """A layer that estimates the logit from the first token's state and the mean state of the passage's tokens."""
 
     def __init__(self, path: Path) -> None:
-        """Load the layer. Raises RuntimeError, ValueError, KeyError or OSError when the file does not hold it."""
+        """Load the layer. Raises RuntimeError, ValueError, KeyError or OSError if the file does not contain it."""
         tensors = load_file(path)
         super().__init__(tensors["weight"].shape[1], 1)
         self.load_state_dict(tensors)
@@ -73,7 +79,7 @@ class ExitHead(torch.nn.Linear):
     def estimate(self, states: torch.Tensor, passage: torch.Tensor) -> torch.Tensor:
         """Return logits, shape (pairs,), from hidden states, shape (pairs, tokens, size).
 
-        `passage`, shape (pairs, tokens), is true for the tokens of the passage, its end mark among them.
+        `passage`, shape (pairs, tokens), is true for the tokens of the passage, including its end mark.
         """
         weights = passage.unsqueeze(2).to(torch.float32)
         means = (states.float() * weights).sum(1) / weights.sum(1).clamp_min(1.0)
@@ -81,16 +87,17 @@ class ExitHead(torch.nn.Linear):
         return logits
 
     def fits(self, model: Any) -> bool:
-        """Whether `model` is of the kind that this is for: BERT with a score, of as many numbers a token."""
+        """Return whether `model` is a BERT of the right hidden size with more layers than the exit needs."""
         bert = getattr(model, "bert", None)
         return (
             bert is not None
+            # The first token's state and the mean state, one after the other.
             and 2 * model.config.hidden_size == self.in_features
             and self.layers < len(bert.encoder.layer)
         )
 
     def through(self, model: Any, inputs: Any) -> Passed:
-        """Return what pairs come to: those that this layer refuses after some layers, the others after all."""
+        """Run a batch through the model; pairs whose estimate is below the cut stop after `layers` layers."""
         bert = model.bert
         states = bert.embeddings(input_ids=inputs["input_ids"], token_type_ids=inputs["token_type_ids"])
         seen = inputs["attention_mask"][:, None, None, :].bool()
@@ -100,6 +107,7 @@ class ExitHead(torch.nn.Linear):
         whole = logits >= self.cut
         if not whole.any():
             return Passed(logits, whole, states[:0])
+        # Only the remaining pairs go on, so that the later layers multiply smaller matrices.
         states, seen = states[whole], seen[whole]
         for layer in bert.encoder.layer[self.layers :]:
             states = layer(states, seen)
@@ -109,17 +117,18 @@ class ExitHead(torch.nn.Linear):
 
 PLACE_FILE = "place_head.safetensors"
 OF_LINES = {"head": "lines"}
-"""The file's metadata, for a head of lines."""
+"""Metadata of the file of a head that scores lines instead of sharing out attention."""
 SMALLEST_SHARE = 1e-6
+"""Distance from 0 and 1 to which a share is clipped, so that its log-odds are finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What the place head says of a passage's lines.
+    """The place head's values for the tokens of one passage.
 
-    `places`: start and end (characters of the passage) of each of its tokens that the model saw, shape (tokens, 2);
-    `values`, shape (tokens,): of a head of lines a score for each; else how much of the model's attention to the answer
-    lies on each, adding up to 1.
+    `places`: start and end of each token that the model saw, in characters of the passage, shape (tokens, 2).
+    `values`, shape (tokens,): if `of_lines`, a relevance score for each token; otherwise each token's share of the
+    model's attention to the answer, and the shares add up to 1.
     """
 
     places: NDArray[np.int64]
@@ -127,11 +136,14 @@ class Lines:
     of_lines: bool = False
 
     def sees(self, span: Span) -> bool:
-        """Whether a token of the span was within the model's window."""
+        """Return whether at least one token of the span was within the model's context window."""
         return bool(self._within(span).any())
 
     def logit_of(self, span: Span) -> float:
-        """Return the log-odds that the answer, if the passage holds one, needs this line, or lies in it."""
+        """Return the log-odds that this span is part of the answer, given that the passage contains the answer.
+
+        A head of lines gives the log-odds that the answer needs the span; a head of shares, that it is in the span.
+        """
         values = self.values[self._within(span)]
         if self.of_lines:
             return float(values.mean())
@@ -139,29 +151,34 @@ class Lines:
         return float(np.log(share) - np.log1p(-share))
 
     def _within(self, span: Span) -> NDArray[np.bool_]:
+        # Tokens that overlap the span; tokens without characters, such as separators, overlap nothing.
         starts, ends = self.places[:, 0], self.places[:, 1]
         return np.asarray((starts < span.end) & (ends > span.start) & (ends > starts))
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The outcome of one pass over a question and a passage; without lines where it stopped at the exit head."""
+    """The result of one pass over a question and a passage; `lines` is None if the pass stopped at the exit head."""
 
     logit: float
     lines: Lines | None = None
 
 
 def reads_lines(path: Path) -> bool:
-    """Whether a place head's file is one of lines. Raises OSError or SafetensorError where it is no such file."""
+    """Return whether a place head's file is a head of lines. Raises OSError or SafetensorError if it is unreadable."""
     with safe_open(path, framework="pt") as file:
         return (file.metadata() or {}).items() >= OF_LINES.items()
 
 
 class PlaceHead(torch.nn.Linear):
-    """A score for each token; of a head of shares, their softmax says where the answer is looked for."""
+    """A layer that scores each token of a passage.
+
+    A head of lines uses the scores as they are. For a head of shares, their softmax says where the model looks for the
+    answer.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Load the layer. Raises RuntimeError, ValueError or OSError when the file does not hold it."""
+        """Load the layer. Raises RuntimeError, ValueError or OSError if the file does not contain it."""
         tensors = load_file(path)
         super().__init__(tensors["weight"].shape[1], 1)
         self.load_state_dict(tensors)
@@ -171,30 +188,33 @@ class PlaceHead(torch.nn.Linear):
     def values(self, states: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
         """Return each token's value, shape (passages, tokens), from hidden states, shape (passages, tokens, size).
 
-        `inside`, shape (passages, tokens), is true for the tokens of the passage; the others have no share.
+        `inside`, shape (passages, tokens), is true for the tokens of the passage. For a head of shares, all other
+        tokens get 0.
         """
         scores: torch.Tensor = self(states.float())[:, :, 0]
         if self.of_lines:
             return scores
+        # A passage without a token in the window has only -inf: its softmax is NaN, which becomes 0.
         return torch.softmax(scores.masked_fill(~inside, -torch.inf), dim=1).nan_to_num(0.0)
 
 
 MOST = 127
+"""Largest weight or input in 8 bits."""
 MOST_IN_PAIRS = 64
-"""The largest weight where a processor adds two products of eight bits into sixteen: 2 * 255 * 64 is what fits."""
+"""Largest weight on a CPU that adds two 8-bit products in 16 bits: 2 * 255 * 64 fits, 2 * 255 * 127 does not."""
 SMALLEST = 1e-12
-"""Stands for the scale of a token of nothing but zeros."""
+"""Smallest scale, so that a token of zeros is not divided by zero."""
 
 
 class Int8Linear(nn.Module):
-    """What a linear layer computes, rounded to eight bits on both sides; the output has the input's number format."""
+    """A linear layer that multiplies 8-bit inputs by 8-bit weights; the output has the input's number format."""
 
     weight: torch.Tensor
     scale: torch.Tensor
     bias: torch.Tensor | None
 
     def __init__(self, layer: nn.Linear) -> None:
-        """Round the weights of `layer`, shape (outputs, inputs), to whole multiples of a scale per output."""
+        """Round the weights of `layer`, shape (outputs, inputs), to whole multiples of one scale per output."""
         super().__init__()
         exact = layer.weight.detach().float()
         scale = (exact.abs().amax(1) / largest_weight()).clamp_min(SMALLEST)
@@ -205,10 +225,12 @@ class Int8Linear(nn.Module):
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return the outputs, shape (..., outputs), of inputs of shape (..., inputs)."""
         tokens = inputs.reshape(-1, inputs.shape[-1]).float()
+        # The largest magnitude of each token, without the copy of `tokens` that abs() would make.
         largest = torch.maximum(tokens.amax(1, keepdim=True), tokens.amin(1, keepdim=True).neg_())
         token_scale = largest.div_(MOST).clamp_min_(SMALLEST)
         rounded = tokens.mul(token_scale.reciprocal()).round_().to(torch.int8)
-        # The only name that torch has for it; the version is pinned, and tests/models/test_scorer_int8.py would notice.
+        # torch has this product under a private name only. Its version is pinned, and tests/models/test_scorer_int8.py
+        # fails if the name changes.
         outputs = torch._int_mm(rounded, self.weight.t()).float().mul_(token_scale)
         if self.bias is None:
             outputs.mul_(self.scale)
@@ -219,26 +241,27 @@ class Int8Linear(nn.Module):
 
 @cache
 def largest_weight() -> int:
-    """Return up to which number this processor multiplies weights exactly.
+    """Return the largest 8-bit weight that this CPU multiplies exactly.
 
-    Processors with VNNI instructions (since 2021, by and large) do it for all of eight bits; on others, oneDNN's sums
-    are far off without a word when the weights are too large. So it is tried, on the shape of a real layer.
+    CPUs with VNNI instructions (most since 2021) are exact for all 8-bit weights. On others, oneDNN's sums overflow
+    silently if the weights are too large. So one product of a real layer's shape is computed and compared
+    with the exact one.
     """
     inputs = torch.full((160, 384), MOST, dtype=torch.int8)
     weights = torch.full((512, 384), MOST, dtype=torch.int8)
-    weights[::2] *= -1
+    weights[::2] *= -1  # every other output negative, to test overflow in both directions
     expected = weights.int().sum(1) * MOST
     return MOST if bool((torch._int_mm(inputs, weights.t()) == expected).all()) else MOST_IN_PAIRS
 
 
 def round_layers(model: nn.Module) -> int:
-    """Put Int8Linear in place of every linear layer below `model`, and return how many there were.
+    """Replace every linear layer inside `model` by an Int8Linear, and return the number replaced.
 
-    A layer with one output is left: it gives the score, and what is rounded there is rounded for good.
+    A layer with one output stays exact: it computes the score, and no later layer would even out its rounding.
     """
     count = 0
     for name, layer in model.named_children():
-        # Not of a subclass: that has its reasons, such as being read by the layer it belongs to.
+        # Subclasses are left alone: the layer that contains one may read its weights directly.
         if type(layer) is nn.Linear and layer.out_features > 1:
             setattr(model, name, Int8Linear(layer))
             count += 1
@@ -248,34 +271,35 @@ def round_layers(model: nn.Module) -> int:
 
 
 BATCH_ON_GPU = 64
+"""Pairs in a batch on a GPU."""
 TOKENS_AT_ONCE = 768
-"""On a processor: more do not fit its caches, fewer make the time between two layers felt."""
+"""Tokens in a batch on a CPU: more do not fit its caches, and with fewer the overhead of each layer shows."""
 LENGTH_STEP = 8
-"""Tokens. Pairs are scored together that are equally long when rounded up to it, so that little time goes into padding,
-and so that how a sum is rounded depends on the pair alone."""
+"""Tokens to which lengths are rounded up. Pairs of the same rounded length are scored in one batch: little time goes
+into padding, and the rounding of a pair's sums depends on that pair alone."""
 LONGEST_WINDOW = 8192
-"""Tokens; the window of models that name none. The longest that rerankers of this kind have."""
+"""Largest context window in tokens, also for models that state none; no reranker of this kind has a larger one."""
 CHARACTERS_PER_TOKEN = 16
-"""Question and text are cut to so many characters for each token of the window before they are tokenised, which would
-take seconds for a million. Four is usual, so that nothing is lost but what the window would not have held."""
+"""Characters per token of the context window to which question and text are cut before they are tokenised: a million
+characters would take seconds. Four characters a token are usual, so the cut removes only text beyond the window."""
 READINGS = 64
-"""Passages whose reading is kept, so that the strips of those that have just been scored cost nothing."""
+"""Passages whose reading is cached, so that scoring the strips of a passage just scored costs nothing."""
 _CANNOT_COMPUTE = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, MemoryError)
-"""What a model ends in whose parts do not fit together, from a token beyond its vocabulary to full memory."""
+"""Exceptions from a model whose parts do not fit together (a token beyond its vocabulary) or for lack of memory."""
 
 
 class CrossEncoder:
-    """A loaded scorer. A text's logit does not depend on the texts beside it."""
+    """A loaded reranker. A text's logit does not depend on the other texts of the call."""
 
     def __init__(self, name: str, folder: Path, *, number_format: NumberFormat | str = NumberFormat.AUTO) -> None:
         """Load the model in `folder` and its calibration.
 
-        AUTO is what the processor usually computes fastest in without int8: bfloat16 where it multiplies in it, else
-        float32; relevance_format.load_fastest measures instead. Raises ModelDamaged, ModelError for a model of another
-        kind, and for a format that this machine or this model does not have.
+        AUTO takes the format that is usually fastest without int8: bfloat16 if the CPU multiplies in it, otherwise
+        float32. reranker_format.load_fastest measures instead. Raises ModelDamaged, and ModelError for a model of
+        another kind or a format that this machine or this model does not support.
         """
         self.name = name
-        # Two questions may be asked at once (two tabs), and a tokenizer cannot be used by two threads at once.
+        # Two questions may be asked at once (in two tabs), and a tokenizer is not thread-safe.
         self._lock = threading.Lock()
         device = pick_device()
         self.number_format = NumberFormat(number_format)
@@ -293,18 +317,18 @@ class CrossEncoder:
             if self._place is not None and self._place.in_features != states:
                 raise ValueError(f"its {PLACE_FILE} is for {self._place.in_features} numbers a token, not for {states}")
             exit_file = folder / EXIT_FILE
-            # On a graphics processor, all passages are through before a part of them could be picked out.
+            # On a GPU, picking out the remaining passages would take longer than running all of them to the end.
             self._exit = ExitHead(exit_file) if exit_file.exists() and device == "cpu" else None
             if self._exit is not None and not self._exit.fits(self._model[0].model):
                 raise ValueError(f"its {EXIT_FILE} is for another model")
-        except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
+        except Exception as error:  # The libraries raise almost any exception on a damaged file, TypeError included.
             raise ModelDamaged(
                 f"The relevance model in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag "
                 f"models verify {name}`, or choose another with `localcrag models use NAME`."
             ) from error
         self._check_kind(folder)
         window = min(self._model.max_seq_length or LONGEST_WINDOW, LONGEST_WINDOW)
-        # Whole steps: what is rounded up to them has to fit as well.
+        # A multiple of LENGTH_STEP, so that a length rounded up to it still fits.
         self._model.max_seq_length = max(LENGTH_STEP, window - window % LENGTH_STEP)
         self._most_characters = CHARACTERS_PER_TOKEN * self._model.max_seq_length
         self._on_gpu = device != "cpu"
@@ -314,7 +338,7 @@ class CrossEncoder:
         self._readings: dict[tuple[str, str], Reading] = {}
 
     def _loaded(self, folder: Path, device: str) -> SentenceTransformersCrossEncoder:
-        # The raw logit is asked for, and the sigmoid is ours: one taken in bfloat16 ties the best passages.
+        # The identity gives the raw logit; localcrag takes the sigmoid itself, since in bfloat16 the best passages tie.
         model: SentenceTransformersCrossEncoder = SentenceTransformersCrossEncoder(
             str(folder),
             device=device,
@@ -322,7 +346,7 @@ class CrossEncoder:
             activation_fn=torch.nn.Identity(),
             model_kwargs={
                 "dtype": torch.bfloat16 if self.number_format is NumberFormat.BF16 else torch.float32,
-                # Weights in pickled files (.bin) can run anything when they are read.
+                # Weights in pickled files (.bin) can run any code when they are read.
                 "use_safetensors": True,
             },
         )
@@ -331,8 +355,8 @@ class CrossEncoder:
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),).
 
-        A question and a text that are too long for the model's window together are cut at their ends, the longer one
-        first, so that each keeps half of the window if it needs that. Raises ModelError when the model gives no number.
+        If question and text together exceed the context window, their ends are cut, the longer one first: each keeps
+        up to half of the window. Raises ModelError if the model returns NaN or infinity.
         """
         if not texts:
             return np.zeros(0, dtype=np.float32)
@@ -349,10 +373,10 @@ class CrossEncoder:
         return logits
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
-        """Return for each text one logit per strip of it; the strips are in the text's own characters.
+        """Return for each text one logit per strip; the strips are spans of that text's characters.
 
-        With a place head, from one pass over the whole text (none, if `logits` has just made it); without one, and for
-        what lies beyond the model's window, of each strip by itself. Raises ModelError.
+        With a place head, they come from one pass over the whole text, which is cached if `logits` has just made it.
+        Without a place head, and for strips beyond the context window, each strip is scored alone. Raises ModelError.
         """
         found = [np.full(len(spans), np.nan, dtype=np.float32) for spans in strips]
         if self._place is not None and texts:
@@ -366,6 +390,7 @@ class CrossEncoder:
                 reading = read[pair]
                 lines = reading.lines
                 logits[:] = [lines.logit_of(span) if lines and lines.sees(span) else np.nan for span in spans]
+        # NaN marks the strips that no pass over a whole text has scored.
         alone = [
             (row, place) for row, logits in enumerate(found) for place in np.flatnonzero(np.isnan(logits)).tolist()
         ]
@@ -380,7 +405,7 @@ class CrossEncoder:
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        """Keep other threads out, and turn what the libraries end in into a ModelError."""
+        """Hold the lock, and turn the libraries' exceptions into a ModelError."""
         try:
             with self._lock:
                 yield
@@ -388,14 +413,14 @@ class CrossEncoder:
             raise ModelError(f"The relevance model {self.name} failed: {error}. {self._remedy}") from error
 
     def _keep(self, pairs: Sequence[tuple[str, str]], readings: Sequence[Reading]) -> None:
-        """Keep the readings, and of earlier ones as many as there is room for."""
+        """Cache the readings, and drop the oldest beyond READINGS."""
         for pair in list(self._readings)[: max(0, len(self._readings) + len(pairs) - READINGS)]:
             del self._readings[pair]
         self._readings |= zip(pairs, readings, strict=True)
 
     @torch.inference_mode()
     def _pass(self, pairs: Sequence[tuple[str, str]], place: PlaceHead, *, whole: bool = False) -> list[Reading]:
-        """Return what one pass over each pair tells; with `whole`, none that stops at the exit head."""
+        """Return the reading of each pair from one pass; with `whole`, no pass stops at the exit head."""
         tokenizer: Any = self._model.tokenizer
         tokens = tokenizer(
             *map(list, zip(*pairs, strict=True)),
@@ -417,6 +442,7 @@ class CrossEncoder:
                 ).to(self._model.device)
                 inside = torch.zeros(inputs["input_ids"].shape, dtype=torch.bool)
                 for row, at in enumerate(some):
+                    # Sequence 0 is the question, sequence 1 the passage; special tokens have none.
                     inside[row, : len(tokens["input_ids"][at])] = torch.tensor(
                         [of == 1 for of in tokens.sequence_ids(at)]
                     )
@@ -471,7 +497,7 @@ class CrossEncoder:
         )
 
     def _check_kind(self, folder: Path) -> None:
-        """Raise ModelError unless the model gives one score, by weights that lie in the folder and are not made up."""
+        """Raise ModelError unless the model gives one score, computed by weights that its folder contains."""
         if self._model.num_labels != 1:
             what = f"it gives {self._model.num_labels} scores for a text"
         elif self._lacks_head(folder):
@@ -484,17 +510,17 @@ class CrossEncoder:
         )
 
     def _lacks_head(self, folder: Path) -> bool:
-        # transformers fills what the files lack with random numbers, and says so in its log only.
+        # transformers fills weights that the files lack with random numbers, and only logs it.
         model: Any = getattr(self._model[0], "model", None)
         if not type(model).__name__.endswith("ForSequenceClassification"):
-            return False  # A reranker made from a generator, which has no layer of its own for it.
+            return False  # A reranker made from a text generator has no separate layer for the score.
         stored = {name for path in folder.rglob("*.safetensors") for name in weights(path)}
         head = {name for name in model.state_dict() if not name.startswith(f"{model.base_model_prefix}.")}
         return bool(stored) and not head <= stored
 
 
 def by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
-    """Return the places of `lengths` (tokens) that are the same when rounded up to LENGTH_STEP, by that length."""
+    """Group the positions of `lengths` (in tokens) by their length rounded up to LENGTH_STEP."""
     places: dict[int, list[int]] = {}
     for place, length in enumerate(lengths):
         places.setdefault(-(-length // LENGTH_STEP) * LENGTH_STEP, []).append(place)

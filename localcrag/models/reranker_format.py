@@ -1,4 +1,10 @@
-"""Probe pairs: questions and passages that the number formats of a relevance model are compared on."""
+"""Load the reranker: choose the fastest number format here, and build a model that shares the embedder's words.
+
+- `load_fastest` loads fp32, bf16 and int8 in turn, measures them on a few probe pairs, and keeps the fastest whose
+  logits rank as fp32's do. The choice is cached until the model, the libraries or the machine change.
+- `whole_model` builds a loadable folder for a reranker that ships without token embeddings: it takes those of the
+  embedding model, which are the same. `packed` makes the small file that ships.
+"""
 
 from __future__ import annotations
 
@@ -67,27 +73,29 @@ PROBES = (
     ("What is the hotel limit in London?", PASSAGES),
     ("how do plants make sugar from light", PASSAGES),
 )
-"""Each question with passages of about 140 tokens: eight pairs, of which two answer."""
+"""Probe questions, each with passages of about 140 tokens: eight pairs, two of which contain the answer."""
 PAIRS = sum(len(passages) for _, passages in PROBES)
+"""Number of probe pairs."""
 
 
 FILE_NAME = "relevance-formats.json"
 MOST_DEVIATION = 0.05
-"""How far a format's logits may be from fp32's on the probe pairs: root mean square, as a share of their spread. Where
-both are normally distributed, arctan(share) / pi of all pairs of passages change places (Sheppard 1899): here 1.6 %,
-those that were nearly equal. bfloat16 needs a tenth of it, int8 half."""
+"""Largest root mean square difference between a format's logits and fp32's on the probe pairs, as a share of the
+standard deviation of fp32's. If both are normally distributed, arctan(share) / pi of all pairs of passages swap places
+(Sheppard 1899): here 1.6 %, the pairs that were nearly equal. bfloat16 uses a tenth of this limit, int8 half."""
 ROUNDS = 3
+"""Measured rounds over the probe pairs, after one warm-up."""
 LONGEST = 0.6
-"""Seconds after which no further round is begun: three formats and their loading take about three seconds."""
+"""Seconds after which no further round starts: loading and measuring three formats takes about three seconds."""
 HOPELESS = f"a pair takes as long as {PAIRS} do in the fastest"
-"""Why a format is given up before it is measured: int8 without the instructions for it, ten times slower than fp32."""
+"""Reason to drop a format before it is measured: int8 without CPU support is ten times slower than fp32."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A format that was tried: its speed in pairs a second, or why it cannot be used."""
+    """A number format that was tried: its speed in pairs a second (None if not measured), and why it was refused."""
 
     number_format: NumberFormat
     speed: float | None
@@ -96,7 +104,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The formats tried with one model; `circumstances` is a digest of all that the outcome depends on."""
+    """The format chosen for one model and all formats tried; `circumstances` digests all that the choice depends on."""
 
     chosen: NumberFormat
     tried: tuple[Tried, ...]
@@ -104,16 +112,16 @@ class Choice:
 
 
 Choices = TypeAdapter(dict[str, Choice])
-"""By the model's folder."""
+"""Validator of the cache file: choices by the model's folder."""
 
 
 def load_fastest(name: str, folder: Path, *, wanted: NumberFormat, threads: int, cache: Path) -> CrossEncoder:
-    """Return the model in `folder`, loaded in the format wanted; for AUTO in the one that is fastest here.
+    """Return the model in `folder`, loaded in the format wanted; for AUTO, in the fastest one here.
 
-    `threads` 0 is one per core; `cache` is a folder to remember the choice in. Raises ModelError.
+    `threads` 0 means one per core; `cache` is the folder where the choice is remembered. Raises ModelError.
     """
     if threads:
-        torch.set_num_threads(threads)  # There is one number for the whole process; the embedder follows it too.
+        torch.set_num_threads(threads)  # The number applies to the whole process, so the embedder uses it, too.
     if wanted is not NumberFormat.AUTO or pick_device() != "cpu":
         return CrossEncoder(name, folder, number_format=wanted)
     if known := remembered(folder, cache):
@@ -124,9 +132,9 @@ def load_fastest(name: str, folder: Path, *, wanted: NumberFormat, threads: int,
 
 
 def measure(name: str, folder: Path) -> tuple[CrossEncoder, Choice]:
-    """Return the model loaded in the fastest format that keeps fp32's ranking, and what was found out.
+    """Return the model loaded in the fastest format that keeps fp32's ranking, and the record of that choice.
 
-    Raises ModelError when the model cannot be used in fp32.
+    Raises ModelError if the model cannot be used in fp32.
     """
     best = CrossEncoder(name, folder, number_format=NumberFormat.FP32)
     exact, fastest = _probe(best)
@@ -150,7 +158,7 @@ def measure(name: str, folder: Path) -> tuple[CrossEncoder, Choice]:
 
 
 def deviation(logits: Vectors, exact: Vectors) -> str:
-    """Return in words how `logits` deviate from fp32's `exact` ones, "" when by so little that the ranking is kept."""
+    """Return a description of how far `logits` are from fp32's `exact` ones; "" if the ranking is kept."""
     error, spread = float(np.sqrt(np.mean((logits - exact) ** 2))), float(exact.std())
     if error <= MOST_DEVIATION * spread:
         return ""
@@ -158,7 +166,7 @@ def deviation(logits: Vectors, exact: Vectors) -> str:
 
 
 def describe(folder: Path, *, wanted: NumberFormat, cache: Path) -> str:
-    """Return for `localcrag doctor` what the model in `folder` computes in, and why."""
+    """Describe for `localcrag doctor` the number format of the model in `folder`, and the reason for it."""
     if wanted is not NumberFormat.AUTO:
         return f"{wanted}, as the setting relevance_format says"
     if reason := refusal(NumberFormat.INT8):
@@ -172,15 +180,15 @@ def describe(folder: Path, *, wanted: NumberFormat, cache: Path) -> str:
 
 
 def remembered(folder: Path, cache: Path) -> Choice | None:
-    """Return the choice made for the model in `folder`; None when there is none, or one that something has outdated."""
+    """Return the cached choice for the model in `folder`; None if there is none or it is out of date."""
     choice = _known(cache).get(str(folder.absolute()))
     return choice if choice and choice.circumstances == circumstances(folder) else None
 
 
 def circumstances(folder: Path) -> str:
-    """Return a digest of the model's files (by size and time of change), the libraries, the processor and the threads.
+    """Return a digest of the model's files (size and modification time), the libraries, the CPU and the threads.
 
-    The files' content is compared with checksums before a model is loaded (model_files.py).
+    The content of the files need not be read: it is compared with checksums before a model is loaded (files.py).
     """
     files = [folder / "config.json", *folder.rglob("*.safetensors"), *folder.rglob("*.bin")]
     stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(files) if path.is_file()]
@@ -190,22 +198,23 @@ def circumstances(folder: Path) -> str:
 
 
 def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
-    """Return the logits of the probe pairs, and how many of them are scored in a second: the best of a few rounds.
+    """Return the logits of the probe pairs and the pairs scored per second in the fastest of a few rounds.
 
-    Time is this thread's own on the processor: what another program takes just then is not counted, so that it has
-    little say in what is chosen for good. The first round is a warm-up, unless a slow model has no other.
+    Only this thread's CPU time is measured, so that another busy program hardly affects a choice that is kept. The
+    first round is a warm-up, unless a slow model has no other.
     """
     seconds: list[float] = []
     while len(seconds) <= ROUNDS and sum(seconds) < LONGEST:
         started = time.thread_time()
         logits = [scorer.logits(question, passages) for question, passages in PROBES]
         seconds.append(time.thread_time() - started)
+    # A coarse clock may report 0 seconds, and the speed divides by it.
     shortest = max(min(seconds), time.get_clock_info("thread_time").resolution)
     return np.concatenate(logits), PAIRS / shortest
 
 
 def _seconds_for_one(scorer: CrossEncoder) -> float:
-    """Return the seconds that one of the probe pairs takes; of two, since the first is a warm-up."""
+    """Return the seconds that one probe pair takes: the shorter of two, since the first is a warm-up."""
     seconds: list[float] = []
     for question, passages in PROBES:
         started = time.thread_time()
@@ -215,7 +224,7 @@ def _seconds_for_one(scorer: CrossEncoder) -> float:
 
 
 def _known(cache: Path) -> dict[str, Choice]:
-    """Return what is remembered, by folder; nothing when there is no file, or one that is not as it was written."""
+    """Return the cached choices by folder; none if the file is missing or damaged."""
     try:
         return Choices.validate_json((cache / FILE_NAME).read_bytes())
     except (OSError, ValidationError):
@@ -223,7 +232,7 @@ def _known(cache: Path) -> dict[str, Choice]:
 
 
 def _remember(folder: Path, cache: Path, choice: Choice) -> None:
-    """Write the choice down, and drop those of models that are gone. Two processes at once may lose one of theirs."""
+    """Cache the choice, and drop those of deleted models. If two processes write at once, one choice may be lost."""
     known = {path: other for path, other in _known(cache).items() if Path(path).is_dir()}
     known[str(folder.absolute())] = choice
     try:
@@ -234,19 +243,24 @@ def _remember(folder: Path, cache: Path, choice: Choice) -> None:
 
 
 LAYERS = "layers.safetensors"
+"""Name of the file with the packed weights, without the token embeddings."""
 FACTOR = ".factor"
-"""Behind the name of a matrix: that of its rows' factors, shape (rows, 1)."""
+"""Suffix of the tensor with the factor of each row of a packed matrix, shape (rows, 1)."""
 WORDS_OF_EMBEDDER = "embeddings.word_embeddings.weight"
+"""Name of the token embeddings in the embedding model's file."""
 WORDS = f"bert.{WORDS_OF_EMBEDDER}"
+"""Name of the token embeddings in the reranker's file."""
 SMALL = ("config.json", "tokenizer_config.json", "place_head.safetensors", "calibration.json")
+"""Names of the files that are copied as they are."""
 LONGEST_WAIT = 60.0
-"""Seconds to wait for another process that makes the same."""
+"""Seconds to wait for another process that is building the same model."""
 
 
 def whole_model(folder: Path, words: Path, cache: Path) -> Path:
-    """Return a folder in `cache` with the whole model: that in `folder`, with the words of the embedder in `words`.
+    """Build the complete model from `folder` and the token embeddings of the embedding model in the folder `words`.
 
-    Raises ModelDamaged where the two do not fit, and OSError where `cache` cannot be written.
+    Return its folder in `cache`; one that was built before from the same files is used again. Raises ModelDamaged if
+    the two models do not fit together, and OSError if `cache` cannot be written.
     """
     made = cache / f"{folder.name}-{_stamp(folder, words)}"
     cache.mkdir(parents=True, exist_ok=True)
@@ -265,14 +279,14 @@ def whole_model(folder: Path, words: Path, cache: Path) -> Path:
                     "`localcrag models verify`."
                 ) from error
             temporary.replace(made)
-    for name in SMALL:  # A calibration may be another by now.
+    for name in SMALL:  # A small file, such as the calibration, may have changed since the model was built.
         if (folder / name).exists() and (folder / name).read_bytes() != _read(made / name):
             shutil.copyfile(folder / name, made / name)
     return made
 
 
 def _make(folder: Path, words: Path, made: Path) -> None:
-    """Write weights and tokenizer of the whole model."""
+    """Write the weights and the tokenizer of the complete model."""
     layers = unpacked(load_file(folder / LAYERS))
     with safe_open(words / "model.safetensors", "pt") as file:
         layers[WORDS] = file.get_tensor(WORDS_OF_EMBEDDER)
@@ -284,7 +298,7 @@ def _make(folder: Path, words: Path, made: Path) -> None:
 
 
 def packed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the weights as they ship: matrices in 8 bits with a factor for each row, others in float16."""
+    """Return the weights in the form that ships: matrices in 8 bits with one factor per row, all others in float16."""
     shipped: dict[str, torch.Tensor] = {}
     for name, weight in weights.items():
         if weight.ndim < 2:
@@ -297,7 +311,7 @@ def packed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def unpacked(shipped: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the weights that `packed` was given, in float16."""
+    """Return the weights that `packed` packed, in float16."""
     return {
         name: (weight.float() * shipped[name + FACTOR]).half() if name + FACTOR in shipped else weight
         for name, weight in shipped.items()
@@ -306,7 +320,10 @@ def unpacked(shipped: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def with_pairs(tokenizer: dict[str, Any]) -> dict[str, Any]:
-    """Return an embedder's tokenizer.json for pairs: one mark between question and text, which are told apart."""
+    """Return an embedding model's tokenizer.json, changed to encode pairs of question and text.
+
+    One </s> separates the two. The question has token type 0, and the text with its final </s> has type 1.
+    """
     begin, end, ends = (
         {"SpecialToken": {"id": mark, "type_id": which}} for mark, which in (("<s>", 0), ("</s>", 0), ("</s>", 1))
     )
@@ -316,7 +333,7 @@ def with_pairs(tokenizer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stamp(folder: Path, words: Path) -> str:
-    """Return a digest of what the whole model is made from, by size and time of change."""
+    """Return a digest of the files that the complete model is built from, by their size and modification time."""
     files = (folder / LAYERS, words / "model.safetensors", words / "tokenizer.json")
     stats = [(path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return hashlib.sha256(repr(stats).encode()).hexdigest()[:12]

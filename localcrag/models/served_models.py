@@ -1,4 +1,8 @@
-"""A language model behind an OpenAI-compatible server: /v1/chat/completions, streamed."""
+"""Models that run on a server: language models and rerankers.
+
+`ServerLanguageModel` streams answers from /v1/chat/completions of an OpenAI-compatible server. `ServerScorer` asks a
+server's /rerank for relevance scores.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +28,24 @@ from localcrag.records.thresholds import UNCALIBRATED
 from localcrag.text.sentences import Span
 
 BYTES_PER_TOKEN = 3.0
-"""Of an estimate, on the safe side: English text has about four and a half in most vocabularies, German three and a
-half; letters of other scripts are two or three bytes, and seldom less than half a token each."""
+"""Bytes per token for estimates, chosen low to be safe: in most vocabularies, English has about four and a half and
+German three and a half. A letter of another script has two or three bytes and is seldom less than half a token."""
 TOKENS_PER_MESSAGE = 8
-"""What a chat template puts around each: five to seven in ChatML and Llama 3's."""
+"""Tokens that a chat template adds to each message: five to seven in those of ChatML and Llama 3."""
 COUNTS_KEPT = 64
+"""Prompts whose token count is cached."""
 _THINKING = ("<think>", "</think>")
+"""Tags around the reasoning that some models write before the answer."""
 
 
 class ServerLanguageModel:
-    """A model that a server runs. One stream at a time; a second waits."""
+    """A language model that a server runs. It writes one stream at a time; a second stream waits."""
 
     def __init__(self, exchange: Exchange, context_tokens: int) -> None:
-        """Ask the server for the model. `context_tokens` is taken where it does not say its window. Raises ServerError.
+        """Find the model on the server. Raises ServerError.
 
-        An address without a model's name stands for the only one that the server has.
+        `context_tokens` is used if the server does not report the context window. An address without a model name
+        means the only model of the server.
         """
         there = server_exchange.listed(exchange)
         address = exchange.address
@@ -52,20 +59,20 @@ class ServerLanguageModel:
         window = server_exchange.window(exchange, self._model)
         self.context_tokens = window or context_tokens
         self.says_window = window is not None
-        # What is only counted need not leave this computer.
+        # To count tokens, a prompt is sent only to a server on this computer.
         self.counts = address.here
         self._counted: LRUCache[tuple[Message, ...], int] = LRUCache(COUNTS_KEPT)
         self._turn = threading.Lock()
 
     @property
     def program(self) -> str:
-        """What serves it."""
+        """Return the name of the program that runs the model."""
         return self._model.program.value
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the length of the prompt in tokens: as the server counts it, else an estimate.
+        """Return the length of the prompt in tokens: the server's count if `counts` is true, otherwise an estimate.
 
-        `counts` says which: where the server has no way to say it, or is on another computer, it is estimated.
+        It is estimated if the server cannot count, or if it is on another computer.
         """
         key = tuple(messages)
         if (known := self._counted.get(key)) is not None:
@@ -78,7 +85,7 @@ class ServerLanguageModel:
         return counted
 
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> ServerStream:
-        """Start an answer. Raises GenerationError when the prompt is too long for the window."""
+        """Start an answer. Raises GenerationError if the prompt is too long for the context window."""
         tokens = self.count_tokens(messages)
         if tokens + 1 >= self.context_tokens:
             about = "" if self.counts else "about "
@@ -109,7 +116,7 @@ class ServerLanguageModel:
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens of an answer and its prompt; `estimated` until the server has said them."""
+    """Token counts of an answer and its prompt; `estimated` until the server has reported them."""
 
     prompt: int
     completion: int = 0
@@ -117,14 +124,14 @@ class Usage:
 
 
 class ServerStream:
-    """An answer being written. Closing it ends the connection, and with that the model; so does letting go of it."""
+    """An answer being written. Closing it, or dropping the last reference to it, ends the connection and the answer."""
 
     def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage) -> None:
-        """Prepare; the server is asked with the first piece asked for."""
+        """Prepare the stream; the request is sent when the first piece is requested."""
         self._usage = usage
         self._take_note()
         self._stopped = _Stop()
-        # Must not know this object: in a circle with it, an abandoned stream would keep its turn.
+        # The generator must not refer to this object: in a reference cycle, an abandoned stream would hold the lock.
         self._written = _write(exchange, body, turn, usage, self._stopped)
 
     def __iter__(self) -> Iterator[str]:
@@ -140,14 +147,14 @@ class ServerStream:
         self.prompt_tokens, self.completion_tokens, self.estimated = usage.prompt, usage.completion, usage.estimated
 
     def close(self) -> None:
-        """Stop the server's model, if it still writes."""
+        """Stop the server's model if it is still writing."""
         self._stopped.set()
-        with suppress(ValueError):  # A generator that another thread is in cannot be closed: it sees the stop.
+        with suppress(ValueError):  # A generator that another thread is running cannot be closed: it sees the stop.
             self._written.close()
 
 
 class _Stop:
-    """Set once; ends the lines that are read by then, or later."""
+    """A stop signal. Once set, it ends the connection that is being read, or the next one."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -167,7 +174,10 @@ class _Stop:
 def _write(
     exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage, stopped: _Stop
 ) -> Generator[str, None, None]:
-    """Yield pieces of text as they come, and an empty one now and then while none does."""
+    """Yield pieces of text as they arrive, and an empty piece now and then while none does.
+
+    The empty pieces let the caller check whether the answer is still wanted. Raises GenerationError.
+    """
     with turn:
         if body["max_tokens"] < 1 or stopped.is_set:
             return
@@ -192,7 +202,7 @@ def _write(
 
 
 class _Said:
-    """What the events of one stream come to."""
+    """Parser of the events of one stream: collects the text, counts tokens, and removes the model's reasoning."""
 
     def __init__(self, exchange: Exchange, usage: Usage) -> None:
         self._address, self._usage = exchange.address, usage
@@ -201,7 +211,7 @@ class _Said:
         self.ended = self.thinks = False
 
     def by(self, line: str) -> str:
-        """Return the text that a line of the stream brings. Raises ServerError for a fault that it tells of."""
+        """Return the answer text in a line of the stream, or "". Raises ServerError if the line reports an error."""
         field, _, data = line.partition(":")
         if field != "data":
             return ""
@@ -222,11 +232,12 @@ class _Said:
         self._finished |= bool(choices[0].get("finish_reason"))
         text = (choices[0].get("delta") or {}).get("content") or ""
         if text and not self._told:
+            # Until the server reports a count, each event is taken for one token.
             self._usage.completion += 1
         return self._without_thoughts(text)
 
     def end(self) -> None:
-        """Take note that the connection has ended. Raises ServerError unless the answer has."""
+        """Handle the end of the connection. Raises ServerError if the answer was not complete."""
         self._check()
         if not self._finished:
             raise server_exchange.cut_off(self._address)
@@ -238,9 +249,10 @@ class _Said:
             self._usage.estimated, self._told = False, True
 
     def _without_thoughts(self, text: str) -> str:
-        """Return a piece without what a model writes between <think> and </think> before it answers."""
+        """Return a piece of text without the reasoning between <think> and </think> before the answer."""
         if self._begun:
             return text
+        # Text is held back until it is clear whether it begins with the opening tag, which may come in pieces.
         self._held += text
         opening, closing = _THINKING
         start = self._held.lstrip()
@@ -252,7 +264,7 @@ class _Said:
             self._held, self.thinks = after.lstrip(), False
             return ""
         if opening.startswith(start):
-            return ""  # Its beginning, or nothing yet.
+            return ""  # The text so far is empty or the beginning of the tag.
         self._begun = True
         held, self._held = self._held, ""
         return held
@@ -266,15 +278,15 @@ class _Said:
 
 
 def estimate(messages: Sequence[Message]) -> int:
-    """Return about how many tokens a prompt has, where nobody counts them; rather too many than too few."""
+    """Estimate the number of tokens in a prompt, rather too high than too low."""
     size = sum(len(message.content.encode("utf-8", "replace")) for message in messages)
     return int(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * (len(messages) + 1)
 
 
 MOST_AT_ONCE = 32
-"""Texts of one request; TEI takes no more unless told so (max_client_batch_size)."""
+"""Texts in one request; TEI's default limit (max_client_batch_size)."""
 CLIP = 1e-6
-"""Probabilities beyond are all as sure: a finished 1.0 has no logit."""
+"""Distance from 0 and 1 to which probabilities are clipped, since exactly 1.0 has no finite logit."""
 QUESTION = "How many days may a borrowed boat be kept?"
 TEXTS = (
     "The bakery on the corner opens at six and sells rye bread until noon.",
@@ -282,18 +294,21 @@ TEXTS = (
     "Photosynthesis turns light into sugar in the leaves of plants.",
     "A borrowed boat may be kept for nine days; then it has to be returned to the jetty.",
 )
-"""What a server is asked first. The last one answers, and nobody's documents are in it."""
+"""Texts of the test request that a server gets first. Only the last one answers QUESTION; none is a user's document."""
 
 
 class Form(StrEnum):
-    """How a server wants to be asked. DOCUMENTS: Cohere's and Jina's form; TEXTS: TEI's."""
+    """Form of the request that a server expects. DOCUMENTS: Cohere's and Jina's; TEXTS: TEI's."""
 
     DOCUMENTS = "documents"
     TEXTS = "texts"
 
 
 class Scale(StrEnum):
-    """What a server's numbers are. ASKED_RAW: raw logits, because it is asked for them (`raw_scores`)."""
+    """Meaning of a server's scores.
+
+    ASKED_RAW: logits, because the request asks for them (`raw_scores`). RAW: logits. FINISHED: probabilities.
+    """
 
     ASKED_RAW = "raw, as asked for"
     RAW = "raw"
@@ -301,12 +316,12 @@ class Scale(StrEnum):
 
 
 class ServerScorer:
-    """A relevance model that a server runs. May be used by several threads."""
+    """A reranker that a server runs. It can be used by several threads."""
 
     calibration: Calibration = UNCALIBRATED
 
     def __init__(self, exchange: Exchange) -> None:
-        """Find out how the server wants to be asked and what its numbers are. Raises ServerError."""
+        """Send test requests to find the form of request and the kind of scores of the server. Raises ServerError."""
         self._exchange = exchange
         self.name = exchange.address.name
         self.form, first = self._find_form()
@@ -324,7 +339,7 @@ class ServerScorer:
         return scores.astype(np.float32)
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
-        """Return for each text one logit per strip of it, each scored by itself. Raises ServerError."""
+        """Return for each text one logit per strip; every strip is scored alone. Raises ServerError."""
         logits = self.logits(question, [strip.text for spans in strips for strip in spans])
         ends = np.cumsum([len(spans) for spans in strips])
         return [logits[end - len(spans) : end] for end, spans in zip(ends, strips, strict=True)]
@@ -349,7 +364,7 @@ class ServerScorer:
         except ServerNotRunning:
             raise
         except ServerError:
-            raw = finished = list(first)  # It does not know that it may be asked.
+            raw = finished = list(first)  # The server rejects requests with raw_scores.
         scores = raw if raw != finished else first
         if max(scores) != scores[-1] or min(scores) == max(scores):
             raise ServerError(
@@ -372,7 +387,7 @@ class ServerScorer:
 
 
 def _by_index(answer: Any, count: int, address: ServerAddress) -> list[float]:
-    """Return the scores in the order in which the texts were given. Raises ServerError unless each has one."""
+    """Return the scores in the order of the texts in the request. Raises ServerError unless each text has one."""
     results: Any = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
     scores: dict[int, float] = {}
     try:

@@ -1,6 +1,8 @@
-"""The address of a model's server: what may stand in it, and whether it is on this computer.
+"""Addresses of model servers, and the API keys for them.
 
-A model behind a server is named http://HOST:PORT/PATH#MODEL. Knows names and numbers; asks nobody.
+A model on a server is named http://HOST:PORT/PATH#MODEL. This module parses such names, and decides whether a server is
+on this computer or in a private network; it opens no connection. Keys come from an environment variable or from a file
+in the data folder.
 """
 
 from __future__ import annotations
@@ -21,16 +23,21 @@ from localcrag.records.errors import ServerError, SettingsError
 
 MAX_PORT = 65_535
 EXAMPLE = "http://127.0.0.1:8080"
+"""Example address for messages."""
 API = "/v1"
+"""Path of the API if an address has none."""
 RERANK = re.compile(r"/rerank(?:ing)?$")
-"""What the path of a server for relevance models ends in."""
+"""End of the path of a reranker's address."""
 ELSEWHERE = re.compile(r"[:-]cloud$")
-"""What Ollama ends the names of models in that it asks its maker's computers for."""
+"""Suffix of Ollama's models that run on the servers of its maker."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A server's address, its path without a trailing slash, and a model of it; `model` is "" where none is named."""
+    """The address of a server, and optionally one of its models; `model` is "" if none is named.
+
+    The path of `url` has no trailing slash.
+    """
 
     url: httpx.URL
     model: str = ""
@@ -40,26 +47,26 @@ class ServerAddress:
 
     @property
     def name(self) -> str:
-        """What the settings call the model by."""
+        """Return the model's name as it is in the settings."""
         return f"{self}#{self.model}" if self.model else str(self)
 
     @property
     def place(self) -> tuple[str, int]:
-        """Host, in the form that goes to the network (internationalised names in their ASCII form), and port."""
+        """Return host and port in the form for connections (internationalised names in their ASCII form)."""
         return self.url.raw_host.decode("ascii"), self.url.port or guard.PORTS[self.url.scheme]
 
     @property
     def at(self) -> str:
-        """Host and port as they are written: what a person agrees to, and what a key is kept for."""
+        """Return host and port as text; the user's approval and the API key belong to this."""
         return shown(*self.place)
 
     @property
     def here(self) -> bool:
-        """Whether the server is on this computer, without asking anybody."""
+        """Return whether the server is on this computer, without a DNS query."""
         return is_here(self.url.host)
 
     def of(self, model: str) -> ServerAddress:
-        """Return the address of one of the server's models. Raises ServerError for one that runs elsewhere."""
+        """Return the address of one of the server's models. Raises ServerError if the model runs elsewhere."""
         if ELSEWHERE.search(model):
             raise ServerError(
                 f"{model} at {self} was not used: the server passes what it is asked on to the computers of its maker, "
@@ -68,27 +75,27 @@ class ServerAddress:
         return ServerAddress(self.url, model)
 
     def below(self, path: str) -> str:
-        """Return a web address below the one of the server: its API."""
+        """Return the URL of a path below the server's address, which is its API."""
         return f"{self}{path}"
 
     def beside(self, path: str) -> str:
-        """Return a web address of the server that does not belong to the API."""
+        """Return the URL of a path on the server that is outside the API."""
         root = RERANK.sub("", self.url.path.rstrip("/")).removesuffix(API)
         return str(self.url.copy_with(path=f"{root}{path}"))
 
 
 def parse_server(text: str) -> ServerAddress:
-    """Return the address in `text`; where it has no path, that of the API. Asks nobody.
+    """Parse the address in `text`; if it has no path, use that of the API. Opens no connection.
 
-    Raises ServerError when it is no http(s) address of a server, holds a password, or is a number beyond private
-    networks. Where a name leads is judged when it is connected to.
+    Raises ServerError if it is not an http(s) address of a server, contains a password, or is an IP address outside
+    private networks. The IP addresses behind a name are checked on connecting.
     """
     before, _, model = text.strip().partition("#")
     try:
         url = httpx.URL(before)
         url.host.encode("idna")
     except (httpx.InvalidURL, UnicodeError):
-        # Not chained: httpx quotes the part it stumbled over, which may be a password.
+        # Not chained: httpx quotes the invalid part, which may be a password.
         raise _refused(before, "is not a valid address") from None
     if url.scheme not in {"http", "https"}:
         raise _refused(before, "does not begin with http:// or https://")
@@ -108,7 +115,7 @@ def parse_server(text: str) -> ServerAddress:
 
 
 def too_far(address: ServerAddress) -> str:
-    """Return what is said of a server that is neither here nor in a private network."""
+    """Return the error message for a server that is neither on this computer nor in a private network."""
     return (
         f"The model server {address} was not used: it is neither this computer nor in a private network, and localcrag "
         f"sends questions and documents to no other. Use a server of your own, such as {EXAMPLE}."
@@ -119,7 +126,7 @@ def _is_private_number(host: str) -> bool:
     try:
         return is_private(host)
     except ValueError:
-        # Numbers in another notation, such as 134744072: whoever means their own network writes it plainly.
+        # An IP address in another notation, such as 134744072, is refused: a private one is never written like that.
         return False
 
 
@@ -130,13 +137,13 @@ def _refused(text: str, what: str) -> ServerError:
 
 
 VARIABLE = "LOCALCRAG_SERVER_KEYS"
-"""HOST:PORT=KEY, several with spaces between."""
+"""Environment variable with keys: HOST:PORT=KEY, separated by spaces."""
 FILE_NAME = "server_keys.json"
-"""In the data folder."""
+"""Name of the file with keys, in the data folder."""
 
 
 def key_of(address: ServerAddress, data_dir: Path, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the key of a server, None where there is none. Raises SettingsError."""
+    """Return the API key of a server; None if there is none. Raises SettingsError."""
     for pair in environment.get(VARIABLE, "").split():
         place, equals, key = pair.partition("=")
         if equals and key and place == address.at:
@@ -145,7 +152,7 @@ def key_of(address: ServerAddress, data_dir: Path, environment: Mapping[str, str
 
 
 def keep(address: ServerAddress, key: str, data_dir: Path) -> None:
-    """Keep a server's key, or with "" no longer. Raises SettingsError."""
+    """Store a server's API key, or delete it if `key` is "". Raises SettingsError."""
     key = key.strip()
     if any(not "!" <= character <= "~" for character in key):
         raise SettingsError("That is no key: it holds a space, or a character that no key has. Copy it once more.")

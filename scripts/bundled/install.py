@@ -1,6 +1,6 @@
 """Install localcrag from this folder, without a network, and open it: python3 install.py [--to FOLDER] [--no-start].
 
-Lies in what scripts/bundle.py makes, and needs Python and nothing else. Called again, it opens what is installed.
+scripts/bundle.py puts this file into every bundle. It needs only Python. Run again, it opens the installed localcrag.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAILED, INTERRUPTED = 1, 130
 
 
 def main() -> int:
-    """Install what is not installed, then open it; return the exit status."""
+    """Install localcrag unless it is installed, then open it; return the exit status."""
     parser = argparse.ArgumentParser(description="Install localcrag from this folder, without a network, and open it.")
     parser.add_argument("--to", type=Path, metavar="FOLDER", default=HERE / "installed", help="where it is installed")
     parser.add_argument("--no-start", action="store_true", help="install only")
@@ -46,9 +46,9 @@ def main() -> int:
 
 
 def install(place: Path) -> None:
-    """Make an environment of the bundle's wheels, and put the embedded models where localcrag looks for them.
+    """Make a virtual environment from the bundle's wheels, and install the embedded models from the bundle.
 
-    Raises OSError, or CalledProcessError when a program that it needs failed; that has said why.
+    Raises OSError, or CalledProcessError if a program failed; the program itself has printed the reason.
     """
     content = hashlib.sha256((HERE / REQUIREMENTS).read_bytes()).hexdigest()
     stamp = place / STAMP
@@ -64,7 +64,7 @@ def install(place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
     subprocess.check_call([str(own or sys.executable), "-m", "venv", "--without-pip", str(place)])
     python, (pip,) = program_in(place, "python"), (HERE / WHEELS).glob("pip-*.whl")
-    # Compiled are only the modules that are used, when they are: that is a third of them.
+    # Modules are compiled when they are first imported: only a third of them ever is.
     arguments = ["--no-deps", "--require-hashes", "--no-compile", "--quiet", "--disable-pip-version-check"]
     arguments += ["-r", str(HERE / REQUIREMENTS)]
     subprocess.check_call([str(python), str(pip / "pip"), "install", *arguments], env=without_network(WHEELS))
@@ -73,14 +73,14 @@ def install(place: Path) -> None:
 
 
 def without_network(folder: str) -> dict[str, str]:
-    """Return the environment in which pip takes all from a folder of this bundle, however else it is set up."""
+    """Return an environment in which pip uses only a folder of this bundle, whatever the user's settings for pip."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
     kept.update(PIP_CONFIG_FILE=os.devnull, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(HERE / folder))
     return kept
 
 
 def why_not(about: dict[str, str], *, own_python: bool) -> str | None:
-    """Return why the bundle does not fit this computer, None when it does."""
+    """Return the reason why the bundle does not fit this computer; None if it fits."""
     here = this_computer()
     wanted, found = (f"{one['system']} on {one['machine']}" for one in (about, here))
     if found != wanted:
@@ -98,7 +98,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def this_computer() -> dict[str, str]:
-    """Return what of a computer, and of the Python that runs, decides what can be installed."""
+    """Return the properties of this computer and Python that decide which wheels can be installed."""
     return {
         "system": platform.system(),
         "machine": platform.machine(),
@@ -108,7 +108,7 @@ def this_computer() -> dict[str, str]:
 
 
 def python_in(bundle: Path) -> Path | None:
-    """Return the bundle's own Python, None when it has none."""
+    """Return the path of the bundle's own Python; None if it has none."""
     python = bundle / "python" / ("python.exe" if os.name == "nt" else "bin/python3")
     return python if python.exists() else None
 

@@ -1,1 +1,1 @@
-"""What the answering language model is trained on, and the file that its adapter becomes."""
+"""Train and evaluate the LoRA adapter of the language model that answers."""

@@ -1,6 +1,7 @@
-"""Converts a LoRA adapter from peft's format to GGUF, for models of the Llama family.
+"""Convert a LoRA adapter from peft's format to GGUF, for models of the Llama family.
 
-What llama.cpp's own convert_lora_to_gguf.py does, which is in no package; here for the projections that are trained.
+It does the work of llama.cpp's own convert_lora_to_gguf.py, which is in no package, for the projections that
+train_answerer.py trains.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ NAMES = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-"""llama.cpp's names of what a layer consists of."""
+"""llama.cpp's names of a layer's tensors, by their names in transformers."""
 
 
 def write_adapter(path: Path, weights: Mapping[str, torch.Tensor], config: Any, *, alpha: float) -> None:
-    """Write the adapter, as 16-bit floats; `config` is the model's. Raises KeyError for a projection not in NAMES."""
+    """Write the adapter as 16-bit floats; `config` is the model's. Raises KeyError for a projection not in NAMES."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_type(gguf.GGUFType.ADAPTER)
     writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
@@ -50,6 +51,6 @@ def write_adapter(path: Path, weights: Mapping[str, torch.Tensor], config: Any, 
 def permuted(rows: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
     """Return the rows of a query or key projection in GGUF's order, shape (heads * size, anything).
 
-    Hugging Face rotates the first half of a head's rows with the second half, llama.cpp neighbouring rows.
+    Hugging Face rotates the first half of a head's rows with the second half; llama.cpp rotates neighbouring rows.
     """
     return rows.reshape(heads, 2, rows.shape[0] // heads // 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)

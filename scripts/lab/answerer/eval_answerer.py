@@ -1,13 +1,13 @@
-"""Compare what language models write from the same evidence: answers, abstentions, citations, speed.
+"""Compare answers of language models to the same evidence: correctness, abstentions, citations, speed.
 
     .venv/bin/python scripts/lab/answerer/eval_answerer.py EVALUATION MODEL... [--configuration NAME] [--questions N]
         [--show N]
 
-EVALUATION is the folder of one that `localcrag eval SET` made (DATA_DIR/evaluations/NAME): its questions, and for each
-the evidence that the app kept then. Every MODEL (a name that `localcrag models list` shows) is asked about all of them
-in turn, through the app's own prompts and its last steps. A question is answerable when its evidence holds an accepted
-answer. The last column is no model: the best sentences, quoted. Intervals (95 %) are bootstrapped over
-questions.
+EVALUATION is the folder of an evaluation by `localcrag eval SET` (DATA_DIR/evaluations/NAME). It contains the
+questions, and for each the evidence that the app selected. Every MODEL (a name that `localcrag models list` shows)
+answers all questions through the app's own prompts and final steps. A question is answerable if its evidence contains
+an accepted answer. The last column is a baseline without a model, which quotes the best sentences. The 95 % intervals
+are bootstrapped over questions.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ QUOTED = "the best sentences, quoted"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a model made of one question.
+    """A model's answer to one question, and its measured properties.
 
-    Of each sentence: `cited`, whether its own citation backs it, and `copied`, whether it is in the evidence word for
-    word; `known` of each citation, whether there is such evidence.
+    For each sentence, `cited` says whether its own citation supports it, and `copied` whether the evidence contains it
+    word for word. For each citation, `known` says whether there is such evidence.
     """
 
     answerable: bool
@@ -67,7 +67,7 @@ class Written:
 
 
 def ask(assembly: Assembly, run: Run, question: Question) -> Written:
-    """Return what the model writes from the evidence of a run, and what the app makes of that."""
+    """Return the model's answer from the evidence of a run, after the app's final steps."""
     answers = question.answers
     context = Context(assembly.parts(assembly.settings), assembly.settings, Budget(0))
     refinement = Refinement(run.strips, run.evidence, run.sources)
@@ -112,7 +112,7 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
 
 
 def cited(text: str, run: Run) -> list[bool]:
-    """Return for each sentence whether a citation of its own is of evidence that backs it in full."""
+    """Return for each sentence whether the evidence of one of its own citations supports it fully."""
     backed = []
     for span in claims(text):
         own = [piece for piece in run.evidence if piece.n in citations(span.text)]
@@ -122,14 +122,14 @@ def cited(text: str, run: Run) -> list[bool]:
 
 
 def copied(text: str, run: Run) -> list[bool]:
-    """Return for each sentence whether its words stand in the evidence, in this order."""
+    """Return for each sentence whether the evidence contains its words in this order."""
     evidence = " ".join(f" {' '.join(words_in(piece.text))} " for piece in run.evidence).lower()
     sentences = [" ".join(words_in(without_citations(span.text))).lower() for span in claims(text)]
     return [f" {sentence} " in evidence for sentence in sentences]
 
 
 def quoted(run: Run, question: Question) -> Written:
-    """Return what quoting the best sentences would have made of a question, as if a model had written that."""
+    """Return the outcome of quoting the best sentences for a question, as if a model had written them."""
     text = " ".join(
         piece.text for piece in best_strips(run.strips, run.evidence, share=QUOTED_SHARE) or run.evidence[:1]
     )
@@ -142,18 +142,18 @@ def quoted(run: Run, question: Question) -> Written:
 
 
 def share(values: Sequence[float]) -> str:
-    """Return the mean with its interval."""
+    """Return the mean with its interval, as text."""
     found = estimate([float(value) for value in values])
     if found is None:
         return "–"
-    # Of a single value there is no interval.
+    # A single value has no interval.
     return f"{found.mean:.2f}" + ("" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})")
 
 
 def report(outcomes: dict[str, list[Written]], without: int) -> str:
     """Return the figures as a Markdown table, a column for each model.
 
-    `without`: so many questions more had no evidence; there the app abstains without asking the model.
+    `without` is the number of further questions without evidence; for those, the app abstains without the model.
     """
     rows: dict[str, list[str]] = {}
     for every in outcomes.values():
@@ -201,7 +201,7 @@ def main() -> None:
     assemblies = {name: Assembly(load(llm=name)) for name in arguments.models}
     outcomes: dict[str, list[Written]] = {name: [] for name in [*assemblies, QUOTED]}
     for number, (question, run) in enumerate(asked):
-        # In turn, and another one first each time, so that seconds can be compared.
+        # The models take turns, and a different one is first each time, so that their seconds can be compared.
         names = [*assemblies][number % len(assemblies) :] + [*assemblies][: number % len(assemblies)]
         for name in names:
             outcomes[name].append(ask(assemblies[name], run, question))

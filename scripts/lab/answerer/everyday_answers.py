@@ -1,8 +1,8 @@
-"""Training examples from everyday documents: a question in people's words, and the full answer with its citations.
+"""Make training examples from everyday documents: natural questions and full answers with citations.
 
-The evidence is what the app gives the embedded model to read. Of the answer that a person wrote, those sentences are to
-be written that the evidence backs in full, as the app itself judges, each with the number of the piece that does; where
-it backs none, nothing is learned. Lists and tables that are asked for are left out: the app shows those itself.
+The evidence is what the app would give the embedded model. The target is made of the sentences of a human answer that
+the evidence supports fully, as the app itself judges, each with the number of its excerpt. If the evidence supports
+none, there is no example. Questions that ask for lists or tables are left out: the app answers those itself.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from localcrag.text.question_form import asks_for_list, asks_how
 _STEPS = re.compile(r"(?:^|\s)1[.)]\s")
 SOURCE, LICENCE = "everyday answers", "Apache-2.0"
 SMALL = frozenset(Skill) - {Skill.ALONE, Skill.AMBIGUOUS}
-"""What the embedded model may be asked."""
+"""Skills of the embedded model."""
 
 
 class Shelf:
-    """Everyday documents in a collection of the app's own."""
+    """Everyday documents in a collection of the app."""
 
     def __init__(self, assembly: Assembly, documents: Sequence[Document], folder: Path, scorer: Scorer) -> None:
-        """Take in the documents; those that are in already stay. Raises SystemExit when one cannot be added."""
+        """Add the documents that are not in the collection yet. Raises SystemExit if one cannot be added."""
         folder.mkdir(parents=True, exist_ok=True)
         for document in documents:
             document.write(folder)
@@ -45,13 +45,13 @@ class Shelf:
 
 
 def is_to_be_written(labelled: Labelled) -> bool:
-    """Whether a question has an answer in sentences, and none that the app shows as it stands in the source."""
+    """Return whether a question has an answer in sentences, not one that the app quotes directly from the source."""
     listed = asks_how(labelled.text) or asks_for_list(labelled.text) or _STEPS.search(labelled.answer)
     return bool(labelled.lines and labelled.answer) and not listed
 
 
 def answering(document: Document, labelled: Labelled, shelf: Shelf, chosen: random.Random) -> Iterator[Example]:
-    """Yield what is learned from a question on a document: an example, or none."""
+    """Yield the training example for a question about a document, if there is one."""
     question = dress(labelled.text, chosen)
     passages = shelf.library.passages(question)
     refined = shelf.library.refined(question, passages)
@@ -61,7 +61,7 @@ def answering(document: Document, labelled: Labelled, shelf: Shelf, chosen: rand
         return
     supports = verify.verify(labelled.answer, evidence, question, Strictness.STRICT, refined.sources)
     backed = [support for support in supports if support.supported]
-    if backed and backed[0] is supports[0]:  # What comes first answers; the rest goes on from it.
+    if backed and backed[0] is supports[0]:  # The first sentence answers; the rest depends on it.
         target = verify.compose(backed)
         if 2 < len(target.split()) <= LONGEST_ANSWER:
             yield Example(Task.ANSWER, tuple(generate.prompt(question, question, evidence)), target, SOURCE)

@@ -1,4 +1,4 @@
-"""Print what language models make of fifty everyday instructions, to see what training spoilt.
+"""Print answers of language models to fifty everyday instructions, to see what training has damaged.
 
     .venv/bin/python scripts/lab/answerer/everyday_instructions.py MODEL...
 

@@ -1,12 +1,16 @@
-"""Training examples for the answering model: the app's own prompts, and what is to be written.
+"""Make training examples for the answering model: the app's own prompts, and the text to be written.
 
-The evidence is made by the app's own retriever, relevance model and refiner, so that training sees what the app feeds.
-Four tasks: an answer is the sentence of the evidence that answers, cut down to the part that does, with its number;
-from sentences that the app would not even keep it is that it is not in the evidence; a query is the question's key
-words; a follow-up, whose topic is a pronoun, is the question with the topic in its place. Knows nothing of training.
+The app's own retriever, reranker and refiner make the evidence, so that training sees the same input as use. There are
+four tasks:
 
-Whether sentences that look like an answer are one is not learned here. It was tried, with the answering sentences taken
-out of half of the examples: the relevance model knows it better (docs/evaluation.md), and much was left unanswered.
+- to answer: the target is the part of a sentence in the evidence that answers, with its number;
+- to abstain, given only sentences that the app would drop: the target says that the answer is not in the evidence;
+- to write a web query: the target is the question's key words;
+- to rewrite a follow-up whose topic is a pronoun: the target is the question with the topic in place of the pronoun.
+
+This module does not train. The model does not learn to tell whether a sentence that looks like an answer is one. That
+was tried, with the answering sentences removed from half of the examples: the reranker decides it better
+(docs/evaluation.md), and the model left many questions unanswered.
 """
 
 from __future__ import annotations
@@ -44,15 +48,15 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 LONG = 20
-"""Words from which on a sentence is cut down."""
+"""Words in a sentence from which on it is shortened."""
 LONGEST_ANSWER = 60
-"""Words of a sentence beyond which it is no answer but an excerpt."""
+"""Most words in an answer; a longer sentence is an excerpt rather than an answer."""
 WHOLE, MIXED = 0.2, 0.35
-"""Shares of the questions with every piece of the evidence, as larger models get it, and with other kept sentences than
-the best beside the answering one, in any order. The relevance model was trained on the same questions: it is surer of
-them than it will be of others, and without this nearly every answer would be in the first piece."""
+"""Shares of the questions with all evidence, as larger models get it, and of those whose answering sentence is mixed,
+in any order, with kept sentences other than the best. The reranker was trained on the same questions and is surer of
+them than of new ones: without this, nearly every answer would be in the first excerpt."""
 FAR_OFF = 0.12
-"""Share of the questions that are also shown with sentences that are not relevant alone."""
+"""Share of the questions that are also shown with irrelevant sentences only."""
 MOST_MIXED = 3
 
 _TAIL = re.compile(
@@ -67,7 +71,7 @@ Result = TypeVar("Result")
 
 
 class Task(StrEnum):
-    """What is to be written."""
+    """The kind of text to be written."""
 
     ANSWER = "answer"
     NOT_SAID = "not said"
@@ -77,7 +81,7 @@ class Task(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A prompt and what is to be written."""
+    """A prompt and the text to be written."""
 
     task: Task
     messages: tuple[Message, ...]
@@ -86,10 +90,10 @@ class Example:
 
 
 class Library:
-    """A collection of the app's own, and what the app makes of it for a question."""
+    """A collection of the app, and the app's retrieval and refinement in it."""
 
     def __init__(self, assembly: Assembly, scorer: Scorer, rows: Sequence[Row] = ()) -> None:
-        """Take in every distinct passage of labelled rows, under its article's title where that is known."""
+        """Add every distinct passage of labelled rows, under its article's title if that is known."""
         names = {text: f"{number}.txt" for number, text in enumerate(dict.fromkeys(row.passage for row in rows))}
         if rows:
             put_passages(
@@ -99,12 +103,12 @@ class Library:
         self._context = Context(parts, assembly.settings, Budget(0))
 
     def passages(self, question: str) -> tuple[GradedPassage, ...]:
-        """Return the passages that the app finds, graded."""
+        """Return the passages that the app finds, with grades."""
         found = _finished(retrieve(Asked(question, question), self._context))
         return _finished(evaluate(question, found, self._context))
 
     def refined(self, question: str, passages: Sequence[GradedPassage]) -> Refinement:
-        """Return what the app would keep of these passages, were they all relevant."""
+        """Return what the app would keep of these passages if they were all relevant."""
         if not passages:
             return Refinement((), (), ())
         clock = self._context.clock("refine")
@@ -113,12 +117,12 @@ class Library:
 
     @property
     def lowest(self) -> float:
-        """The relevance below which the app keeps no sentence."""
+        """Return the relevance below which the app keeps no sentence."""
         return self._context.thresholds.strip
 
 
 def _finished(steps: Generator[Event, None, Result]) -> Result:
-    """Return what a stage of the flow returns, whatever happens on the way."""
+    """Run a stage of the flow to its end, and return its result, ignoring its events."""
     while True:
         try:
             next(steps)
@@ -128,7 +132,7 @@ def _finished(steps: Generator[Event, None, Result]) -> Result:
 
 
 def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> Iterator[Example]:
-    """Yield what is learned of answering, of every question none to two examples."""
+    """Yield the examples of answering and abstaining, up to two for each question."""
     for row in rows:
         question = dress(row.question, chosen)
         passages = library.passages(question)
@@ -151,7 +155,7 @@ def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> I
 def shown(
     refined: Refinement, own: Collection[str], row: Row, question: str, chosen: random.Random
 ) -> Sequence[Evidence]:
-    """Return the evidence of a question: mostly the best sentences, as the app shows them to a small model."""
+    """Return the evidence to show for a question: usually the best sentences, as a small model gets in the app."""
     how = chosen.random()
     if how < WHOLE:
         return mixed(refined.evidence, chosen)
@@ -167,19 +171,19 @@ def shown(
 
 
 def mixed(evidence: Sequence[Evidence], chosen: random.Random) -> tuple[Evidence, ...]:
-    """Return the pieces with each other's relevance, and thereby in another order in the prompt."""
+    """Shuffle the relevances of the excerpts, so that the prompt has them in another order."""
     relevances = chosen.sample([piece.relevance for piece in evidence], len(evidence))
     return tuple(replace(piece, relevance=one) for piece, one in zip(evidence, relevances, strict=True))
 
 
 def answer(row: Row, question: str, own: Sequence[Evidence]) -> str | None:
-    """Return the answer from the pieces of the row's own passage; None where they do not hold it."""
+    """Return the answer from the excerpts of the row's own passage; None if they do not contain it."""
     if row.answer_at is None:
         return None
     said = row.passage[slice(*row.answer_at)]
     for piece in own:
         for span in split_sentences(piece.text):
-            # An answer that is a sentence may have been cut otherwise than the app cuts.
+            # If the labelled answer is a sentence, its boundaries may differ from those of the app's sentences.
             at = span.text.find(said)
             if at < 0 and span.text not in said:
                 continue
@@ -194,7 +198,7 @@ def answer(row: Row, question: str, own: Sequence[Evidence]) -> str | None:
 
 
 def says(row: Row, text: str) -> bool:
-    """Whether a text of another passage may say the answer as well."""
+    """Return whether a text from another passage may also contain the answer."""
     said = row.passage[slice(*row.answer_at)].lower() if row.answer_at else ""
     lowered = text.lower()
     return (bool(said) and said in lowered) or any(
@@ -203,9 +207,9 @@ def says(row: Row, text: str) -> bool:
 
 
 def cut_down(sentence: str, place: tuple[int, int], question: str) -> str:
-    """Return the part of a long sentence that says the answer, at `place`, as a sentence.
+    """Return the part of a long sentence that contains the answer, at `place`, as a sentence.
 
-    Cut off are clauses before and behind it that have no word of the question.
+    It removes clauses before and after that contain no word of the question.
     """
     asked = content_words(question)
     start, end = 0, len(sentence)
@@ -223,7 +227,7 @@ def cut_down(sentence: str, place: tuple[int, int], question: str) -> str:
 
 
 def queries(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
-    """Yield what is learned of search queries: the question's key words, in its order."""
+    """Yield the examples of web queries: the question's key words, in their order."""
     for row in rows:
         question = dress(row.question, chosen)
         words = rewrite.key_words(question)
@@ -232,9 +236,9 @@ def queries(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
 
 
 def follow_ups(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
-    """Yield what is learned of follow-ups: two questions of one text, with a name that both have a pronoun in one.
+    """Yield the examples of follow-ups: two questions about one text, with a pronoun for a name in the second.
 
-    Checked: the app takes them for follow-ups, and would accept the rewriting.
+    Only those are used that the app recognises as follow-ups, and whose rewriting it would accept.
     """
     by_text: dict[str, list[Row]] = {}
     for row in rows:
@@ -256,7 +260,7 @@ def follow_ups(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
 
 
 def left_alone(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
-    """Yield questions behind one about something else, which are to be left as they are."""
+    """Yield questions after a question about something else, which should not be rewritten."""
     for first, second in pairwise(chosen.sample(rows, len(rows))):
         asked = with_names(one_line(second.question), second.passage)
         said = _sentence_with_answer(first)
@@ -266,9 +270,9 @@ def left_alone(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
 
 
 def with_names(question: str, passage: str) -> str:
-    """Return the question with capitals where its words are names in the passage; some data are in lower case."""
+    """Capitalise the words of a question that are names in the passage, since some data are all in lower case."""
     small = set(re.findall(r"\b[a-zà-þ][\w'’-]*", passage))
-    # Also at the start of a sentence, where "The" has a capital as well.
+    # At the start of a sentence, a capital does not make a word a name: "The" has one, too.
     large = [word for word in re.findall(r"\b[A-ZÀ-Þ][\w'’-]*", passage) if word.lower() not in FUNCTION_WORDS]
     names = {word.lower(): word for word in large if word.lower() not in small}
     cased = re.sub(r"[\w'’-]+", lambda found: names.get(found[0].lower(), found[0]), question)
@@ -276,7 +280,7 @@ def with_names(question: str, passage: str) -> str:
 
 
 def with_pronoun(asked: str, before: str, passage: str) -> str | None:
-    """Return the question with its longest name, if the one before or the text's opening has it, as a pronoun."""
+    """Replace the longest name that the question shares with the previous one, or the text's opening, by a pronoun."""
     opening = " ".join(passage.split()[:12])
     names = [
         found[0]
@@ -301,7 +305,7 @@ def with_pronoun(asked: str, before: str, passage: str) -> str | None:
 
 
 def pronoun(passage: str) -> tuple[str, str]:
-    """Return the pronoun that a text uses of what it is about, and its possessive."""
+    """Return the pronoun that a text uses for its subject, and the possessive form."""
     words = re.findall(r"[a-z]+", passage.lower())
     counts = {
         ("he", "his"): sum(words.count(word) for word in ("he", "his", "him")),

@@ -1,16 +1,15 @@
-"""Train the LoRA adapter that makes the embedded language model answer from evidence.
+"""Train the LoRA adapter with which the embedded language model answers from evidence.
 
     .venv/bin/python scripts/lab/answerer/train_answerer.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER
         [--minutes 60] [--everyday FILE …]
 
-TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/lab/answerer/examples.py says what is made of
-them); nothing of DEV_FOLDER is trained on. --everyday files hold documents with questions and full answers, as
-everyday/train.jsonl.gz does (scripts/lab/answerer/everyday_answers.py). The work folder keeps the examples, the curve
-and a checkpoint: run again, it goes on, also in the middle of making examples. Trained are rank-16 updates of every
-projection (Hu et al. 2021, LoRA) on the weights of the GGUF file that the app has, de-quantised; loss is on what is to
-be written alone.
+TRAIN_FOLDER contains passages.jsonl.gz and sentences.jsonl.gz (scripts/lab/answerer/examples.py describes their use).
+Nothing in DEV_FOLDER is trained on. --everyday files contain documents with questions and full answers, in the form of
+everyday/train.jsonl.gz (scripts/lab/answerer/everyday_answers.py). The work folder keeps the examples, the loss curve
+and a checkpoint: another run resumes, even in the middle of making examples. The script trains rank-16 updates of every
+projection (Hu et al. 2021, LoRA) on the dequantised weights of the app's GGUF file. The loss counts only the target.
 
-Every batch is of one task, and what its prompts begin with is read once for all of them.
+Every batch is of one task, so that the beginning that its prompts share is evaluated only once.
 """
 
 from __future__ import annotations
@@ -57,20 +56,20 @@ ROOT = Path(__file__).resolve().parents[3]
 MODEL = ROOT / "models" / "smollm2-135m-instruct" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 RANK, ALPHA = 16, 32
 LOWEST = 10
-"""The first layer that is adapted: the ones below need no way back (290 instead of 230 tokens a second)."""
+"""First layer that is adapted: those below need no backward pass (290 tokens a second instead of 230)."""
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 LEARNING_RATE = 4e-4
 WARM_UP = 0.04
 AT_ONCE = 8
-"""Examples of a step on a processor; a GPU has room for more (--at-once)."""
+"""Examples in a step on a CPU; a GPU has room for more (--at-once)."""
 USUAL_TOKENS = 20
-"""Written tokens of an example, by which its loss is divided."""
+"""Target tokens of a typical example, by which every example's loss is divided."""
 MOST_TOKENS = 1024
-"""Of prompt and answer together; a table or a whole list may stand in the evidence."""
+"""Most tokens in prompt and answer together; the evidence may contain a table or a whole list."""
 MOST_WORDS = 160
-"""Of a passage: longer ones are no single chunk of the app's."""
+"""Most words in a passage; a longer one would be more than one chunk in the app."""
 MOST_VALIDATED = 120
-"""Examples that are kept apart for the curve."""
+"""Most examples that are kept out of training for the curve."""
 QUESTIONS = {
     "squad_train_subset(nqg)": 4200,
     "squadshifts_new_wiki": 3600,
@@ -82,17 +81,17 @@ QUESTIONS = {
     "policyqa_dev": 150,
     "policyqa_test": 150,
 }
-"""Questions that answering is learned from. Few of those that are bound to their text and match many."""
+"""Questions for answering, by source; few from sources whose questions depend on their text and match many."""
 QUERIES, FOLLOW_UPS, LEFT_ALONE = 300, 1300, 300
 Item = TypeVar("Item")
 Learned = Callable[[random.Random], Iterator[examples.Example]]
-"""Makes the examples of a question, by chance."""
+"""Function that makes the examples of a question, with a random generator."""
 GENERAL = frozenset({"squad_train_subset(nqg)", "squadshifts_new_wiki"})
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """An example as the app's own tokens."""
+    """An example in the tokens of the app's language model."""
 
     task: str
     prompt: tuple[int, ...]
@@ -101,7 +100,7 @@ class Tokens:
 
 
 def prepare(given: argparse.Namespace) -> list[Tokens]:
-    """Return the examples, of at most so many questions, made once and kept in random order."""
+    """Return the examples in random order; they are made once and stored in the work folder."""
     path = given.work / f"examples-{given.seed}.jsonl"
     if not path.exists():
         make(given, path)
@@ -111,7 +110,7 @@ def prepare(given: argparse.Namespace) -> list[Tokens]:
 
 
 def make(given: argparse.Namespace, path: Path) -> None:
-    """Write the examples to `path`, with their text, through a file that is gone on with when interrupted."""
+    """Write the examples with their text to `path`; if interrupted, the next run resumes from a partial file."""
     seed = given.seed
     held = pairs.HeldOut.of(given.held_out)
     rows = [row for row in pairs.load_rows(given.data) if len(row.passage.split()) <= MOST_WORDS]
@@ -127,7 +126,7 @@ def make(given: argparse.Namespace, path: Path) -> None:
         library = examples.Library(assembly, scorer, asked)
         llm = getattr(assembly.models.llm, "model", None)
         assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
-        # All passages are in the collection, also where fewer questions are asked.
+        # The collection contains all passages, even if fewer questions are used.
         learned: list[Learned] = [partial(examples.answering, [row], library) for row in asked[: given.questions]]
         with closing(Assembly(load(data_dir=given.work / "everyday"))) as other:
             if given.everyday:
@@ -150,14 +149,14 @@ def make(given: argparse.Namespace, path: Path) -> None:
 
 
 def keeping_scorer(assembly: Assembly, work: Path) -> KeepingScorer:
-    """Return the app's scorer; what it says is kept in the work folder, so that an interrupted run goes on."""
+    """Return the app's reranker with its scores cached in the work folder, so that an interrupted run resumes."""
     scorer = assembly.parts(assembly.settings).scorer
     folder = assembly.library.path(assembly.settings.relevance, ModelRole.RELEVANCE)
     return KeepingScorer(scorer, work / f"scores-{scorer.name}-{fingerprint(folder)}.sqlite3")
 
 
 def on_everyday(files: Sequence[Path], assembly: Assembly, work: Path, scorer: KeepingScorer) -> list[Learned]:
-    """Return what is to be learned from the questions on the documents of these files. Raises SystemExit."""
+    """Return the functions that make examples from the documents of these files. Raises SystemExit."""
     try:
         documents = [document for file in files for document in read_documents(file)]
     except UnreadableData as error:
@@ -172,7 +171,7 @@ def on_everyday(files: Sequence[Path], assembly: Assembly, work: Path, scorer: K
 
 
 def write_examples(learned: Sequence[Learned], llm: LlamaCpp, path: Path, seed: int) -> None:
-    """Write what is learned to `path`, or go on with it."""
+    """Write the examples to `path`, or resume an interrupted run."""
     done = 0
     if path.exists():
         whole = path.read_text("utf-8").rpartition("\n")[0].splitlines()
@@ -181,7 +180,7 @@ def write_examples(learned: Sequence[Learned], llm: LlamaCpp, path: Path, seed: 
     with path.open("a", encoding="utf-8") as out:
         began = time.monotonic()
         for number in range(done, len(learned)):
-            # A generator of chance for each, so that an interruption changes nothing.
+            # Each question has its own random generator, so that an interruption changes nothing.
             for example in learned[number](random.Random(f"{seed} {number}")):
                 out.write(json.dumps(as_json(example, llm, number)) + "\n")
             if number % 200 == 199:
@@ -193,13 +192,13 @@ def write_examples(learned: Sequence[Learned], llm: LlamaCpp, path: Path, seed: 
 
 
 def some(found: Iterable[Item], most: int, chosen: random.Random) -> list[Item]:
-    """Return up to `most` of what was found, by chance."""
+    """Return up to `most` randomly chosen items."""
     every = list(found)
     return chosen.sample(every, min(most, len(every)))
 
 
 def as_json(example: examples.Example, llm: LlamaCpp, row: int) -> dict[str, Any]:
-    """Return an example with its tokens, as the app's language model reads and writes them."""
+    """Return an example as JSON, with its tokens for the app's language model."""
     prompt, written = llm.tokens(example.messages, example.target)
     return {
         "row": row,
@@ -213,12 +212,12 @@ def as_json(example: examples.Example, llm: LlamaCpp, row: int) -> dict[str, Any
 
 
 class Trainer:
-    """The language model with its adapter, and the optimiser; on a GPU where there is one."""
+    """The language model with its adapter and optimiser, on a GPU if there is one."""
 
     def __init__(self, model: Path, seed: int, precision: torch.dtype | None = None) -> None:
-        """Load the model of a GGUF file, its own weights in `precision`, the adapter's in 32 bits.
+        """Load the model from a GGUF file, with its own weights in `precision` and the adapter's in 32 bits.
 
-        None is bf16 where it saves time, else fp32.
+        None means bf16 if that saves time, otherwise fp32.
         """
         torch.manual_seed(seed)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -239,14 +238,14 @@ class Trainer:
         self.model: Any = get_peft_model(base.to(self.device), config)
         for part in self.model.modules():
             if isinstance(part, LoraLayer):
-                # Autocast rounds the weights on their way; else what goes in becomes 32 bits first (290 instead of 230
-                # tokens a second, 350 with both).
+                # Autocast rounds the weights; otherwise, inputs would first be converted to 32 bits (290 tokens a
+                # second instead of 230; 350 with both).
                 part.cast_input_dtype_enabled = not self.in_bf16
         self.parameters = [one for one in self.model.parameters() if one.requires_grad]
         self.optimiser = torch.optim.AdamW(self.parameters, lr=LEARNING_RATE, weight_decay=0.01, fused=True)
 
     def step(self, batch: Sequence[Tokens], rate: float) -> tuple[float, int]:
-        """Learn from the examples at `rate` of the learning rate. Return the loss and the number of tokens read."""
+        """Train on the examples at `rate` times the learning rate; return the loss and the number of tokens."""
         self.model.train()
         for part in self.optimiser.param_groups:
             part["lr"] = LEARNING_RATE * rate
@@ -259,12 +258,13 @@ class Trainer:
         return float(loss.detach()), tokens
 
     def losses(self, batch: Sequence[Tokens]) -> tuple[torch.Tensor, int]:
-        """Return each example's loss, summed over its written tokens, and the number of tokens read.
+        """Return each example's loss, summed over its target tokens, and the number of tokens processed.
 
-        Summed: by their mean, the first tokens, which decide whether it is answered at all, would weigh a fortieth in a
-        long answer and a seventh in “Not in the evidence.”, which is then what is always written.
+        The loss is summed, not averaged. The first tokens decide whether the model answers at all. With a mean, each
+        would weigh a fortieth in a long answer, but a seventh in “Not in the evidence.”, and the model would then
+        always write that.
         """
-        prompts = [one.prompt[:-1] for one in batch]  # At least the last token is each example's own.
+        prompts = [one.prompt[:-1] for one in batch]  # At least the last token is not shared between examples.
         common = sum(1 for _ in itertools.takewhile(lambda all_: len(set(all_)) == 1, zip(*prompts, strict=False)))
         rows = [[*one.prompt, *one.target][common:] for one in batch]
         width = max(map(len, rows))
@@ -275,7 +275,7 @@ class Trainer:
         for number, (row, one) in enumerate(zip(rows, batch, strict=True)):
             ids[number, : len(row)] = torch.tensor(row)
             attended[number, common : common + len(row)] = 1
-            # The token before the first written one predicts it.
+            # The first target token is predicted at the token before it.
             written[number, len(row) - len(one.target) - 1 : len(row) - 1] = True
         ids, attended, written = ids.to(self.device), attended.to(self.device), written.to(self.device)
         inner = self.model.base_model.model
@@ -300,13 +300,13 @@ class Trainer:
 
     def weights(self) -> dict[str, torch.Tensor]:
         """Return the adapter's weights, under peft's names."""
-        # Else it looks for the model's configuration, on the hub as well, to see whether words were added.
+        # Otherwise, peft looks up the model's configuration, even on the hub, to see whether the vocabulary grew.
         found: dict[str, torch.Tensor] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
         return found
 
     @torch.no_grad()
     def validate(self, known: Sequence[Tokens]) -> dict[str, float]:
-        """Return the loss of each task over examples that are not trained on."""
+        """Return the loss of each task on examples that are not trained on."""
         self.model.eval()
         found: dict[str, list[float]] = {}
         for batch in batches(known, random.Random(0)):
@@ -316,14 +316,14 @@ class Trainer:
 
 
 def batches(some_of: Sequence[Tokens], chosen: random.Random, size: int = AT_ONCE) -> list[list[Tokens]]:
-    """Return the examples in batches of up to `size`, by chance, each of one kind of prompt and about one length."""
+    """Return random batches of up to `size` examples, each with one kind of prompt and about the same length."""
     kinds: dict[str, list[Tokens]] = {}
     for one in some_of:
-        # Answering, and saying that there is no answer, begin alike.
+        # The prompts of answering and abstaining begin with the same text.
         kinds.setdefault("answer" if one.task == examples.Task.NOT_SAID else one.task, []).append(one)
     found = []
     for every in kinds.values():
-        # Sorted among a few hundred: else a batch's length would follow from what it is about.
+        # Sorted by length only within a few hundred, so that a batch's length does not depend on its subject.
         own = chosen.sample(every, len(every))
         for start in range(0, len(own), 40 * size):
             part = sorted(own[start : start + 40 * size], key=lambda one: len(one.prompt))
@@ -333,13 +333,13 @@ def batches(some_of: Sequence[Tokens], chosen: random.Random, size: int = AT_ONC
 
 
 class Course:
-    """What is learned from, step by step, for training_loop.py."""
+    """The training data in steps, for training_loop.py."""
 
     def __init__(self, trainer: Trainer, known: Sequence[Tokens], todo: Sequence[Sequence[Tokens]]) -> None:
         self.trainer, self.known, self.todo = trainer, known, todo
 
     def learn(self, number: int, rate: float) -> tuple[float, dict[str, int]]:
-        """Learn from batch `number`."""
+        """Train on batch `number`."""
         loss, tokens = self.trainer.step(self.todo[number], rate)
         return loss, {"tokens": tokens}
 
@@ -352,7 +352,7 @@ class Course:
         return {"adapter": self.trainer.weights(), "optimiser": self.trainer.optimiser.state_dict()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take the adapter and the optimiser from a checkpoint."""
+        """Restore the adapter and the optimiser from a checkpoint."""
         set_peft_model_state_dict(self.trainer.model, state["adapter"])
         self.trainer.optimiser.load_state_dict(state["optimiser"])
 
@@ -405,7 +405,7 @@ def licence_of(source: str) -> str:
 
 
 def card(name: str, report: dict[str, Any], used: Sequence[Tokens]) -> str:
-    """Return the model card in Markdown; what is measured is added by hand, with the command that printed it."""
+    """Return the model card in Markdown; measured figures are added manually, with the command that printed them."""
     tasks = [task.value for task in examples.Task]
     counts = Counter((one.source, one.task) for one in used)
     sources = sorted({one.source for one in used}, key=lambda source: -sum(counts[source, task] for task in tasks))

@@ -1,1 +1,1 @@
-"""Evaluation sets made from labelled data: documents, questions, recorded web results."""
+"""Make evaluation sets from labelled data: documents, questions and recorded web results."""

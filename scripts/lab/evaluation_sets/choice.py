@@ -1,8 +1,8 @@
-"""Choosing questions for a pair of evaluation sets: the same in both, each answered in one.
+"""Choose the questions for a pair of evaluation sets: the same questions, different documents.
 
-Half of the documents are in the first set, half in the second. A question is answerable in the set that has its
-document, and left out in the other: there, either the recorded web answers it or nobody does. What is chosen depends
-on the texts and the seed alone; nothing is written here.
+The first set has one half of the documents, the second the other half. A question is answerable in the set with its
+document, and left out in the other: there, either recorded web results answer it or nothing does. The choice depends
+only on the texts and the seed. This module writes no files.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from localcrag.records.evaluation_set import HeldBy, Question
 from localcrag.records.run import WebResult
 
 KINDS = ("followup", "squad", "natural")
-"""In the order in which they choose their paragraphs: there are fewest follow-ups."""
+"""Kinds of questions, in the order in which they choose paragraphs: follow-ups are scarcest, so they are first."""
 WEB_RESULTS = 5
-"""Recorded for a question that is left out."""
+"""Recorded web results for a question that is left out."""
 MOST_LOOKED_AT = 200
-"""Paragraphs, best first, among which those results are sought."""
+"""Best paragraphs that are searched for those results."""
 TWICE = 3
-"""Of so many questions that the web answers, one has two results with the answer."""
+"""One in this many questions that the web answers has two results with the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two sets: its documents, those that only stand by among them, and its questions."""
+    """One of the two sets: its documents, including distractors, and its questions."""
 
     documents: tuple[Document, ...]
     questions: tuple[Question, ...]
@@ -37,7 +37,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Both sets, how many candidates were passed over and why, and the follow-ups to look at."""
+    """Both sets, the number of rejected candidates by reason, and the follow-ups to review."""
 
     sides: tuple[Side, Side]
     passed_over: Mapping[str, int]
@@ -46,7 +46,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """A question, the side that answers it, and who does in the other; `shown` are the results that answer it there."""
+    """A question, the side that answers it, and what answers it on the other; `shown` are the web results there."""
 
     asked: Asked
     side: int
@@ -55,7 +55,7 @@ class _Chosen:
 
 
 class Choice:
-    """Makes a pair. `wanted` says how many questions of each kind either side answers."""
+    """Chooses a pair of sets. `wanted` is the number of questions of each kind that either side answers."""
 
     def __init__(self, texts: Texts, *, wanted: Mapping[str, int], distractors: int, seed: int) -> None:
         self._wanted = wanted
@@ -68,7 +68,7 @@ class Choice:
         self._sentences = tuple([sentence for text in part for sentence in sentences_of(text)] for part in self._texts)
         self._judge = Judge([text for part in self._texts for text in part])
         others = [article for article in texts.articles if article not in set(taken)]
-        # The web: all that can be asked, and the articles that are in neither set.
+        # The simulated web: paragraphs of all candidates, and articles that are in neither set.
         self._pages = [
             (paragraph, document.title.split(", part ")[0])
             for document in (*texts.documents, *others)
@@ -80,7 +80,7 @@ class Choice:
         self._passed_over: Counter[str] = Counter()
 
     def make(self) -> Pair:
-        """Return the pair. There are fewer questions than wanted where the candidates end."""
+        """Return the pair. It has fewer questions than wanted if there are too few candidates."""
         chosen = self._choose()
         engine = Engine([paragraph for paragraph, _ in self._pages])
         try:
@@ -91,7 +91,7 @@ class Choice:
         return Pair((sides[0], sides[1]), self._passed_over, followups)
 
     def _halve(self, documents: Sequence[Document]) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
-        """Return halves; the parts of an article alternate, so that both have something on every subject."""
+        """Split the documents in halves; parts of an article alternate, so that both halves cover every subject."""
         halves: tuple[list[Document], list[Document]] = ([], [])
         groups: dict[str, list[Document]] = {}
         for document in documents:
@@ -128,7 +128,7 @@ class Choice:
                 if candidate.paragraph in paragraphs or said in questions:
                     self._passed_over["another question of the same paragraph, or the same question, is in"] += 1
                     continue
-                # One by one: the web answers the first, nobody the second.
+                # They alternate: the web answers the first, nothing answers the second.
                 elsewhere = HeldBy.NOWHERE if left[side] % 2 else HeldBy.WEB
                 made = self._judged(candidate, side, elsewhere, chosen)
                 if isinstance(made, str):
@@ -141,7 +141,7 @@ class Choice:
         return chosen
 
     def _judged(self, candidate: Candidate, side: int, elsewhere: HeldBy, chosen: Sequence[_Chosen]) -> _Chosen | str:
-        """Return the choice, or why the candidate cannot be one."""
+        """Return the choice, or the reason why the candidate is rejected."""
         asked = self._judge.asked(candidate)
         if not asked.answers or not holds(asked, text_of(candidate.paragraph)):
             return "its paragraph does not hold its answer as a word"
@@ -161,7 +161,7 @@ class Choice:
         return _Chosen(asked, side, elsewhere, results) if results else "no snippet of its paragraph holds its answer"
 
     def _answering(self, asked: Asked) -> tuple[WebResult, ...]:
-        """Return one or two results that hold the answer, cut from the question's own paragraph."""
+        """Return one or two web results with the answer, cut from the question's own paragraph."""
         candidate = asked.candidate
         best = snippet(asked, candidate.paragraph, self._judge, answering=True)
         if best is None:
@@ -170,7 +170,7 @@ class Choice:
         first = WebResult(candidate.title, _address(candidate.title, place), best)
         if self._chance.randrange(TWICE):
             return (first,)
-        # As another site has it: only the sentences around the answer.
+        # The second result imitates another site: it has only the sentences around the answer.
         shorter = snippet(replace(asked, words=frozenset()), candidate.paragraph, self._judge, answering=True)
         if shorter is None or shorter == best:
             return (first,)
@@ -178,7 +178,7 @@ class Choice:
         return (first, other)
 
     def _side(self, number: int, chosen: Sequence[_Chosen], engine: Engine) -> Side:
-        """Return the set that answers the questions of side `number`."""
+        """Return the set of side `number`."""
         silent = [one.asked for one in chosen if one.side != number and one.elsewhere is HeldBy.NOWHERE]
         questions = []
         for one in chosen:
@@ -198,12 +198,12 @@ class Choice:
         return Side((*self._halves[number], *self._standing_by), tuple(questions))
 
     def _near_misses(self, one: _Chosen, silent: Sequence[Asked], engine: Engine) -> Iterator[WebResult]:
-        """Yield results near the question that answer neither it nor any question that nobody is to answer."""
+        """Yield web results near the question that answer neither it nor any other question without an answer."""
         candidate = one.asked.candidate
         wanted = WEB_RESULTS - len(one.shown)
         golden = {asked.candidate.paragraph for asked in silent} | {candidate.paragraph}
         spoken = " ".join([candidate.question, *(turn.question for turn in candidate.history)])
-        # The title's: for a question whose only word stands nowhere else.
+        # The words of the title are for a question whose only word occurs nowhere else.
         found = [*engine.find(spoken, MOST_LOOKED_AT), *engine.find(candidate.title, MOST_LOOKED_AT)]
         for place in dict.fromkeys(found):
             paragraph, title = self._pages[place]

@@ -1,4 +1,4 @@
-"""An evaluation set's documents as files: Markdown, HTML, Word, PDF; byte for byte reproducible."""
+"""Write an evaluation set's documents as Markdown, HTML, Word or PDF, reproducible byte for byte."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 from lab.evaluation_sets.texts import Document, is_heading
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a ZIP archive can hold, in place of that of writing."""
+"""Earliest time that a ZIP archive can store; it replaces the time of writing."""
 INVARIANT_DAY = b"D:20000101"
-"""What reportlab writes in place of the day of writing."""
+"""Date that reportlab writes instead of the current day."""
 
 
 class CannotWrite(Exception):
-    """A library that writes a kind of file is missing."""
+    """A library that is needed to write a kind of file is missing."""
 
 
 def write_document(folder: Path, document: Document, form: str) -> str:
-    """Write the document as a file of that form, or as Markdown where the form lacks its letters; return its name.
+    """Write the document in that form, or as Markdown if the form's fonts lack its letters; return the file's name.
 
     Raises CannotWrite, OSError.
     """
@@ -35,7 +35,7 @@ def write_document(folder: Path, document: Document, form: str) -> str:
 
 
 def _in_pdf(document: Document) -> bool:
-    """Whether PDF's own fonts have every letter."""
+    """Return whether the standard PDF fonts have every letter of the document."""
     try:
         "\n".join((document.title, *document.paragraphs)).encode("cp1252")
     except UnicodeEncodeError:
@@ -63,7 +63,7 @@ def html(document: Document) -> bytes:
 
 
 def table_rows(paragraph: str) -> list[list[str]]:
-    """Return the cells of a Markdown table by row, without the ruler and without a head that is empty; else nothing."""
+    """Return the cells of a Markdown table by row, without the ruler and an empty header; [] if it is no table."""
     lines = paragraph.splitlines()
     if not paragraph.startswith("|") or len(lines) < 2:
         return []
@@ -98,7 +98,7 @@ def word(document: Document) -> bytes:
 
 
 def _timeless(archive: io.BytesIO) -> bytes:
-    """Return the archive with the same time on everything in it."""
+    """Return the archive with a fixed time on every entry."""
     made = io.BytesIO()
     with zipfile.ZipFile(archive) as source, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
         for entry in source.namelist():
@@ -132,12 +132,12 @@ def pdf(document: Document) -> bytes:
         else:
             flowables.append(layout.Paragraph(escape(paragraph), body))
     written = io.BytesIO()
-    # invariant: no time of writing, so that the same text gives the same file
+    # invariant leaves out the time of writing, so that the same text gives the same file
     page = lab.lib.pagesizes.A4
     layout.SimpleDocTemplate(written, pagesize=page, title=document.title, author="", invariant=1).build(flowables)
     if document.dated is None:
         return written.getvalue()
-    # As long as what stands there, so that every offset in the file stays right.
+    # It has the length of the text that it replaces, so that every offset in the file stays right.
     return written.getvalue().replace(INVARIANT_DAY, f"D:{document.dated:%Y%m%d}".encode())
 
 
@@ -149,4 +149,4 @@ def _missing(package: str, what: str) -> str:
 
 
 FORMS: dict[str, Callable[[Document], bytes]] = {"md": markdown, "html": html, "docx": word, "pdf": pdf}
-"""By the ending of the file."""
+"""Function that writes each form, by the file's extension."""

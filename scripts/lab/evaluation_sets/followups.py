@@ -1,7 +1,7 @@
-"""Follow-ups made from two questions on one paragraph, with a pronoun for what both are about.
+"""Make follow-ups from two questions about one paragraph: a pronoun replaces their common subject.
 
-By rules that would rather find nothing than read wrongly. Knows the questions, their article's title and paragraph,
-and no more English than a few dozen verbs.
+The rules prefer to make no follow-up rather than a wrong one. They use the questions, the article's title and the
+paragraph, and know no more English than a few dozen verbs.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _NO_THING = frozenset("Officer President Minister King Queen Pope Emperor Genera
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """The second question with its pronoun, and the rule that put it there."""
+    """The second question with its pronoun, and the rule that inserted it."""
 
     question: str
     rule: str
 
 
 def follow_up(first: str, second: str, title: str, passage: str) -> FollowUp | None:
-    """Return `second` as one asks it after `first`, or None where no rule is sure."""
+    """Return `second` as a follow-up to `first`; None if no rule is sure."""
     for name, pronouns, kind in _shared(first, second, title, passage):
         for rule, pattern, form in _rules(name, pronouns):
             made, times = re.subn(pattern, form, second)
@@ -65,10 +65,10 @@ _SHE = _Pronouns("she", "her", "her")
 
 
 def _shared(first: str, second: str, title: str, passage: str) -> list[tuple[str, _Pronouns, str]]:
-    """Return what both questions name, with its pronouns: the article's subject, a thing with “the”, a person."""
+    """Return the names in both questions with their pronouns: the article's subject, a thing with “the”, a person."""
     found: list[tuple[str, _Pronouns, str]] = []
     if _is_about(title, first) and _is_about(title, second):
-        # Ctenophora are many.
+        # A plural subject, such as Ctenophora, needs “they”.
         many = re.search(rf"\bdo (?i:{re.escape(title)})\b", second)
         found.append((title, _THEY if many else _place(title, second), "title"))
     plural = f"{title}s"
@@ -93,7 +93,7 @@ def _shared(first: str, second: str, title: str, passage: str) -> list[tuple[str
 
 
 def _is_about(name: str, question: str) -> bool:
-    """Whether the question names it, and not only as part of a longer name (Warsaw Uprising, Bank of Warsaw)."""
+    """Return whether the question contains the name, not only within a longer one (Warsaw Uprising, Bank of Warsaw)."""
     inner = rf"(?i:{re.escape(name)})\b"
     longer = re.sub(rf"[A-Z][\w-]+ of (?:the )?{inner}|[a-z]-{inner}", "", question)
     return bool(re.search(rf"\b{inner}(?![- ]?[A-Z-])", longer))
@@ -105,12 +105,12 @@ def _place(title: str, second: str) -> _Pronouns:
 
 
 def _person(name: str, first: str, second: str, passage: str) -> _Pronouns | None:
-    """Return a pronoun when the passage itself uses it after the name, and never the other one."""
+    """Return a pronoun if the passage uses it after the name, and never uses the other one."""
     inner = re.escape(name)
     if re.search(rf"\b(?:an?|the|and|or) {inner}|{inner}(?:['’]s)? (?:and|or) |\bbetween\b", f"{first} {second}"):
         return None
     if re.search(rf"{inner}['’]s (\w+).* \1", f"{first} {second}"):
-        return None  # Fermat's theorem is not “his theorem”.
+        return None  # Fermat's theorem must not become “his theorem”.
     he, she = (re.search(rf"\b(?:{words})\b", passage, re.IGNORECASE) for words in ("he|his|him", "she|hers?"))
     if bool(he) == bool(she):
         return None
@@ -120,8 +120,8 @@ def _person(name: str, first: str, second: str, passage: str) -> _Pronouns | Non
 
 
 def _rules(name: str, pronouns: _Pronouns) -> list[tuple[str, str, str]]:
-    """Return name, pattern and replacement of each rule, the surest first."""
-    # A title is written with and without capitals.
+    """Return the name, pattern and replacement of each rule, surest first."""
+    # Questions write a title with and without capitals.
     entity = rf"(?i:the )?(?i:{re.escape(name)})"
     verbs = "|".join(_VERBS)
     rules = [

@@ -1,6 +1,6 @@
-"""Search over texts: which hold an answer, which are similar, what a search engine would show.
+"""Search texts: find those with an answer, similar ones, and the results of a search engine.
 
-Knows paragraphs and candidates; nothing of sets, files or chance.
+This module knows paragraphs and candidate questions, but not sets, files or random choice.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS, NUMBER_WORDS, content_words
 
 SHORTEST_SNIPPET, LONGEST_SNIPPET = 200, 500
-"""Characters; what engines behind SearXNG show of a page."""
+"""Characters in a snippet, as shown by search engines behind SearXNG."""
 SHORTEST_ANSWER = 3
-"""Characters; answers as short as this stand in texts of any kind."""
+"""Characters; an answer as short as this occurs in any kind of text."""
 COMMON = 0.01
-"""Share of the paragraphs from which on an answer stands in texts of any kind."""
+"""Share of the paragraphs above which an answer counts as occurring in any kind of text."""
 SAME_SUBJECT = 0.5
-"""Share of the question's words, weighted by how rare they are, that make a paragraph one about the same."""
+"""Share of the question's words, weighted by rarity, that makes a paragraph one about the same subject."""
 
 _MONTHS = frozenset(
     "january february march april may june july august september october november december".split()
@@ -32,13 +32,13 @@ _MONTHS = frozenset(
 
 
 def normalised(text: str) -> str:
-    """Return the text as SQuAD compares it (no case, punctuation, articles), between spaces."""
+    """Return the text normalised as in SQuAD (no case, punctuation, articles), between spaces."""
     return f" {as_squad(text)} "
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph in the forms in which it is compared."""
+    """A paragraph in the forms that comparisons need."""
 
     plain: str
     normalised: str
@@ -56,7 +56,7 @@ def sentences_of(text: Text) -> list[frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A candidate with its answers, normalised and without empty ones, and whether each says nothing by itself."""
+    """A candidate with its normalised, non-empty answers, and whether each is too common to mean anything alone."""
 
     candidate: Candidate
     answers: Mapping[str, bool]
@@ -64,29 +64,29 @@ class Asked:
 
 
 class Judge:
-    """Tells by string whether a text may answer a question; counts words over the paragraphs it is given."""
+    """Decides by string comparison whether a text may answer a question; it counts words over given paragraphs."""
 
     def __init__(self, paragraphs: Sequence[Text]) -> None:
         self._paragraphs = paragraphs
         self._seen = Counter(word for paragraph in paragraphs for word in paragraph.words)
 
     def asked(self, candidate: Candidate) -> Asked:
-        """Return the candidate with what is known of its answers: common ones stand in texts of any kind."""
+        """Return the candidate with its answers, marked as common if they occur in any kind of text."""
         answers = {one: self._common(one) for one in map(normalised, candidate.answers) if one.strip()}
         told = frozenset(word for answer in candidate.answers for word in content_words(answer))
-        # The conversation says what a follow-up is about.
+        # The subject of a follow-up is in the conversation.
         spoken = " ".join([candidate.question, *(turn.question for turn in candidate.history)])
         return Asked(candidate, answers, frozenset(content_words(spoken)) - told)
 
     def may_answer(self, asked: Asked, text: Text) -> bool:
-        """Whether an accepted answer stands in the text: a telling one anywhere, a common one with the same subject."""
+        """Return whether the text contains an accepted answer; a common one must be in a text on the same subject."""
         return any(
             answer in text.normalised and (not common or self.likeness(asked, text) >= SAME_SUBJECT)
             for answer, common in asked.answers.items()
         )
 
     def likeness(self, asked: Asked, text: Text) -> float:
-        """Return the share of the question's words that the text has, 0..1, each weighted by how rare it is."""
+        """Return the share of the question's words in the text, 0..1, weighted by rarity."""
         weights = {word: math.log((1 + len(self._paragraphs)) / (1 + self._seen[word])) for word in asked.words}
         whole = sum(weights.values())
         return sum(weight for word, weight in weights.items() if word in text.words) / whole if whole else 1.0
@@ -103,15 +103,15 @@ def _is_number(word: str) -> bool:
 
 
 def holds(asked: Asked, text: Text) -> bool:
-    """Whether any accepted answer stands in the text, however common."""
+    """Return whether the text contains any accepted answer, however common."""
     return any(answer in text.normalised for answer in asked.answers)
 
 
 def snippet(asked: Asked, paragraph: str, judge: Judge, *, answering: bool) -> str | None:
-    """Return the sentences in a row that are most about the question, within a snippet's length.
+    """Return the consecutive sentences that match the question best, within a snippet's length.
 
-    `answering`: only a row that holds an accepted answer, shorter than a snippet where no other does. Otherwise a row
-    without one. None where there is no such row.
+    With `answering`, they contain an accepted answer, and may be shorter than a snippet if necessary. Otherwise, they
+    contain none. None if there are no such sentences.
     """
     spans = split_sentences(paragraph)
     best: tuple[bool, float, int, str] | None = None
@@ -133,7 +133,7 @@ def snippet(asked: Asked, paragraph: str, judge: Judge, *, answering: bool) -> s
 
 
 def _says(asked: Asked, text: str) -> bool:
-    """Whether an accepted answer stands in the text as it is written: “$72” is not “72 ounces”."""
+    """Return whether the text contains an accepted answer as it is written: “$72” is not “72 ounces”."""
     return any(
         re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text, re.IGNORECASE) for answer in asked.candidate.answers
     )
@@ -151,7 +151,7 @@ class Engine:
         self._index.close()
 
     def find(self, words: str, most: int) -> list[int]:
-        """Return the places of up to `most` paragraphs, best first."""
+        """Return the positions of up to `most` paragraphs, best first."""
         terms = sorted(content_words(words))
         if not terms:
             return []

@@ -1,8 +1,8 @@
-"""Documents and candidate questions of an evaluation set, from labelled data.
+"""Read the documents and candidate questions of an evaluation set from labelled data.
 
-Reads dev/squad2.jsonl.gz (`title`, `passage`, `questions` with `question`, `answers`, `answerable`),
-dev/nq_oracle.jsonl.gz (`question`, `passage`, `answers`) and corpora/wikipedia.jsonl.gz (`title`, `text`) of a data
-folder. Writes nothing and draws no lots: what comes out depends on the folder alone.
+It reads dev/squad2.jsonl.gz (`title`, `passage`, `questions` with `question`, `answers`, `answerable`),
+dev/nq_oracle.jsonl.gz (`question`, `passage`, `answers`) and corpora/wikipedia.jsonl.gz (`title`, `text`) in a data
+folder. It writes nothing and chooses nothing at random: the result depends only on the folder.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from localcrag.records.run import Turn
 from localcrag.text.words import FUNCTION_WORDS, content_words, one_line, shorten
 
 PARAGRAPHS_OF_A_PART = 8
-"""Of an article, in one document; some 6,000 characters, three pages."""
+"""Paragraphs of an article in one document; some 6,000 characters, three pages."""
 SHORTEST_PARAGRAPH = 150
-"""Characters; shorter lines of an encyclopedia are captions and lists."""
+"""Fewest characters in a paragraph; shorter lines in an encyclopedia are captions and lists."""
 LONGEST_ARTICLE = 4_000
-"""Characters taken of an article that only stands by."""
+"""Most characters of an article that is only a distractor."""
 OWN_WORDS = 0.5
-"""Share of a search query's content words that its passage has to hold: with less, only the page's title told them."""
+"""Share of a search query's content words that its passage must contain; otherwise, only the page's title did."""
 
 _SLUG = re.compile(r"[^a-z0-9]+")
 _POINTS_AT_CONTEXT = re.compile(
@@ -44,7 +44,7 @@ MOST_OF_A_TITLE = 60  # characters
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`name` is a file's name without its ending; `paragraphs` that begin with “## ” are headings, with “|” tables."""
+    """A document: `name` is its file name without extension; paragraphs with “## ” are headings, with “|” tables."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A question that could be asked, and the paragraph that answers it; `kind` begins its `id`."""
+    """A candidate question, and the paragraph that answers it; its `id` begins with `kind`."""
 
     id: str
     kind: str
@@ -69,7 +69,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Everything that a set is made of; `articles` stand by, the others have questions."""
+    """All texts for the sets; `articles` are distractors, the other documents have questions."""
 
     documents: tuple[Document, ...]
     articles: tuple[Document, ...]
@@ -77,7 +77,7 @@ class Texts:
 
 
 def read_texts(folder: Path) -> Texts:
-    """Return what the data folder holds. Raises DataError."""
+    """Read the data folder. Raises DataError."""
     squad = list(read_lines(folder / "dev" / "squad2.jsonl.gz"))
     natural = list(read_lines(folder / "dev" / "nq_oracle.jsonl.gz"))
     wikipedia = list(read_lines(folder / "corpora" / "wikipedia.jsonl.gz"))
@@ -93,7 +93,7 @@ def read_texts(folder: Path) -> Texts:
 
 
 def slug(text: str) -> str:
-    """Return `text` as a file's name or as a part of an address."""
+    """Return `text` in a form that can be a file name or part of a URL."""
     return _SLUG.sub("-", text.lower()).strip("-")[:MOST_OF_A_TITLE].rstrip("-") or "untitled"
 
 
@@ -118,7 +118,7 @@ def _squad(rows: Sequence[dict[str, object]]) -> tuple[list[Document], list[Cand
 
 
 def _questions(row: dict[str, object], document: str, title: str, place: str) -> Iterator[Candidate]:
-    """Yield the paragraph's questions that stand alone, and those that follow one another."""
+    """Yield the paragraph's questions that stand alone, and pairs of them as follow-ups."""
     asked = row["questions"]
     passage = one_line(str(row["passage"]))
     if not isinstance(asked, list):
@@ -144,20 +144,20 @@ def _questions(row: dict[str, object], document: str, title: str, place: str) ->
 
 
 def stands_alone(question: str, title: str) -> bool:
-    """Whether a reader knows what is asked without the paragraph: it has a name, a year or its article's subject."""
+    """Return whether the question is clear without the paragraph: it has a name, a year or the article's subject."""
     if _POINTS_AT_CONTEXT.search(question):
         return False
     named = _NAME_OR_YEAR.search(question)
     pronoun = _PRONOUN.search(question)
     if pronoun and not (named and named.start() < pronoun.start()):
         return False
-    # Five letters: ctenophores are Ctenophora, primes are prime numbers.
+    # Five letters are compared, since ctenophores are Ctenophora, and primes are prime numbers.
     subjects = [word[:5].lower() for word in title.split() if len(word) > 3]
     return bool(named) or any(subject in question.lower() for subject in subjects)
 
 
 def says_something(question: str, answers: Iterable[str], title: str) -> bool:
-    """Whether no accepted answer is in the question, or has a word of the title, which all of its article has."""
+    """Return whether no accepted answer is in the question, or has a word of the title, which the whole article has."""
     known, named = content_words(question), content_words(title)
     return all(words - known and not words & named for words in map(content_words, answers) if words)
 
@@ -190,7 +190,7 @@ def _natural(rows: Iterable[dict[str, object]]) -> tuple[list[Document], list[Ca
 
 
 def subject(passage: str) -> str:
-    """Return what a passage begins with, as a title: its grammatical subject where that is short."""
+    """Return a title made from a passage's beginning: its grammatical subject if that is short."""
     found = _SUBJECT_ENDS.search(passage, 1)
     if found and 2 < found.start() <= MOST_OF_A_TITLE:
         title = passage[: found.start()]
@@ -224,7 +224,7 @@ def _article(title: str, text: str) -> Document:
 
 
 def is_heading(paragraph: str) -> bool:
-    """Whether a paragraph of a Document is a heading."""
+    """Return whether a paragraph of a Document is a heading."""
     return paragraph.startswith("## ")
 
 

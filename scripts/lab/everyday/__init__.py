@@ -1,1 +1,1 @@
-"""Everyday documents and questions: read, asked through the real pipeline, and measured."""
+"""Everyday documents and questions: ask them through the real pipeline, and measure the answers."""

@@ -1,4 +1,4 @@
-"""The app in a temporary data folder: documents added as files, and questions asked of them as the app asks them."""
+"""Run the app in a temporary data folder: add documents as files, and ask questions as the app does."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from localcrag.records.run import Message, Run
 from localcrag.settings import changed, load
 
 PLAIN = Steps(evaluate=False, refine=False, verify=False)
-"""Plain RAG."""
+"""Steps of plain RAG."""
 
 
 class _Nowhere:
-    """Takes runs that are kept elsewhere."""
+    """A run log that discards runs, since the caller keeps them."""
 
     def save(self, run: Run) -> None:
         """Do nothing."""
@@ -37,13 +37,13 @@ class _Nowhere:
 
 @dataclass(frozen=True, slots=True)
 class NeverAsked:
-    """Stands where a language model would, in a flow that ends before it is asked."""
+    """A placeholder for the language model in a flow that ends before it is called."""
 
     name: str
     context_tokens: int = 4096
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the number of words, for want of a tokeniser."""
+        """Return the number of words, since there is no tokenizer."""
         return sum(len(message.content.split()) for message in messages)
 
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> NoReturn:
@@ -51,50 +51,50 @@ class NeverAsked:
 
 
 class Bench:
-    """One app. With `silent` no language model is asked: a question ends with its evidence, and has no answer."""
+    """One app. With `silent`, it uses no language model: a question ends with its evidence, without an answer."""
 
     def __init__(self, assembly: Assembly, *, silent: bool) -> None:
         self._assembly, self.silent = assembly, silent
 
     @property
     def llm(self) -> str | None:
-        """The name of the language model that is asked."""
+        """Return the name of the language model, None if `silent`."""
         return None if self.silent else self._assembly.settings.llm
 
     def add(self, paths: Iterable[Path], collection: str) -> None:
-        """Add files to a collection. Raises DocumentError when one cannot be read."""
+        """Add files to a collection. Raises DocumentError if one cannot be read."""
         events = self._assembly.ingest(uploads_from(list(paths)), collection)
         if failed := [event.error for event in events if isinstance(event, IngestResult) and event.error]:
             raise DocumentError("\n".join(failed))
 
     def warm_up(self) -> None:
-        """Load all models, so that the first question takes no longer than the others."""
+        """Load all models, so that the first question is not slower than the others."""
         self._assembly.warm_up()
 
     def ask(
         self, question: str, collection: str, steps: Steps = EVERY_STEP, asked_on: date | None = None
     ) -> tuple[Run, float]:
-        """Return the run of a question, asked today or on another day, and the seconds that it took."""
+        """Return the run of a question, asked today or as on another day, and the seconds that it took."""
         began = time.perf_counter()
         run, _ = self._until(Refined if self.silent else None, question, collection, steps, asked_on)
         return run, time.perf_counter() - began
 
     def retrieved(self, question: str, collection: str) -> tuple[Passage, ...]:
-        """Return the passages that retrieval finds by itself; nothing judges them."""
+        """Return the passages of retrieval alone, without grading."""
         _, event = self._until(Retrieved, question, collection, EVERY_STEP)
         return event.passages if isinstance(event, Retrieved) else ()
 
     def tokens(self, texts: Iterable[str]) -> int:
-        """Return the length of texts in the embedder's tokens."""
+        """Return the length of texts in tokens of the embedding model."""
         return sum(self._assembly.models.embedder.count_tokens([*texts]))
 
     def _until(
         self, last: type[Event] | None, question: str, collection: str, steps: Steps, asked_on: date | None = None
     ) -> tuple[Run, Event | None]:
-        """Ask a question up to an event, or to its end; return its run, and the event where it came."""
+        """Ask a question until the first event of type `last`, or to its end; return the run, and the event if any."""
         assembly = self._assembly
         settings = assembly.collection_settings.applied_to(changed(assembly.settings, collection=collection))
-        # With a log of its own no score is remembered, so that seconds can be compared.
+        # A separate run log disables the cache of scores, so that seconds can be compared.
         parts = assembly.parts(settings, runs=_Nowhere())
         if asked_on:
             parts = replace(parts, today=lambda: asked_on)
@@ -109,7 +109,7 @@ class Bench:
 
 @contextmanager
 def opened(settings: Mapping[str, str], *, silent: bool) -> Iterator[Bench]:
-    """Give an app with an empty data folder of its own, that never asks the web, under these settings by name.
+    """Open an app with these settings in an empty temporary data folder; it never searches the web.
 
     Raises SettingsError and ModelError.
     """

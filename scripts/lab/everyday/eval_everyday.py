@@ -1,27 +1,29 @@
-"""Ask labelled questions on everyday documents through the real pipeline, and print how whole the answers are.
+"""Ask everyday questions through the real pipeline, and print how complete the answers are.
 
     .venv/bin/python scripts/lab/everyday/eval_everyday.py DATA [--set everyday] [--split dev] [--questions N]
         [--no-llm] [--no-plain] [--llm NAME] [--judged] [--types] [--failures FILE] [--settings KEY=VALUE …]
 
-DATA has everyday/{dev,train}.jsonl.gz, train/handbooks.jsonl.gz (one document a line: id, text, questions),
-dev/clapnq.jsonl.gz and dev/finance/ (PDFs and questions.jsonl). --set may be given several times:
+DATA contains everyday/{dev,train}.jsonl.gz, train/handbooks.jsonl.gz (one document a line: id, text, questions),
+dev/clapnq.jsonl.gz and dev/finance/ (PDFs and questions.jsonl). --set can be given several times:
 
-- everyday, handbooks: the documents are shared out to two collections. Half of the answered questions are asked where
-  their document is (answerable), half where it is not (taken out), near misses where it is.
-- one-collection: all everyday documents of both splits together; retrieval alone, or with --judged all up to the
+- everyday, handbooks: the documents are split into two collections. Half of the answerable questions are asked in the
+  collection with their document, half in the other one (“taken out”). Near misses are asked where their document is.
+- one-collection: all everyday documents of both splits together; only retrieval, or with --judged all steps up to the
   evidence.
-- clapnq: the passages of all questions as documents, and how many content words of the long answers come through.
-- finance: the filings in one collection; whether a passage is of a page with the evidence.
+- clapnq: the passages of all questions are the documents; measured is the share of the long answer's content words in
+  the result.
+- finance: the filings are in one collection; measured is whether a passage is from a page with the evidence.
 
-A needed line is one of the evidence, headings and header rows of tables left out. It is in a passage or in the evidence
-when it stands there word for word, but for Markdown, citations, quotation marks, dashes, white space, "20 %" for "20%"
-and the pipes of tables; or sentence by sentence; or when one line there has all cells of a row. The shown answer (the
-run's `answer`, as the page renders it, quotations and nearest passages included) also says a line when one of its
-paragraphs, rows or list items has at least 0.9 of the line's content words. Short facts count when all that a question
-has are there, in any case. Answerable questions alone are asked of plain RAG, too, and seconds are compared over them.
+A needed line is a line of the labelled evidence that is not a heading or a header row of a table. A passage or the
+evidence contains it if it has the line word for word, apart from Markdown, citations, quotation marks, dashes, white
+space, "20 %" for "20%" and the pipes of tables; or all its sentences; or a line with all cells of the row. The shown
+answer (the run's `answer` as the app renders it, with quotations and nearest passages) also contains a line if one of
+its paragraphs, rows or list items has at least 0.9 of the line's content words. Short facts count if all of a
+question's facts are there, in upper or lower case. Plain RAG is asked only the answerable questions, and times are
+compared on those.
 
-Prints a Markdown table, and the same figures as a line of JSON, for each set. --failures writes every question with
-what was found of it, as JSON lines.
+For each set, the script prints a Markdown table, and the same figures as a line of JSON. --failures writes every
+question with its results as a line of JSON.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ def everyday_documents(data: Path, split: str) -> list[Document]:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A set's figures, in columns by type of question, the number of questions by kind, and every question."""
+    """A set's figures in columns by type of question, the number of questions by kind, and all questions."""
 
     columns: dict[str, Figures]
     numbers: dict[str, int]
@@ -66,7 +68,7 @@ class Measured:
 
 
 def measure(name: str, bench: Bench, given: argparse.Namespace, folder: Path) -> Measured:
-    """Ask a set's questions. Raises what asking raises."""
+    """Ask a set's questions, and measure the outcomes. Raises the errors of asking."""
     data, number = given.data, given.questions
     if name == ONE_COLLECTION:
         asked, others = (
@@ -94,12 +96,12 @@ def measure(name: str, bench: Bench, given: argparse.Namespace, folder: Path) ->
 
 
 def progress(text: str) -> None:
-    """Say how far it is, where nobody reads figures."""
+    """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def setting(text: str) -> tuple[str, str]:
-    """Return a setting's name and value. Raises ValueError, which argparse tells."""
+    """Parse a setting's name and value. Raises ValueError, which argparse reports."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(text)
@@ -107,7 +109,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def count(text: str) -> int:
-    """Return a number above zero. Raises ValueError, which argparse tells."""
+    """Parse a number above zero. Raises ValueError, which argparse reports."""
     if int(text) < 1:
         raise ValueError(text)
     return int(text)
@@ -130,7 +132,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def print_set(name: str, given: argparse.Namespace, settings: Mapping[str, str]) -> list[dict[str, object]]:
-    """Measure a set, print it, and return every question. Raises what asking raises."""
+    """Measure a set, print its figures, and return all questions. Raises the errors of asking."""
     silent = given.no_llm or name == ONE_COLLECTION
     with opened(settings, silent=silent) as bench, TemporaryDirectory(prefix="eval-everyday-files-") as folder:
         measured = measure(name, bench, given, Path(folder))

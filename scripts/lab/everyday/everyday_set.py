@@ -1,4 +1,4 @@
-"""Everyday documents and handbooks: asked over two halves of the documents, or found in one collection of all."""
+"""Measure everyday documents and handbooks: answers over two halves, or retrieval over all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lab.everyday.questions import Case, Document, Kind, answered_in, halves, la
 ALL = "all documents"
 SEED = 20
 Said = Callable[[str], None]
-"""Is told in words how far the work is."""
+"""Function that gets progress messages."""
 
 
 def ask_everyday(
     bench: Bench, documents: Sequence[Document], folder: Path, *, questions: int | None, plain: bool, said: Said
 ) -> list[Outcome]:
-    """Return what comes of the questions, or of a sample of so many; with `plain` answerable ones are asked twice.
+    """Return the outcomes of the questions, or of a sample; with `plain`, answerable ones are asked twice.
 
-    The second time is plain RAG, which is asked first every other time. Raises DocumentError.
+    Plain RAG answers them as well, and goes first every other time. Raises DocumentError.
     """
     collections = halves(documents, SEED)
     for name, some in collections.items():
@@ -56,9 +56,10 @@ def found_among_all(
     bench: Bench, asked: Sequence[Document], others: Sequence[Document], folder: Path, *, questions: int | None,
     judged: bool, said: Said,
 ) -> tuple[Figures, int]:  # fmt: skip
-    """Return which share of the needed lines of `asked` are among the passages, in one collection with `others`.
+    """Return the share of the needed lines of `asked` that the passages contain, in one collection with `others`.
 
-    With the number of questions. Retrieval alone, or with `judged` all up to the evidence. Raises DocumentError.
+    Also return the number of questions. Only retrieval runs, or with `judged`, all steps up to the evidence. Raises
+    DocumentError.
     """
     bench.add([document.write(folder) for document in (*asked, *others)], ALL)
     said(f"{len(asked) + len(others)} documents in one collection")

@@ -1,7 +1,7 @@
-"""Whether a needed line stands in a text: the same words, however they are set.
+"""Decide whether a text contains a needed line: the same words, whatever their formatting.
 
-Compared without Markdown, citations, quotation marks, kinds of dash, white space and the pipes of tables; "20 %" is
-"20%", and a word that was hyphenated at the end of a line is one word. Case counts.
+The comparison ignores Markdown, citations, quotation marks, kinds of dashes, white space and the pipes of tables. It
+treats "20 %" as "20%", and a word hyphenated at the end of a line as one word. Upper and lower case differ.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from localcrag.text.words import HELD, content_words
 
 LEAST_WORDS = 3
-"""Content words without which a line is not looked for by its words: two of them stand together by chance."""
+"""Fewest content words in a line that is searched by its words: two may occur together by chance."""
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _MARKERS = re.compile(r"^\s*(?:(?:>|#{1,6}\s|[-+*•]\s|\d{1,3}[.)]\s|\[[ xX]\]\s)\s*)+")
@@ -39,7 +39,7 @@ _ITEM = re.compile(r"^\s*(?:>\s*)*(?:[-+*•]|\d{1,3}[.)])\s")
 
 
 def normalised(text: str) -> str:
-    """Return a text's words and figures as they are compared, in one line."""
+    """Return a text's words and numbers in the form for comparison, in one line."""
     lines = (_line(line) for line in _HYPHENATED.sub("", text).splitlines())
     return _HYPHEN_AND_SPACE.sub("", " ".join(line for line in lines if line))
 
@@ -57,7 +57,7 @@ def _line(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to look in: in one line, line by line, and the content words of each paragraph, row or list item."""
+    """A text to search: in one line, line by line, and the content words of each paragraph, row or list item."""
 
     whole: str
     lines: tuple[str, ...]
@@ -65,14 +65,14 @@ class Text:
 
     @classmethod
     def of(cls, text: str) -> Text:
-        """Make one of Markdown or plain text."""
+        """Make a Text from Markdown or plain text."""
         lines = (normalised(line) for line in text.splitlines())
         words = (frozenset(content_words(normalised(block))) for block in blocks(text))
         return cls(normalised(text), tuple(line for line in lines if line), tuple(words))
 
 
 def blocks(text: str) -> list[str]:
-    """Return the paragraphs, table rows and list items of a text, each item with the lines that go on with it."""
+    """Return the paragraphs, table rows and list items of a text, each item with its continuation lines."""
     found: list[list[str]] = []
     open_block = False
     for line in text.splitlines():
@@ -88,9 +88,9 @@ def blocks(text: str) -> list[str]:
 
 
 def stands_in(line: str, texts: Sequence[Text]) -> bool:
-    """Whether a line stands in the texts: in one of them, or each of its sentences in one.
+    """Return whether the texts contain a line: one contains all of it, or each of its sentences is in one of them.
 
-    A table's row also stands in a text of which one line has all its cells.
+    A text also contains a table row if one of its lines has all of the row's cells.
     """
     needed, sentences, cells = _forms(line)
     if not needed or any(_within(needed, text.whole) for text in texts):
@@ -101,9 +101,9 @@ def stands_in(line: str, texts: Sequence[Text]) -> bool:
 
 
 def is_said_in(line: str, answer: Text) -> bool:
-    """Whether an answer says a line: it stands there, or one paragraph, row or item has nearly all its content words.
+    """Return whether an answer contains a line, or one paragraph, row or item has nearly all its content words.
 
-    Nearly all: at least HELD of them (0.9), of a line that has at least LEAST_WORDS.
+    “Nearly all” is at least HELD of them (0.9), if the line has at least LEAST_WORDS.
     """
     if stands_in(line, [answer]):
         return True
@@ -112,14 +112,14 @@ def is_said_in(line: str, answer: Text) -> bool:
 
 
 def says_fact(fact: str, answer: Text) -> bool:
-    """Whether an answer has a short fact, in any case, and not as a part of a longer word or number."""
+    """Return whether an answer has a short fact, in upper or lower case, and not within a longer word or number."""
     return _within(_stripped(normalised(fact)).casefold(), answer.whole.casefold())
 
 
 def needed_lines(evidence: Iterable[str], document: str) -> tuple[str, ...]:
-    """Return the lines of evidence that carry the answer: without headings and the header rows of tables.
+    """Return the lines of evidence that carry the answer, without headings and header rows of tables.
 
-    Where there is nothing else, all of them.
+    If there are no others, return all lines.
     """
     headers = _header_rows(document)
     every = tuple(evidence)
@@ -132,7 +132,7 @@ def needed_lines(evidence: Iterable[str], document: str) -> tuple[str, ...]:
 
 
 def _header_rows(document: str) -> set[str]:
-    """Return the first row of each table: of at least two lines with pipes that follow each other."""
+    """Return the first row of each table, that is, of at least two consecutive lines with pipes."""
     lines = document.splitlines()
     is_row = [*map(_is_row, lines), False]
     return {
@@ -148,7 +148,7 @@ def _is_row(line: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _forms(line: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return a line as it is looked for: whole, by sentences, and by cells where it is a table's row."""
+    """Return a line in the forms to search for: whole, its sentences, and its cells if it is a table row."""
     whole = normalised(line)
     sentences = tuple(_stripped(one) for one in _SENTENCE_END.split(whole))
     cells = tuple(_stripped(normalised(cell)) for cell in line.split("|")) if _is_row(line) else ()
@@ -160,5 +160,5 @@ def _stripped(text: str) -> str:
 
 
 def _within(part: str, text: str) -> bool:
-    """Whether a text holds the part, and not as a part of a longer word or number."""
+    """Return whether a text contains the part, and not within a longer word or number."""
     return part in text and bool(re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(part)}(?!\w)(?![.,]\d)", text))

@@ -1,11 +1,11 @@
-"""Measure what is computed on tables: taken rightly and wrongly, not taken, refused, and near misses.
+"""Count the questions about tables that are computed rightly, wrongly or not at all.
 
     python scripts/lab/everyday/measure_tables.py [--part dev|held-out] [--together] [--show]
 
-Reads scripts/lab/everyday/table_questions.jsonl.gz: tables of everyday kinds with questions, and what each must come
-to. They were written before their author looked at the rules; the part "dev" was tuned on, "held out" was not. Each
-table is a file (CSV, Excel, Markdown, HTML) in a collection of its own, or with --together all of a part are in one.
-The embedded models find and judge passages, as in the app; no language model is asked.
+It reads scripts/lab/everyday/table_questions.jsonl.gz: tables of everyday kinds with questions and expected results.
+Their author wrote them before looking at the rules. The rules were tuned on the part "dev", but not on "held out". Each
+table is a file (CSV, Excel, Markdown or HTML) in its own collection; with --together, all tables of a part are in one.
+The embedded models find and judge passages, as in the app; no language model is used.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ QUESTIONS = Path(__file__).resolve().parent / "table_questions.jsonl.gz"
 PARTS = {"dev": "dev", "held-out": "held out"}
 USUAL, REFUSE = "usual", "refuse"
 ASKED = "2026-09-01"
-"""The day on which a question is asked that names none."""
+"""Date on which a question is asked if it names none."""
 SEVERAL = "Several tables fit"
-"""How the app says that it did not compute for that."""
+"""Beginning of the app's reason for not computing if several tables fit."""
 
 
 class Came(StrEnum):
-    """What became of a question."""
+    """The outcome of a question."""
 
     RIGHT = "computed, right"
     WRONG = "computed, wrong"
@@ -51,7 +51,7 @@ class Came(StrEnum):
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with what it must come to, as the file has it, and what came of it."""
+    """A question with its expected result from the file, and its outcome."""
 
     table: str
     question: str
@@ -62,7 +62,7 @@ class Asked:
 
 
 def written(table: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write the files of a table, and return their paths."""
+    """Write a table's files, and return their paths."""
     paths = []
     for file in table["files"]:
         path = folder / file["name"]
@@ -79,7 +79,7 @@ def written(table: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def number_in(text: str, like: Decimal) -> tuple[Decimal, int] | None:
-    """Return the number of a result with its decimals, of its two readings the one nearer to `like`."""
+    """Return a result's number and its decimals; of two possible readings, the one nearer to `like`."""
     found = re.search(r"[-−]?[€$£]?\s?\d[\d.,]*", text)
     if not found:
         return None
@@ -91,7 +91,7 @@ def number_in(text: str, like: Decimal) -> tuple[Decimal, int] | None:
 
 
 def is_number(text: str, label: str) -> bool:
-    """Whether a result is a number, as far as it has decimals: 13.86 is 13.8570."""
+    """Return whether a result equals the expected number to its own decimals: 13.86 equals 13.8570."""
     expected = Decimal(label)
     found = number_in(text, expected)
     if found is None:
@@ -103,7 +103,7 @@ def is_number(text: str, label: str) -> bool:
 
 
 def is_right(done: Computation, label: Mapping[str, Any]) -> bool:
-    """Whether a computation comes to what is written down for the question."""
+    """Return whether a computation has the question's expected result."""
     if "number" in label:
         return bool(done.result) and is_number(done.result, label["number"])
     if "rows" in label:
@@ -119,7 +119,7 @@ def is_right(done: Computation, label: Mapping[str, Any]) -> bool:
 
 
 def came_of(run: Run, label: Mapping[str, Any]) -> Came:
-    """Return what became of a question."""
+    """Return the outcome of a question."""
     done = run.computation
     if done is None:
         return Came.REFUSED if any(warning.startswith(SEVERAL) for warning in run.warnings) else Came.LEFT
@@ -130,7 +130,7 @@ def came_of(run: Run, label: Mapping[str, Any]) -> Came:
 
 
 def asked_of(bench: Bench, table: Mapping[str, Any], collection: str) -> Iterable[Asked]:
-    """Yield what comes of the questions of a table in a collection."""
+    """Ask the questions about a table in a collection, and yield their outcomes."""
     for label in table["questions"]:
         run, _seconds = bench.ask(label["question"], collection, asked_on=date.fromisoformat(label.get("asked", ASKED)))
         said = run.answer.split("\n\n")[0] if run.computation else "; ".join(run.warnings)
@@ -138,7 +138,7 @@ def asked_of(bench: Bench, table: Mapping[str, Any], collection: str) -> Iterabl
 
 
 def figures(asked: Sequence[Asked]) -> list[str]:
-    """Return a line for each kind of question: how many there are, and what became of them."""
+    """Return a line for each kind of question: the number of questions and their outcomes."""
     lines = []
     groups = {
         "to be computed": [one for one in asked if one.kind not in (USUAL, REFUSE)],
@@ -152,7 +152,7 @@ def figures(asked: Sequence[Asked]) -> list[str]:
 
 
 def shown(asked: Sequence[Asked]) -> list[str]:
-    """Return a line for each question that did not come to what it must."""
+    """Return a line for each question with a wrong outcome."""
     good = {USUAL: (Came.LEFT,), REFUSE: (Came.REFUSED, Came.LEFT)}
     return [
         f"    {one.came} ({one.kind}) {one.table}: {one.question} => {one.said}"
@@ -169,7 +169,7 @@ def kinds(asked: Sequence[Asked]) -> list[str]:
 
 
 def measured(part: str, *, together: bool) -> list[Asked]:
-    """Return what comes of all questions of a part."""
+    """Ask all questions of a part, and return their outcomes."""
     tables = [table for table in read_rows(QUESTIONS) if table["part"] == PARTS[part]]
     with opened({}, silent=True) as bench, tempfile.TemporaryDirectory() as folder:
         for table in tables:

@@ -1,4 +1,4 @@
-"""CLAPNQ's long answers, and questions on companies' filings."""
+"""Measure two other sets: CLAPNQ with its long answers, and questions about companies' filings."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _NOT_IN_NAMES = re.compile(r"[^\w]+")
 
 @dataclass(frozen=True, slots=True)
 class LongAnswer:
-    """What came of a question of CLAPNQ: the share of its long answer's content words in each place.
+    """The outcome of a question of CLAPNQ: the share of its long answer's content words at each stage.
 
-    `shown` and `text`, the answer, are None without a language model; shares are None where there is no answer.
+    `shown` and `text`, the answer, are None without a language model; shares are None if there is no long answer.
     """
 
     question: str
@@ -42,14 +42,14 @@ class LongAnswer:
 
 
 def words_held(answers: Sequence[str], texts: Iterable[str]) -> float | None:
-    """Return the share of an answer's content words that the texts hold, of the answer of which they hold most."""
+    """Return the largest share of content words that the texts contain of any of the answers."""
     held = content_words(normalised("\n".join(texts)))
     every = [content_words(normalised(answer)) for answer in answers]
     return max((len(words & held) / len(words) for words in every if words), default=None)
 
 
 def ask_clapnq(bench: Bench, path: Path, folder: Path, *, questions: int | None, said: Said) -> list[LongAnswer]:
-    """Return what comes of the questions, or of a sample of so many, over the passages of all as documents.
+    """Ask the questions, or a sample, with the passages of all questions as documents; return the outcomes.
 
     Raises UnreadableData and DocumentError.
     """
@@ -96,9 +96,9 @@ def clapnq_figures(outcomes: Sequence[LongAnswer]) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class Filing:
-    """What came of a question on a filing; `passages` are document, page, grade and relevance of each.
+    """The outcome of a question about a filing; `passages` has document, page, grade and relevance of each passage.
 
-    `found`: a passage is of a page with the evidence; `graded`: one of those is graded correct.
+    `found`: a passage is from a page with the evidence; `graded`: one of those is graded correct.
     """
 
     question: str
@@ -117,7 +117,7 @@ class Filing:
 
 
 def ask_filings(bench: Bench, folder: Path, *, questions: int | None, said: Said) -> list[Filing]:
-    """Return what comes of the questions on the PDFs of a folder, all of them in one collection.
+    """Ask the questions about the PDFs in a folder, all in one collection, and return the outcomes.
 
     Raises UnreadableData and DocumentError.
     """
@@ -149,7 +149,7 @@ def _has_evidence(passage: GradedPassage, document: str, pages: Sequence[int]) -
 
 
 def filing_figures(outcomes: Sequence[Filing]) -> Figures:
-    """Return which shares of questions have their page found and graded correct."""
+    """Return the shares of questions whose page is found, and is graded correct."""
     return {
         "evidence page among the passages": mean(one.found for one in outcomes),
         "evidence page graded correct": mean(one.graded for one in outcomes),

@@ -1,4 +1,4 @@
-"""What came of everyday questions, and the figures of many: pure functions of runs."""
+"""Outcomes of everyday questions, and figures of many outcomes: pure functions of runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from localcrag.records.enums import Action
 from localcrag.records.run import Run
 
 Figures = dict[str, float | None]
-"""By name, in the order of the table; None where there is no question that could say."""
+"""Figures by name, in the order of the table; None if no question counts for it."""
 CountTokens = Callable[[Iterable[str]], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An answer as it is shown: which of the needed lines and which short facts it has. `seconds` of the question."""
+    """A shown answer: which needed lines and short facts it contains, and the question's `seconds`."""
 
     text: str
     abstained: bool
@@ -32,10 +32,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a question; `found` and `kept` say of each needed line whether passages and evidence have it.
+    """The outcome of a question; `found` and `kept`: whether passages and evidence contain each needed line.
 
-    `relevance` is that of the best passage, None where there was none. Without a language model nothing is `shown`;
-    `plain` is what plain RAG made of the same question.
+    `relevance` is that of the best passage, None if there was none. `shown` is None without a language model; `plain`
+    is plain RAG's answer to the same question.
     """
 
     case: Case
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def shown(case: Case, run: Run, seconds: float) -> Shown:
-    """Return what a run's answer has of what it needs."""
+    """Return which needed lines and facts a run's answer contains."""
     answer = Text.of(run.answer)
     return Shown(
         run.answer,
@@ -71,7 +71,7 @@ def shown(case: Case, run: Run, seconds: float) -> Shown:
 def outcome(
     case: Case, run: Run, count_tokens: CountTokens, *, answer: Shown | None = None, plain: Shown | None = None
 ) -> Outcome:
-    """Return what a run found of what its question needs."""
+    """Return which needed lines a run's passages and evidence contain."""
     passages, evidence = ([one.text for one in every] for every in (run.passages, run.evidence))
     among, kept = ([Text.of(text) for text in texts] for texts in (passages, evidence))
     return Outcome(
@@ -90,7 +90,7 @@ def outcome(
 
 
 def figures(outcomes: Sequence[Outcome]) -> Figures:
-    """Return the figures of everyday questions; shares of lines count each line the same."""
+    """Return the figures of everyday questions; in shares of lines, each line counts the same."""
     of_kind = {kind: [one for one in outcomes if one.case.kind is kind] for kind in Kind}
     answerable = of_kind[Kind.ANSWERABLE]
     correct = {kind: mean(one.action is Action.CORRECT for one in of_kind[kind]) for kind in Kind}
@@ -110,13 +110,13 @@ def figures(outcomes: Sequence[Outcome]) -> Figures:
 
 
 def mean(values: Iterable[float]) -> float | None:
-    """Return the mean, None of nothing."""
+    """Return the mean; None if there are no values."""
     every = [float(value) for value in values]
     return sum(every) / len(every) if every else None
 
 
 def separation(answerable: Sequence[Outcome], others: Sequence[Outcome]) -> float | None:
-    """Return the AUC of the best passage's relevance, None where there are questions of one kind only."""
+    """Return the AUC of the best passage's relevance; None if there is only one kind of question."""
     if not answerable or not others:
         return None
     scores = [0.0 if one.relevance is None else one.relevance for one in (*answerable, *others)]
@@ -129,7 +129,7 @@ def _not_abstained(outcomes: Sequence[Outcome]) -> Figures:
 
 
 def _evidence(outcomes: Sequence[Outcome]) -> Figures:
-    """Return what of the lines and tokens in the passages is in the evidence, also where there is any evidence."""
+    """Return the shares of the passages' lines and tokens in the evidence, over all questions and those with any."""
     figures: Figures = {}
     for said, some in (("", outcomes), (" (questions with evidence)", [one for one in outcomes if one.evidence])):
         kept = (kept for one in some for found, kept in zip(one.found, one.kept, strict=True) if found)
@@ -141,7 +141,7 @@ def _evidence(outcomes: Sequence[Outcome]) -> Figures:
 
 
 def ratio(above: Iterable[float], below: Iterable[float]) -> float | None:
-    """Return the ratio of two sums, None where there is nothing to divide by."""
+    """Return the ratio of two sums; None if the second is 0."""
     divisor = sum(below)
     return sum(above) / divisor if divisor else None
 

@@ -1,6 +1,7 @@
-"""Everyday questions: read from their files, and laid out over two halves of their documents.
+"""Read everyday questions from their files, and assign them to two halves of their documents.
 
-Of the answered questions, half are asked where their document is, half where it is not; near misses where it is.
+Half of the answerable questions are asked where their document is, half where it is not. Near misses are asked where
+their document is.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from typing import Any
 from lab.everyday.lines import needed_lines
 
 HALVES = ("one half", "the other half")
-"""The collections that the documents are shared out to."""
+"""Names of the collections that the documents are split into."""
 
 
 class UnreadableData(Exception):
-    """The data folder lacks a file, or a line of it is not what this module reads."""
+    """A file is missing in the data folder, or a line does not have the expected form."""
 
 
 class Kind(StrEnum):
-    """What the collection that a question is asked in can say to it."""
+    """The kind of a question, by what its collection contains about it."""
 
     ANSWERABLE = "answerable"
     NEAR_MISS = "near miss"
@@ -33,14 +34,14 @@ class Kind(StrEnum):
 
 
 SHARES = {Kind.ANSWERABLE: 0.5, Kind.NEAR_MISS: 0.3, Kind.REMOVED: 0.2}
-"""Of a sample: answerable ones have most figures."""
+"""Shares of the kinds in a sample; most are answerable, since most figures are about those."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A question; `lines` are those that a complete answer needs, `short` strings that a right one must hold.
+    """A question; `lines` are needed for a complete answer, and a right one must contain the strings `short`.
 
-    Without lines the document does not answer it, and `why` says what it says instead.
+    Without lines, the document does not answer it, and `why` describes what the document says instead.
     """
 
     text: str
@@ -60,7 +61,7 @@ class Document:
     questions: tuple[Labelled, ...]
 
     def write(self, folder: Path) -> Path:
-        """Write the file that is ingested, and return its path."""
+        """Write the document's file, and return its path."""
         path = folder / self.name
         path.write_text(self.text, "utf-8", newline="\n")
         return path
@@ -68,7 +69,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question that is asked in a collection."""
+    """A question, and the collection that it is asked in."""
 
     document: str
     labelled: Labelled
@@ -108,14 +109,14 @@ def _labelled(row: Mapping[str, Any], document: str) -> Labelled:
 
 
 def halves(documents: Sequence[Document], seed: int) -> dict[str, list[Document]]:
-    """Return the documents of each of the two collections, by chance, but the same for the same seed."""
+    """Split the documents randomly into two collections; the same seed gives the same split."""
     mixed = sorted(documents, key=lambda document: document.name)
     random.Random(seed).shuffle(mixed)
     return dict(zip(HALVES, (mixed[::2], mixed[1::2]), strict=True))
 
 
 def laid_out(collections: Mapping[str, Sequence[Document]], seed: int) -> list[Case]:
-    """Return every question with the collection that it is asked in. The same arguments give the same."""
+    """Assign every question to a collection. The same arguments give the same result."""
     chance = random.Random(seed)
     cases = []
     for name, documents in collections.items():
@@ -123,7 +124,7 @@ def laid_out(collections: Mapping[str, Sequence[Document]], seed: int) -> list[C
         for document in documents:
             answered = [one for one in document.questions if one.lines]
             chance.shuffle(answered)
-            # Of an odd number the one left over is by chance in either half.
+            # If their number is odd, the last one goes randomly to either half.
             here = answered[: (len(answered) + chance.randrange(2)) // 2]
             for one in document.questions:
                 if not one.lines:
@@ -136,7 +137,7 @@ def laid_out(collections: Mapping[str, Sequence[Document]], seed: int) -> list[C
 
 
 def sample(cases: Sequence[Case], number: int | None, seed: int) -> list[Case]:
-    """Return so many of the questions, by SHARES of their kinds, mixed; without a number all of them."""
+    """Return a shuffled sample with the SHARES of kinds; all questions if `number` is None."""
     chance = random.Random(seed)
     chosen = list(cases)
     if number is not None:

@@ -1,1 +1,1 @@
-"""Faults put in on purpose, and what is lost by them: kills, and calls that fail."""
+"""Inject faults (kills, failing calls, power cuts, full disks), and check for lost data."""

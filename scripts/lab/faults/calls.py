@@ -1,4 +1,4 @@
-"""A small session in which each call that changes a file fails once; then the next start, and what is lost."""
+"""Run a small session in which one call that changes a file fails, then check the next start."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from lab.faults.world import World
 from localcrag.app.assembly import Assembly
 
 LONG_AGO = 7200.0
-"""Seconds by which files are made older before the next start, which leaves alone what was made just now."""
+"""Seconds by which files are made older before the next start, which does not remove recent temporary files."""
 ENDS = ("error said", "went on", "killed")
 
 
 @dataclass
 class Outcome:
-    """What came of the faults."""
+    """The results of the faults."""
 
     calls: int = 0
-    """That change files, in a session without a fault."""
+    """Number of calls that change files, in a session without a fault."""
     allocations: int = 0
-    """That SQLite makes in such a session, from opening to closing the app."""
+    """Number of SQLite's memory allocations in such a session, from opening to closing the app."""
     ways: list[int] = field(default_factory=list)
-    """That these come, a number each."""
+    """Numbers of the call paths that these allocations come by."""
     ends: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How the session ended, by the call that failed and one of ENDS."""
+    """Ends of sessions (one of ENDS), by the call that failed."""
     losses: Counter[str] = field(default_factory=Counter)
-    """By the call that failed."""
+    """Losses by the call that failed."""
     told: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -56,7 +56,7 @@ class Outcome:
 
 
 class EveryCall:
-    """One session again and again, each time with another call that fails."""
+    """Repeats one session; each time, another call fails."""
 
     def __init__(self, place: Path) -> None:
         self._shim, self._place, self._data = Shim(), place, place / "data"
@@ -65,7 +65,7 @@ class EveryCall:
         self._import_all()
 
     def _import_all(self) -> None:
-        """Do a session in this process, so that no fork has to import what it needs."""
+        """Run a session in this process, so that no fork has to import modules."""
         self._data.mkdir()
         assembly = session.Session(self._data, self._uploads, lambda *_what, **_given: None).run()
         if assembly:
@@ -73,7 +73,7 @@ class EveryCall:
             assembly.close()
 
     def fail(self, faults: Sequence[Fault], every: int = 1) -> Outcome:
-        """Have each call, or way of an allocation, fail like this, or every so manieth; return what came of it."""
+        """Make each call, or each call path of an allocation, fail in this way, or every n-th; return the results."""
         begun = time.monotonic()
         counted = self._once(0, Fault.NONE)
         self.outcome.calls, self.outcome.allocations = int(counted["counted"]), int(counted["allocations"])
@@ -86,7 +86,7 @@ class EveryCall:
         return self.outcome
 
     def _once(self, number: int, fault: Fault) -> dict[str, Any]:
-        """Do one session and the next start; return what was counted, where the session ended by itself."""
+        """Run one session and the next start; return the counts if the session ended normally."""
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir()
         world = self._prepared()
@@ -110,11 +110,11 @@ class EveryCall:
         return ended
 
     def _prepared(self) -> World:
-        """Put into the empty folder what is there before; return what that is."""
+        """Fill the empty folder with the initial documents; return the facts about it."""
         return World()
 
     def _work(self, tell: Tell) -> Assembly | None:
-        """Do what a call fails in."""
+        """Run the part of the session in which a call fails."""
         return session.Session(self._data, self._uploads, tell).run()
 
     def _session(self, number: int, fault: Fault, tell: Tell) -> None:
@@ -141,7 +141,7 @@ class EveryCall:
 
 
 def to_its_end(run: Callable[[Tell], None], log: Path) -> list[Line]:
-    """Run it in a process of its own, to its last line: what it started may have the pipe open for longer."""
+    """Run it in a separate process up to its last line; its child processes may keep the pipe open for longer."""
     child, lines = Child(run, log), []
     for line in child.lines(PATIENCE):
         lines.append(line)
@@ -151,14 +151,14 @@ def to_its_end(run: Callable[[Tell], None], log: Path) -> list[Line]:
 
 
 def made_old(folder: Path) -> None:
-    """Have all files look as if they were made long ago."""
+    """Set the times of all files to long ago."""
     then = time.time() - LONG_AGO
     for path in folder.rglob("*"):
         os.utime(path, (then, then))
 
 
 def follow(lines: Sequence[Line], world: World) -> list[str]:
-    """Tell the world what was reported; return what was wrong with what was said."""
+    """Apply the session's reports to the world; return the problems with its messages."""
     problems = []
     for line in lines:
         given = line.given
@@ -172,7 +172,7 @@ def follow(lines: Sequence[Line], world: World) -> list[str]:
             case "done":
                 world.done()
             case "refused":
-                # What was refused is not done.
+                # A step that was refused changes nothing.
                 world.doubts.clear()
                 world.may_come.clear()
                 world.instead = None
@@ -192,7 +192,7 @@ def follow(lines: Sequence[Line], world: World) -> list[str]:
 
 
 def compare(lines: Sequence[Line], world: World) -> list[str]:
-    """Return what the next start found that is not as it was reported."""
+    """Return the differences between what the next start found and what was reported."""
     problems = []
     for line in lines:
         if line.what == "looked":

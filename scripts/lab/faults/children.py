@@ -1,4 +1,4 @@
-"""Processes of the app to be killed: forks of this one, with its models; each tells what it does."""
+"""Processes of the app to be killed: forks of this one with its models, which report what they do."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from localcrag.app.assembly import Assembly
 from localcrag.settings import Settings, load
 
 PATIENCE = 60.0
-"""Seconds without a line, after which a process hangs."""
+"""Seconds without a line after which a process counts as hanging."""
 INDEX_KWARGS = {"most_recent": 12, "written_after": 20}
-"""So few chunks beside an index file, that one is written again and again: 5,000 would take minutes to come by."""
+"""Settings that rewrite an index file after few new chunks; the default of 5,000 would take minutes to reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a process told, and when, in seconds of a clock that is never set."""
+    """A line that a process reported, and its time on the monotonic clock in seconds."""
 
     what: str
     given: dict[str, Any]
@@ -40,7 +40,7 @@ class Line:
 
 
 class Models:
-    """The models, loaded once and used by every fork: with one thread, so that there are none to be lost in a fork."""
+    """The models, loaded once and used by every fork; with one thread, since a fork loses all others."""
 
     def __init__(self, scratch: Path, *, with_answers: bool = True) -> None:
         settings = settings_of(scratch)
@@ -53,7 +53,7 @@ class Models:
 
     def opened(self, data: Path) -> Assembly:
         """Open a data folder as the app does, with these models, in a fork. Raises LocalcragError."""
-        # Torch makes its pool of threads anew after a fork, and two threads that ask for it at once get none.
+        # After a fork, torch makes a new thread pool, and two threads that request it at once get none.
         torch.set_num_threads(1)
         assembly = Assembly(settings_of(data))
         assembly.models.share(embedder=self._embedder, scorer=self._scorer)
@@ -63,7 +63,7 @@ class Models:
 
 
 def settings_of(data: Path) -> Settings:
-    """Return the settings of a data folder, with one thread; a fork may hang in int8, whose library has locks."""
+    """Return a data folder's settings with one thread and fp32, since int8's library has locks that may hang a fork."""
     return load(data_dir=data, threads=1, web="never", workers=1, relevance_format="fp32")
 
 
@@ -82,7 +82,7 @@ class Child:
         self._pipe, self._rest, self._told = reading, b"", deque[Line]()
 
     def lines(self, seconds: float) -> Iterator[Line]:
-        """Yield what it tells within so many seconds, or until it ends."""
+        """Yield its lines for some seconds, or until it ends."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if self._told:
@@ -102,7 +102,7 @@ class Child:
             yield Line(given.pop("what"), given, given.pop("at"))
 
     def end(self) -> tuple[list[Line], int]:
-        """Kill it; return what it had told by then, and how it ended."""
+        """Kill it; return its remaining lines and its exit status."""
         os.kill(self.pid, signal.SIGKILL)
         _, status = os.waitpid(self.pid, 0)
         lines = [*self._told]
@@ -113,7 +113,7 @@ class Child:
 
 
 def _be(run: Callable[[work.Tell], None], pipe: int, log: Path) -> None:
-    """Be the process, to its end."""
+    """Run as the forked process, and end it."""
     try:
         os.setsid()
         with log.open("ab", 0) as file:
@@ -122,7 +122,7 @@ def _be(run: Callable[[work.Tell], None], pipe: int, log: Path) -> None:
         faulthandler.dump_traceback_later(PATIENCE - 10)
 
         def tell(what: str, **given: Any) -> None:
-            # One write of a short line is whole or not at all, also for who is killed; the pipe outlives the process.
+            # A short line is written completely or not at all, even if the process is killed; the pipe outlives it.
             os.write(pipe, json.dumps({"what": what, "at": time.monotonic(), **given}).encode() + b"\n")
 
         run(tell)
@@ -136,9 +136,9 @@ def _be(run: Callable[[work.Tell], None], pipe: int, log: Path) -> None:
 def working(
     models: Models, data: Path, files: Path, *, seed: int, first: str, words: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[work.Tell], None]:
-    """Return what a process does: look at the folder, tell what is in it, go on and do things without end.
+    """Return the function of a process: check the folder, report its content, then work without end.
 
-    `words` are those of documents that were added once, by their checksums: of one that is gone it may not be found.
+    `words` maps checksums of all documents ever added to a word in each; a deleted document's word must not be found.
     """
 
     def run(tell: work.Tell) -> None:
@@ -150,7 +150,7 @@ def working(
         there = set(facts.values())
         gone = [word for checksum, word in words.items() if checksum not in there]
         problems = list(folder.problems_of(assembly, gone))
-        # What is long goes in pieces: a line is written whole as long as it is shorter than a pipe takes.
+        # Long reports are split: a line is only written in one piece if it is shorter than the pipe's limit.
         for at in range(0, len(facts), 20):
             tell("facts", facts=dict(list(facts.items())[at : at + 20]))
         tell("looked", problems=[one[:300] for one in problems[:5]], number=len(problems), gone=len(gone))

@@ -1,8 +1,8 @@
-"""A disk as a power cut leaves it: what was synced is there, and of what came since any part, or nothing.
+"""Simulate a disk after a power cut: synced data is complete, and of later data any part may be there.
 
-The rules are those that SQLite's authors test by (https://www.sqlite.org/atomiccommit.html, "Hardware assumptions"): a
-file's bytes last once the file was synced, its name once its folder was, whatever the file system; until then each
-sector of 512 bytes that was written may be there or not, in any order. So nothing that ext4 or APFS may do is missing.
+The rules are those that SQLite's authors test with (https://www.sqlite.org/atomiccommit.html, "Hardware assumptions").
+On any file system, a file's bytes are safe once the file was synced, and its name once its folder was. Until then, each
+sector of 512 bytes may be written or not, in any order. So every state that ext4 or APFS can leave is covered.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 SECTOR = 512
-"""Bytes of which a disk writes all or nothing."""
+"""Bytes that a disk writes completely or not at all."""
 _HEAD = struct.Struct("<cIIqq")
 NOT_KEPT = "-shm"
-"""The end of files that SQLite makes anew from others, and maps into memory: what is written there is not seen."""
+"""Suffix of files that SQLite maps into memory and rebuilds from others; writes to them cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One thing that was done to a file; the kinds are those of recording_write (shim.h)."""
+    """One operation on a file; the kinds are those of recording_write (shim.h)."""
 
     kind: str
     path: str
@@ -34,48 +34,48 @@ class Done:
 
 @dataclass(eq=False)
 class File:
-    """What is in a file, whatever its names."""
+    """The content of a file, independent of its names."""
 
     lasting: bytes = b""
     since: list[tuple[int, bytes | None]] = field(default_factory=list)
-    """What was written where since it was synced last; None: it was cut there, or made so long."""
+    """Writes since the last sync, by offset; None means that the file was truncated or extended to that length."""
 
     def sync(self) -> None:
-        """Have all of it last."""
+        """Make all of its content durable."""
         self.lasting, self.since = _with(self.lasting, self.since), []
 
 
 Names = dict[str, File | None]
-"""Files by their paths; None: a folder."""
+"""Files by path; None means a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A name that was given, taken from another place, or removed."""
+    """A change of names: a file was created, renamed or removed."""
 
     path: str
     file: File | None
     goes: tuple[str, ...] = ()
-    """Names that are gone by it."""
+    """Names that it removes."""
     comes: bool = True
 
     def apply(self, names: Names) -> None:
-        """Do it."""
+        """Apply the change to `names`."""
         for name in self.goes:
             names.pop(name, None)
         if self.comes:
             names[self.path] = self.file
 
     def within(self, folder: str) -> bool:
-        """Whether a folder holds a name that it changes."""
+        """Return whether it changes a name in a folder."""
         return any(str(PurePosixPath(name).parent) == folder for name in (self.path, *self.goes))
 
 
 class Disk:
-    """The files below a folder, by what was done to them, as far as it was."""
+    """The files below a folder, as far as the recorded operations have been applied."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin with what is in a folder now, all of it lasting."""
+        """Start from a folder's present content, all of it durable."""
         self._folder = folder
         self._lasting: Names = {
             str(path): None if path.is_dir() else File(path.read_bytes()) for path in sorted(folder.rglob("*"))
@@ -84,7 +84,7 @@ class Disk:
         self._since: list[Naming] = []
 
     def do(self, done: Done) -> None:
-        """Do one thing more. Raises RuntimeError for what cannot be written down."""
+        """Apply one operation. Raises RuntimeError for an operation that cannot be recorded."""
         there = self._now.get(done.path)
         match done.kind:
             case "c" | "m":
@@ -113,20 +113,20 @@ class Disk:
         self._since.append(naming)
 
     def write_whole(self, target: Path) -> None:
-        """Write into an empty folder what is there while the power is on."""
+        """Write the present content, without a power cut, to an empty folder."""
         self._write(self._now, target, lambda file: _with(file.lasting, file.since))
 
     def cut(self, target: Path, chance: random.Random) -> None:
-        """Write into an empty folder what is there after a power cut now; what else could be there is chosen by chance.
+        """Write the content after a power cut at this moment to an empty folder; undefined parts are chosen randomly.
 
-        A third of the cuts lose all that was not synced, a third what came after some moment, for each file another;
-        the others lose single sectors and names.
+        A third of the cuts lose everything that was not synced. A third lose everything after some moment, a different
+        one for each file. The others lose single sectors and names.
         """
         how, share = chance.choice(("all", "later", "any")), chance.choice((0.1, 0.5, 0.9))
         contents: dict[int, bytes] = {}
 
         def content(file: File) -> bytes:
-            # A file of two names has one content.
+            # A file with two names has one content.
             if id(file) not in contents:
                 contents[id(file)] = _with(file.lasting, [*_kept(file.since, how, share, chance)])
             return contents[id(file)]
@@ -142,7 +142,7 @@ class Disk:
         for name in sorted(names):
             path = target / PurePosixPath(name).relative_to(self._folder)
             file = names[name]
-            # What lies in a folder whose own name is lost is lost with it.
+            # If a folder's own name is lost, its content is lost, too.
             if not path.parent.is_dir() or name.endswith(NOT_KEPT):
                 continue
             if file is None:
@@ -168,7 +168,7 @@ def _with(lasting: bytes, written: list[tuple[int, bytes | None]]) -> bytes:
 def _kept(
     written: list[tuple[int, bytes | None]], how: str, share: float, chance: random.Random
 ) -> Iterator[tuple[int, bytes | None]]:
-    """Yield what of this is on the disk."""
+    """Yield the writes that reach the disk."""
     if how == "later":
         yield from written[: chance.randint(0, len(written))]
     if how != "any":
@@ -187,7 +187,7 @@ def _kept(
 
 
 def read_record(file: Path) -> list[Done]:
-    """Return what was written down of a session, in its order (recording.c)."""
+    """Return the recorded operations of a session in order (recording.c)."""
     record, at, found = file.read_bytes(), 0, []
     while at < len(record):
         kind, length, other, place, size = _HEAD.unpack_from(record, at)
@@ -200,7 +200,7 @@ def read_record(file: Path) -> list[Done]:
 
 
 def emptied(folder: Path) -> Path:
-    """Return a folder with nothing in it."""
+    """Return the folder, emptied."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
     return folder

@@ -1,25 +1,27 @@
-"""Kill localcrag again and again at moments of chance, or have its calls fail, and count what is lost.
+"""Kill localcrag at random moments, or make its calls fail, and count what is lost.
 
     .venv/bin/python scripts/lab/faults/faults.py [--kills 1000] [--seed 1]
     .venv/bin/python scripts/lab/faults/faults.py --every-call [--step 10]
         [--faults no-space broken half killed full no-memory]
 
-Each process is a fork that has the real models. It opens the folder that the last one left, compares all that is in
-it with what was reported, checks SQLite's file, every table, both full-text indexes and the vector index, and goes on
-working until it is killed. A thousand kills took 20 minutes on two cores busy with other work. For Linux and macOS.
+Each process is a fork with the real models. It opens the data folder that the last one left, and compares its content
+with everything that was reported as saved. It checks SQLite's file, every table, both full-text indexes and the vector
+index. Then it works until it is killed. A thousand kills took 20 minutes on two cores that also did other work. Runs on
+Linux and macOS.
 
-With --every-call a small session without models is done again and again, each time with another call that fails (a
-library put before libc, shim_source/shim.c), and the next start looks what is lost. With `no-memory`, not asked for
-otherwise, SQLite gets none: once for each way that it comes to ask for some (which of its functions are under way). For
-Linux, with a C compiler.
+--every-call repeats a small session without models. Each time, another call fails, through a library that is loaded
+before libc (shim_source/shim.c), and the next start checks what is lost. With `no-memory`, which only --faults selects,
+SQLite gets no memory: once for each way it asks for some, that is, for each set of its functions under way. Needs Linux
+and a C compiler.
 
     .venv/bin/python scripts/lab/faults/faults.py --power-cuts 1000 [--seed 1]
 
-writes down all that such a session does to files, loses of it what was not synced at a moment of chance, and looks.
+records everything that such a session does to files, drops what was not synced at a random moment, and checks.
 
     .venv/bin/python scripts/lab/faults/faults.py --full-disk [--step 4]
 
-does it on disks of memory that are too small, each a bit larger, and looks when there is room. For Linux.
+runs the session on RAM disks that are too small, each a little larger than the last, and checks again once there is
+room. Needs Linux.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 # scripts/, where the package `lab` is, and the root, where `tests.support` is.
 sys.path[:0] = [str(Path(__file__).resolve().parents[number]) for number in (2, 3)]
 FAULTS = ("no-space", "broken", "half", "killed", "full")
-"""How a call fails: ENOSPC once, EIO once, half written, the process killed there, ENOSPC from there on."""
+"""Ways for a call to fail: ENOSPC once, EIO once, half written, the process killed there, ENOSPC from there on."""
 MEMORY = ("no-memory",)
-"""SQLite gets no memory, once for each way that it comes to ask for some."""
+"""Way to fail in which SQLite gets no memory, once for each call path of an allocation."""
 
 
 def main() -> int:
@@ -73,9 +75,9 @@ def main() -> int:
 
 
 def begun_anew(place: Path) -> int | None:
-    """Do all this in a process with a library before libc, which tells its own; return how that ended, None in it.
+    """Restart this script with the shim loaded before libc; return its exit status, or None in the new process.
 
-    Raises RuntimeError where there is no C compiler.
+    Raises RuntimeError if there is no C compiler.
     """
     from lab.faults import shim  # noqa: PLC0415
 
@@ -88,8 +90,8 @@ def begun_anew(place: Path) -> int | None:
 
 
 def kills(place: Path, given: argparse.Namespace) -> int:
-    """Kill so often, print a table, and return the number of losses."""
-    # After the limits on threads, which libraries read when they are imported.
+    """Kill the app --kills times, print a table, and return the number of losses."""
+    # Imported after the limits on threads are set, since libraries read them when they are imported.
     from lab.faults.children import Models  # noqa: PLC0415
     from lab.faults.kills import Killing  # noqa: PLC0415
 
@@ -106,7 +108,7 @@ def kills(place: Path, given: argparse.Namespace) -> int:
 
 
 def every_call(place: Path, given: argparse.Namespace) -> int:
-    """Have each call fail once, or cut the power; print a table, and return the losses. Raises RuntimeError."""
+    """Make each call fail once, or cut the power; print a table, and return the losses. Raises RuntimeError."""
     from lab.faults import shim  # noqa: PLC0415
     from lab.faults.calls import EveryCall  # noqa: PLC0415
     from lab.faults.power import PowerCuts  # noqa: PLC0415
@@ -125,7 +127,7 @@ def every_call(place: Path, given: argparse.Namespace) -> int:
 
 
 def full_disk(place: Path, given: argparse.Namespace) -> int:
-    """Fill small disks, print a table and what was said, and return the number of losses. Raises RuntimeError."""
+    """Fill small disks, print a table and the messages, and return the number of losses. Raises RuntimeError."""
     from lab.faults.full_disk import FullDisk  # noqa: PLC0415
 
     outcome = FullDisk(place).fill(given.step)

@@ -1,4 +1,4 @@
-"""What a data folder holds, and whether that is consistent: the app's checks, SQLite's, and ours."""
+"""Read a data folder and check its consistency: the app's checks, SQLite's and our own."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ NONE_OF = {
     ),
     "a run that cannot be read": "SELECT id FROM runs WHERE NOT json_valid(record)",
 }
-"""What no database of ours may have, whatever happened to it."""
+"""Queries for rows that no valid database contains."""
 LEFT_OVER = (".within-*", ".web-*", "*.part", "index/*.tmp", "backups/.*.part", "*.new*")
-"""What a killed process may leave, and the next one removes: what is older than this many seconds is left over."""
+"""Patterns of temporary files: one that is older than OLD seconds after a start should have been removed."""
 OLD = 30.0
 
 
 def facts_of(data: Path, database: Database) -> dict[str, str]:
-    """Return what a data folder holds. Raises StoreError."""
+    """Return the facts of a data folder. Raises StoreError."""
     facts = facts_in(database.rows)
     settings = data / "settings.json"
     stored = json.loads(settings.read_text("utf-8")) if settings.exists() else {}
@@ -63,7 +63,7 @@ def facts_of(data: Path, database: Database) -> dict[str, str]:
 
 
 def facts_in(rows: object) -> dict[str, str]:
-    """Return what a database holds; `rows` runs a query."""
+    """Return the facts of a database; `rows` runs a query."""
     ask: Ask = rows  # type: ignore[assignment]
     of_document = "FROM documents d JOIN collections k ON k.id = d.collection_id"
     facts = {}
@@ -90,13 +90,13 @@ def facts_in(rows: object) -> dict[str, str]:
 
 
 class Ask:
-    """Runs a query, and returns its rows."""
+    """Function that runs a query and returns its rows."""
 
     def __call__(self, sql: str, *values: object) -> list[tuple[str, ...]]: ...  # type: ignore[empty-body]
 
 
 def digest_of_copy(path: Path) -> str:
-    """Return what tells the content of a backup, or what is wrong with it."""
+    """Return a digest of a backup's content, or a description of what is wrong with it."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
             if (said := copy.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
@@ -108,12 +108,12 @@ def digest_of_copy(path: Path) -> str:
 
 
 def digest(facts: dict[str, str]) -> str:
-    """Return what tells facts of a database from others."""
+    """Return a digest of a database's facts."""
     return hashlib.sha256(json.dumps(sorted(facts.items())).encode()).hexdigest()[:16]
 
 
 def problems_of(assembly: Assembly, gone: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what is wrong with a data folder that the app has opened; `gone` are words that no document has now."""
+    """Yield the problems of a data folder that the app has opened; no document may contain the words in `gone`."""
     try:
         yield from problems_in(assembly.database)
         for finding in examine_stored(assembly):
@@ -129,7 +129,7 @@ def problems_of(assembly: Assembly, gone: Sequence[str] = ()) -> Iterator[str]:
 
 
 def problems_in(database: Database) -> Iterator[str]:
-    """Yield what is wrong with a database. Raises StoreError."""
+    """Yield the problems of a database. Raises StoreError."""
     for row in database.rows("PRAGMA integrity_check"):
         if row[0] != "ok":
             yield f"integrity_check: {row[0]}"

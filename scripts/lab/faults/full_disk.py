@@ -1,4 +1,4 @@
-"""A small session on disks that are too small, each a bit larger than the one before, until all of it fits."""
+"""Run a small session on disks that are too small, each a little larger, until the session fits."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from lab.faults.children import Line
 from lab.faults.work import Tell
 from lab.faults.world import World
 
-# linux/sched.h, linux/mount.h
+# The values are from linux/sched.h and linux/mount.h.
 _NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000
 _READ_ONLY, _REMOUNT, _RECURSIVE, _PRIVATE, _DETACH = 1, 32, 16384, 1 << 18, 2
 SMALLEST, STEP, LARGEST = 16, 16, 16 * 1024
-"""KiB: of the first disk, what each has more than the one before, and of the last, should nothing fit before."""
+"""KiB of the first disk, growth of each following disk, and KiB of the last one if the session never fits."""
 ROOM = 64 * 1024
-"""KiB of a disk that got room again."""
+"""KiB of the disk on which there is room again."""
 
 
 @dataclass
 class Outcome:
-    """What came of the disks."""
+    """The results of the disks."""
 
     rows: list[tuple[int, list[str], list[str]]] = field(default_factory=list)
-    """KiB, the steps that were refused, and what was said of them."""
+    """KiB of each disk, the steps that were refused, and the messages."""
     read_only: list[str] = field(default_factory=list)
-    """What was said of each disk once it could only be read."""
+    """Message of each disk when it was mounted read-only."""
     losses: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def table(self) -> str:
-        """Return the table, in Markdown: one row for disks that refuse the same steps."""
+        """Return a Markdown table with one row for all disks that refuse the same steps."""
         spans: dict[tuple[str, ...], list[int]] = {}
         for size, steps, _ in self.rows:
             spans.setdefault(tuple(dict.fromkeys(steps)), []).append(size)
@@ -48,7 +48,7 @@ class Outcome:
         return "\n".join([head, *rows, f"| {len(self.rows)} | all | losses: {len(self.losses)} |"])
 
     def said(self) -> list[str]:
-        """Return each sentence that was said, once, without what differs by disk."""
+        """Return each distinct message, without the parts that differ by disk."""
         every = [re.sub(r"localcrag-\d{8}-\d{6}-\w+", "localcrag-….", one) for _, _, said in self.rows for one in said]
         every += [
             f"(read-only, {len(self.read_only)} of {len(self.rows)}; the others can be read) {one}"
@@ -58,10 +58,10 @@ class Outcome:
 
 
 class FullDisk:
-    """One session again and again, on a disk of memory with another size."""
+    """Repeats one session on RAM disks of increasing size."""
 
     def __init__(self, place: Path) -> None:
-        """Have mounts of our own, which end with this process. Raises RuntimeError where the system does not let us."""
+        """Enter a private mount namespace. Raises RuntimeError if the system forbids it."""
         self._place, self._disk, self._data = place, place / "disk", place / "disk" / "data"
         self._disk.mkdir()
         self._uploads = session.write_files(place / "files")
@@ -70,7 +70,7 @@ class FullDisk:
         self._import_all()
 
     def _import_all(self) -> None:
-        """Do a session in this process, so that no fork has to import what it needs."""
+        """Run a session in this process, so that no fork has to import modules."""
         data = self._place / "first"
         data.mkdir()
         assembly = session.Session(data, self._uploads, lambda *_what, **_given: None).run()
@@ -78,7 +78,7 @@ class FullDisk:
             assembly.close()
 
     def fill(self, every: int = 1) -> Outcome:
-        """Try each size, or every so manieth, until all fits; return what came of it."""
+        """Try each size, or every n-th, until the session fits; return the results."""
         begun = time.monotonic()
         for size in range(SMALLEST, LARGEST, STEP * every):
             if not self._once(size):
@@ -87,7 +87,7 @@ class FullDisk:
         return self.outcome
 
     def _once(self, size: int) -> bool:
-        """Do a session on such a disk, open it once more, and once more with room; return whether any step failed."""
+        """Run a session on a disk of that size, reopen it, and reopen it with room; return whether any step failed."""
         mount(self._disk, size)
         try:
             self._data.mkdir()
@@ -98,7 +98,7 @@ class FullDisk:
                 problems.append("the session did not end by itself")
             full = to_its_end(self._open, self._place / "session.log")
             problems += [f"opened while it is full: {one}" for one in follow(full, World())]
-            # Nothing can be changed there: it is said at once, in a sentence as well.
+            # On a read-only disk nothing can be changed; the app must report that at once.
             mount(self._disk, size, _REMOUNT | _READ_ONLY)
             readable = to_its_end(self._open, self._place / "session.log")
             problems += [f"read-only: {one}" for one in follow(readable, World())]
@@ -135,10 +135,10 @@ class FullDisk:
 
 
 def own_mounts() -> None:
-    """Have mounts that are this process's alone, and end with it. Raises RuntimeError where the system lets us not."""
+    """Enter a private mount namespace, which ends with this process. Raises RuntimeError if the system forbids it."""
     libc, user = ctypes.CDLL(None, use_errno=True), os.getuid()
     if libc.unshare(_NEW_MOUNTS):
-        # Who is not root may have mounts in a user namespace, as far as the system lets users have these.
+        # Without root, mounts are possible in a user namespace, if the system allows users to make one.
         if libc.unshare(_NEW_MOUNTS | _NEW_USER):
             raise RuntimeError(
                 f"A small disk cannot be mounted here: {os.strerror(ctypes.get_errno())}. It needs Linux, and root or "
@@ -149,7 +149,7 @@ def own_mounts() -> None:
 
 
 def mount(place: Path, size: int, flags: int = 0) -> None:
-    """Put a disk of memory of so many KiB there. Raises RuntimeError."""
+    """Mount a RAM disk of `size` KiB at `place`. Raises RuntimeError."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", flags, f"size={size}k".encode()):
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""The app killed at moments of chance, its data folder compared with what it had reported."""
+"""Kill the app at random moments, and compare its data folder with what it had reported as saved."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ MEANT = {
     "ingest": 20, "update": 8, "delete": 12, "move": 6, "rename": 4, "answer": 12, "index": 10, "scan": 3, "backup": 8,
     "restore": 6, "setting": 3, "tag": 2, "label": 2, "start": 4,
 }  # fmt: skip
-"""What is to be done when the kill comes, and how many of a hundred kills are meant for it; "start": at the start."""
+"""Activities to be killed in, and how many of a hundred kills are for each; "start" is the start of the app."""
 OTHERS = ("index", "backup", "answer")
-"""What is done after what is meant."""
+"""Activities that run next if the intended one is not possible."""
 AT_FIRST = 0.3
-"""Seconds that a thing is taken to last, before one has been seen."""
+"""Expected seconds of an activity before it has been measured."""
 LATER = 1.15
-"""Of what a thing lasts, so long may it be until the kill."""
+"""Latest moment of a kill, as a multiple of the activity's usual duration."""
 EVERY = 50
-"""Kills after which it is said how far it is."""
+"""Kills between two progress messages."""
 WORDS = 500
-"""Of the documents that were added last, so many words are looked for where their documents are gone."""
+"""Words of the most recently added documents that are searched for once their documents are deleted."""
 SOON = 0.5
-"""Seconds within which a start is killed."""
+"""Seconds within which the app is killed while it starts."""
 
 
 @dataclass
 class Outcome:
-    """What came of the kills."""
+    """The results of the kills."""
 
     kills: Counter[str] = field(default_factory=Counter)
-    """By what was being done."""
+    """Number of kills by activity."""
     losses: Counter[str] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     reports: int = 0
-    """Things that were reported done, each looked for at every start from then on."""
+    """Number of activities reported as done; each is checked at every later start."""
     looked_for: int = 0
-    """Words of documents that are gone, at all starts together."""
+    """Number of searches for words of deleted documents, at all starts together."""
     seconds: float = 0.0
 
 
 class Killing:
-    """One data folder, through many kills."""
+    """One data folder that survives many kills."""
 
     def __init__(self, models: Models, place: Path, seed: int) -> None:
         self._models, self._data, self._files = models, place / "data", place / "files"
@@ -63,7 +63,7 @@ class Killing:
         self._words: dict[str, str] = {}
 
     def kill(self, number: int) -> Outcome:
-        """Start and kill so many processes, one after the other; a last one looks."""
+        """Start and kill `number` processes, one after the other; a last one checks the folder."""
         self._begun = time.monotonic()
         self._data.mkdir(parents=True, exist_ok=True)
         for _ in range(number):
@@ -95,7 +95,7 @@ class Killing:
                 print(f"{self._number} kills, {time.monotonic() - self._begun:.0f} s …", file=sys.stderr, flush=True)
 
     def _look(self, child: Child) -> bool:
-        """Compare what the process finds in the folder; return whether it goes on."""
+        """Compare what the process finds in the folder with the reports; return whether it goes on to work."""
         for line in child.lines(PATIENCE):
             self._take(line)
             if self._starts:
@@ -113,13 +113,13 @@ class Killing:
             print(self.outcome.told[-1], file=sys.stderr, flush=True)
 
     def _follow(self, child: Child, until: float | None, meant: str) -> None:
-        """Follow it until the moment of the kill, which is set when what is meant begins."""
+        """Read its reports until the moment of the kill, which is chosen when the intended activity begins."""
         while until is None or (left := until - time.monotonic()) > 0:
             told = False
             for line in child.lines(PATIENCE if until is None else left):
                 told = True
                 self._take(line)
-                # What is meant may have nothing to be done with, a copy to go back to say: then the next thing.
+                # The intended activity may be impossible (no backup to restore, say); then one of OTHERS replaces it.
                 if until is None and line.what == "begin" and line.given["kind"] in (meant, *OTHERS):
                     typical = statistics.median(self._lasts[line.given["kind"]][-15:])
                     until = line.at + self._chance.random() * LATER * typical

@@ -1,4 +1,4 @@
-"""Power cuts at moments of chance: one session is written down, and the next start is made of every cut of it."""
+"""Simulate power cuts: record one session, then start the app from what each random cut leaves."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from lab.faults.work import Tell
 from lab.faults.world import World
 
 AGAIN = 0.2
-"""Of the next starts, so many are cut off as well, at a moment of chance."""
+"""Share of the next starts that also end in a power cut at a random moment."""
 
 
 @dataclass
 class Outcome:
-    """What came of the cuts."""
+    """The results of the power cuts."""
 
     done: int = 0
-    """Things that the session did to files."""
+    """Number of file operations in the session."""
     syncs: int = 0
     cuts: Counter[str] = field(default_factory=Counter)
-    """By the step in which the power was cut."""
+    """Number of cuts by the step in which they happened."""
     losses: Counter[str] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -46,7 +46,7 @@ class Outcome:
 
 
 class PowerCuts:
-    """One session, and what is left of it after cuts."""
+    """One recorded session, and the files that remain after power cuts."""
 
     def __init__(self, place: Path, seed: int) -> None:
         self._shim, self._place, self._data = Shim(), place, place / "data"
@@ -55,19 +55,19 @@ class PowerCuts:
         self.outcome = Outcome()
 
     def cut(self, number: int) -> Outcome:
-        """Cut the power so often, and return what came of it. Raises RuntimeError where the record is not whole."""
+        """Cut the power `number` times, and return the results. Raises RuntimeError if the record is incomplete."""
         begun = time.monotonic()
         lines, done = self._recorded(emptied(self._data), self._session)
         self.outcome.done, self.outcome.syncs = len(done), sum(one.kind == "s" for one in done)
         self._checked(done)
         for _ in range(number):
-            # All moments alike; and of those after the last sync as many as before, since they lose most.
+            # Half of the moments are uniform. The other half are after the last sync, where most is lost.
             self._once(lines, done, self._chance.randint(0, len(done)))
         self.outcome.seconds = time.monotonic() - begun
         return self.outcome
 
     def _checked(self, done: Sequence[Done]) -> None:
-        """Compare the record with what the session left: what was not seen could not be lost."""
+        """Compare the record with the session's files: an operation that was not recorded could not be lost."""
         there = {path.relative_to(self._data): path.read_bytes() for path in _files(self._data)}
         disk = Disk(emptied(self._place / "empty"))
         disk._folder = self._data
@@ -100,7 +100,7 @@ class PowerCuts:
             print(self.outcome.told[-1], file=sys.stderr, flush=True)
 
     def _cut_again(self, world: World) -> list[str]:
-        """Look, with the power cut meanwhile: what the folder holds then is to be as before."""
+        """Cut the power again during the next start; the folder's content must stay the same."""
         disk = Disk(self._data)
         looked, done = self._recorded(self._data, lambda tell: session.look(self._data, tell))
         problems = [f"a start that was cut off: {one}" for one in compare(looked, world)]
@@ -111,7 +111,7 @@ class PowerCuts:
         return problems
 
     def _recorded(self, folder: Path, run: Any) -> tuple[list[Line], list[Done]]:
-        """Run something in a process of its own; return what it told, and what it did to the files of the folder."""
+        """Run a function in a separate process; return its reports and its operations on the folder's files."""
 
         def recorded(tell: Tell) -> None:
             self._shim.arm(folder, -1, Fault.NONE)
@@ -122,7 +122,7 @@ class PowerCuts:
         return lines, read_record(self._record)
 
     def _session(self, tell: Tell) -> None:
-        """Do a session and end; and another, with other documents of the same names."""
+        """Run a session and close the app; then run another with other documents of the same names."""
         for version in (1, 2):
             assembly = session.Session(self._data, session.write_files(self._place / "files", version), tell).run()
             if assembly:

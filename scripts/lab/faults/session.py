@@ -1,4 +1,4 @@
-"""A small session of the app without models: what is done in it, and what is told of each step."""
+"""A small session of the app without models, which reports each of its steps."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer
 
 NAMES = ("kept.md", "gone.md")
 GONE = [word_of("gone.md", version) for version in (1, 2)]
-"""Words of the document that is deleted alone."""
+"""Words of the document that is deleted on its own."""
 INDEX_KWARGS = {"most_recent": 2, "written_after": 4}
-"""So few chunks beside an index file, that this small collection has one."""
+"""Settings under which even this small collection gets an index file."""
 PARAGRAPHS = 12
 QUESTION = "Which ferry waits at the pier?"
 OF_ANSWERS = ("chat", "turn", "run", "answer")
-"""Kinds of facts that come of a question."""
+"""Kinds of facts that a question creates."""
 REMEDY = re.compile(
     r"\b(check|free|choose|try again|start localcrag|add it|delete it|once more|restore|make (room|it)|give it)\b", re.I
 )
-"""What says what to do next."""
+"""Pattern of the part of a message that says what to do."""
 
 
 def opened(data: Path) -> Assembly:
@@ -57,7 +57,7 @@ def write_files(files: Path, version: int = 1) -> list[Upload]:
 
 
 class Session:
-    """What is done in a data folder; each step goes on where the one before failed, as the page does."""
+    """The steps in a data folder; if one fails, the next one still runs, as in the web interface."""
 
     def __init__(self, data: Path, uploads: list[Upload], tell: Tell) -> None:
         self._data, self._uploads, self._tell = data, uploads, tell
@@ -65,7 +65,7 @@ class Session:
         self._saved: Path | None = None
 
     def run(self) -> Assembly | None:
-        """Do all of it; return the app, where it could be opened."""
+        """Run all steps; return the app, or None if it could not be opened."""
         for step in (
             self._open, self._add, self._ask, self._answer, self._delete, self._write_index, self._change,
             self._back_up, self._restore,
@@ -76,7 +76,7 @@ class Session:
         return self._assembly
 
     def open(self) -> Assembly | None:
-        """Do no more than opening it; return the app, where it could be opened."""
+        """Only open the app; return it, or None if it could not be opened."""
         self._step(self._open)
         return self._assembly
 
@@ -125,7 +125,7 @@ class Session:
         self._tell("done")
 
     def _ingest(self) -> Iterator[IngestEvent]:
-        """Add the files as the app does, but read in this process: one of its own takes a second to start."""
+        """Add the files as the app does, but read them in this process: a reader process takes a second to start."""
         collections = self._app.collections
         return ingest(
             self._uploads,
@@ -144,14 +144,14 @@ class Session:
         self._done({})
 
     def _answer(self) -> None:
-        """Ask in a chat; what there is of question, answer and run afterwards is there from then on."""
+        """Ask a question in a chat; whatever is stored of question, answer and run afterwards must stay."""
         self._begin("answer", {}, *OF_ANSWERS)
         chats = self._app.chats
         try:
             chat = chats.begin("default")
             answering = Conversations(chats, self._app.ask_in_chat).ask(chat.id, QUESTION)
             self._tell("report", changes={f"chat {chat.id}": QUESTION, f"turn {chat.id}/1": QUESTION})
-            for _ in answering.job.follow():  # as the page does, which shows the error that this raises
+            for _ in answering.job.follow():  # like the web interface, which shows the error that this raises
                 pass
         finally:
             self._tell("report", changes=self._answers())
@@ -186,7 +186,7 @@ class Session:
         self._done(changes)
 
     def _back_up(self) -> None:
-        # What it is to hold is asked for before, so that no fault within asking is taken for one of the copy.
+        # The expected content is read first, so that a fault while reading it is not taken for a fault of the backup.
         holds = folder.digest(folder.facts_in(self._app.database.rows))
         self._begin("backup", {}, "backup")
         path = self._app.storage.back_up().path
@@ -201,7 +201,7 @@ class Session:
 
 
 def look(data: Path, tell: Tell) -> None:
-    """Open a data folder as the next start does, and tell what is in it and what is wrong with it."""
+    """Open a data folder as the next start does, and report its content and its problems."""
     assembly = opened(data)
     tell_what_is_there(assembly, data, tell)
     assembly.close()
@@ -209,7 +209,7 @@ def look(data: Path, tell: Tell) -> None:
 
 
 def tell_what_is_there(assembly: Assembly, data: Path, tell: Tell) -> None:
-    """Tell the facts, and the problems; a word of a document that is gone may not be found."""
+    """Report the facts and the problems; a word of a deleted document must not be found."""
     facts = folder.facts_of(data, assembly.database)
     gone = [] if f"document default/{NAMES[1]}" in facts else GONE
     problems = list(folder.problems_of(assembly, gone)) + list(_usable(assembly))
@@ -217,7 +217,7 @@ def tell_what_is_there(assembly: Assembly, data: Path, tell: Tell) -> None:
 
 
 def _usable(assembly: Assembly) -> Iterator[str]:
-    """Yield what is wrong with searching."""
+    """Yield the problems with searching."""
     documents = assembly.collections.documents("default") if "default" in assembly.collections.names() else []
     if documents and not assembly.search(QUESTION, collection="default").passages:
         yield "the search finds nothing"

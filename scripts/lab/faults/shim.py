@@ -1,4 +1,4 @@
-"""The library that has calls fail (shim.c): compiled, put before libc in a new process, and armed in a fork of that."""
+"""The library that makes calls fail (shim.c): compile it, load it before libc, arm it in a fork."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from pathlib import Path
 
 SOURCES = sorted((Path(__file__).parent / "shim_source").glob("*.c"))
 LOADED = "LOCALCRAG_FAULTS_SHIM"
-"""The variable that says which file was put before libc, for who is started with it."""
+"""Environment variable with the path of the library that was loaded before libc."""
 
 
 class Fault(IntEnum):
-    """How a call fails, by the number that shim.c knows."""
+    """Way for a call to fail, by its number in shim.c."""
 
     NONE = 0
     NO_SPACE = 1
-    """ENOSPC, once."""
+    """Fail once with ENOSPC."""
     BROKEN = 2
-    """EIO, once."""
+    """Fail once with EIO."""
     HALF = 3
-    """Half of it is written, then ENOSPC, once."""
+    """Write half of the data once, then fail with ENOSPC."""
     KILLED = 4
-    """The process is killed instead."""
+    """Kill the process instead of the call."""
     FULL = 5
-    """ENOSPC for all that writes or makes a file from there on."""
+    """Fail with ENOSPC in every call that writes or creates a file from there on."""
     NO_MEMORY = 6
-    """SQLite gets no memory, once; which allocation is said by its way (see `Shim.ways`)."""
+    """Refuse SQLite memory once; its call path says in which allocation (see `Shim.ways`)."""
 
 
 def compiled(place: Path) -> Path:
-    """Compile the library into a folder. Raises RuntimeError where there is no compiler, or no Linux."""
+    """Compile the library into a folder. Raises RuntimeError if there is no compiler, or the system is not Linux."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if sys.platform != "linux" or compiler is None:
         raise RuntimeError(
@@ -47,13 +47,13 @@ def compiled(place: Path) -> Path:
 
 
 def again_with(library: Path, arguments: list[str]) -> int:
-    """Run this Python with these arguments once more, with the library before libc; return how it ended."""
+    """Run this Python with these arguments again, with the library before libc; return its exit status."""
     env = {**os.environ, "LD_PRELOAD": str(library), LOADED: str(library)}
     return subprocess.run([sys.executable, *arguments], env=env, check=False).returncode
 
 
 class Shim:
-    """The library in this process. Raises KeyError where it was not started with it."""
+    """The library in this process. Raises KeyError if the process was not started with it."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(os.environ[LOADED])
@@ -67,45 +67,46 @@ class Shim:
     def arm(self, folder: Path, number: int, fault: Fault) -> None:
         """Count the calls that change files below a folder from now on; the one of this number, from 0, fails.
 
-        With NO_MEMORY the first allocation fails that comes this way.
+        With NO_MEMORY, the first allocation with this call path fails.
         """
         self._library.faults_arm(os.fsencode(folder), number, int(fault))
 
     def pause(self, whether: bool) -> None:
-        """Count nothing and have nothing fail for a while."""
+        """Pause or resume counting and failing."""
         self._library.faults_pause(int(whether))
 
     @property
     def counted(self) -> int:
-        """How many calls there were."""
+        """Return the number of counted calls."""
         return int(self._library.faults_counted())
 
     @property
     def allocations(self) -> int:
-        """How many allocations SQLite made, in a session in which nothing failed."""
+        """Return the number of SQLite's allocations, in a session in which nothing failed."""
         return int(self._library.faults_allocations())
 
     @property
     def ways(self) -> list[int]:
-        """The ways these came: of each, a number for the functions of SQLite that were under way, in first order.
+        """Return the call paths of these allocations, in order of appearance.
 
-        They hold for this process and its forks, which have the library where it is here.
+        Each is a number for SQLite's functions on the stack. The numbers are valid in this process and its forks, where
+        the library has the same address.
         """
         into = ctypes.POINTER(ctypes.c_long)()
         return into[: self._library.faults_ways(ctypes.byref(into))]
 
     def record(self, file: Path) -> None:
-        """Write down in a file, from now on, what is done to files below the folder. Raises OSError."""
+        """From now on, record in a file all operations on files below the folder. Raises OSError."""
         if self._library.faults_record(os.fsencode(file)):
             raise OSError(f"{file} cannot be written.")
 
     @property
     def recorded(self) -> int:
-        """How many things were written down, all of them in the file now."""
+        """Return the number of recorded operations, after flushing them to the file."""
         self._library.faults_recorded_to_end()
         return int(self._library.faults_recorded())
 
     @property
     def hit(self) -> str:
-        """The call that failed first and its file, "" for none."""
+        """Return the call that failed first, and its file; "" if none failed."""
         return os.fsdecode(self._library.faults_hit())

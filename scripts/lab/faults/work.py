@@ -1,4 +1,4 @@
-"""The work of the app that is killed: what people do, told as it begins and as it is reported done."""
+"""The work of the app that is killed: what users do, reported when it begins and when it is confirmed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from localcrag.records.run import TurnState
 from localcrag.runs.labels import LabelKind
 
 Tell = Callable[..., None]
-"""Writes a line to whoever looks on: what it is, and what goes with it."""
+"""Function that reports a line to the parent process: its kind and its fields."""
 SHELVES = ("default", "second")
 MOST_DOCUMENTS, MOST_COPIES = 40, 2
-"""In all, and of backups: with more, every look at the folder takes longer."""
+"""Most documents in all, and most backups; more would make every check of the folder slower."""
 SENTENCES = (
     "The {word} keeps its lamp lit from dusk until the ferry has passed.",
     "Its keeper writes down every ship, and {word} stands on each page.",
@@ -38,7 +38,7 @@ def word_of(name: str, version: int) -> str:
 
 
 class Work:
-    """What is done in one data folder, by chance; `files` is where the files lie that are added."""
+    """Random activities in one data folder; `files` is the folder of the files to add."""
 
     def __init__(self, assembly: Assembly, files: Path, seed: int, tell: Tell) -> None:
         self._assembly, self._files, self._tell = assembly, files, tell
@@ -54,7 +54,7 @@ class Work:
         }  # fmt: skip
 
     def do(self, kind: str) -> None:
-        """Do one thing of a kind."""
+        """Run one activity of a kind."""
         self.kinds[kind]()
 
     def _begin(self, kind: str, changes: Mapping[str, str | None] | None = None, *may_come: str, **more: Any) -> None:
@@ -106,7 +106,7 @@ class Work:
         return [(shelf, one.name) for shelf in shelves for one in self._assembly.collections.documents(shelf)]
 
     def _some(self, most: int) -> tuple[str, list[str]]:
-        """Return a collection, and some of its documents."""
+        """Return a random collection, and up to `most` of its documents."""
         there = self._documents()
         if not there:
             return SHELVES[0], []
@@ -115,7 +115,7 @@ class Work:
         return shelf, self._chance.sample(names, min(len(names), most))
 
     def _all_of(self, shelf: str, name: str, other: str | None = None) -> dict[str, str | None]:
-        """Return the facts of a document, gone; those of `other`, a collection and a name, are there instead."""
+        """Return the facts of a document as deleted; those of `other`, a collection and a name, replace them."""
         its_own = f"{shelf}/{name}"
         changes: dict[str, str | None] = {}
         for fact, value in folder.facts_in(self._assembly.database.rows).items():
@@ -152,7 +152,7 @@ class Work:
             )  # fmt: skip
 
     def move(self) -> None:
-        """Put documents into the other collection."""
+        """Move documents to the other collection."""
         shelf, names = self._some(2)
         target = SHELVES[1 - SHELVES.index(shelf)]
         there = {name for place, name in self._documents() if place == target}
@@ -164,7 +164,7 @@ class Work:
             self._do("move", changes, lambda: self._assembly.collections.move_documents(names, shelf, target))
 
     def rename(self) -> None:
-        """Give a document another name."""
+        """Rename a document."""
         shelf, names = self._some(1)
         for name in names:
             self._version += 1
@@ -176,7 +176,7 @@ class Work:
             )  # fmt: skip
 
     def tag(self) -> None:
-        """Give a document a tag."""
+        """Tag a document."""
         shelf, names = self._some(1)
         for name in names:
             word = f"t{self._chance.randrange(100)}"
@@ -209,7 +209,7 @@ class Work:
         return Conversations(self._assembly.chats, self._assembly.ask_in_chat)
 
     def label(self) -> None:
-        """Say that an answer is good."""
+        """Label an answer as good."""
         runs = self._assembly.runs.newest(5)
         if runs:
             run = self._chance.choice(runs).run_id
@@ -226,7 +226,7 @@ class Work:
         self._do("setting", {"setting k": str(k)}, lambda: self._assembly.change(k=k))
 
     def write_index(self) -> None:
-        """Have the index file made anew, which was removed by hand."""
+        """Remove the index file, and have it rebuilt."""
         for path in (self._assembly.settings.data_dir / "index").glob("collection-*"):
             path.unlink(missing_ok=True)
         self._assembly._made.drop("store", "index")
@@ -238,7 +238,7 @@ class Work:
         self._done()
 
     def read_scan(self) -> None:
-        """Add a page that is a picture, and recognise its text."""
+        """Add a scanned page, and recognise its text."""
         from tests.support.scans import make_scan, picture  # noqa: PLC0415
 
         self._version += 1
@@ -254,7 +254,7 @@ class Work:
         self._done()
 
     def go_on(self) -> None:
-        """Recognise what an earlier process began with."""
+        """Continue the text recognition that an earlier process began."""
         if self._assembly.collections.scanned():
             self._begin("scan")
             self._read_waiting()
@@ -272,7 +272,7 @@ class Work:
                     self._report({f"scan {shelf}/{event.document}": "read"})
 
     def back_up(self) -> None:
-        """Make a copy of everything, and remove an old one."""
+        """Make a backup, and delete an old one."""
         copies = self._copies()
         for old in copies[: max(0, len(copies) - MOST_COPIES + 1)]:
             self._do("backup", {f"backup {old.name}": None}, old.unlink)
@@ -282,7 +282,7 @@ class Work:
         self._done()
 
     def restore(self) -> None:
-        """Go back to a copy."""
+        """Restore a backup."""
         if copies := self._copies():
             copy = self._chance.choice(copies)
             self._begin("restore", {}, copy=f"backup {copy.name}")
@@ -294,7 +294,7 @@ class Work:
 
 
 def without_end(work: Work, first: str, chance: random.Random) -> Iterator[str]:
-    """Do things for ever, and yield the kind of each before it is done."""
+    """Run activities endlessly, and yield the kind of each before it runs."""
     yield first
     while True:
         yield chance.choice([kind for kind in work.kinds if kind not in ("scan", "restore")])

@@ -1,4 +1,4 @@
-"""What a data folder has to hold, by what the app reported; and what is in doubt at the moment."""
+"""The expected content of a data folder, by the app's reports, and what is uncertain at the moment."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 Facts = Mapping[str, str]
-"""What is there, by its kind and name: "document default/a.md" has a checksum, "run 1f…" that of its record."""
+"""Facts by kind and name: "document default/a.md" has a checksum, "run 1f…" has the checksum of its record."""
 OUTSIDE = ("setting", "backup")
-"""Kinds of facts that are not in the database: a copy that is restored changes none of them."""
+"""Kinds of facts outside the database, which restoring a backup does not change."""
 
 
 def kind(name: str) -> str:
@@ -18,26 +18,26 @@ def kind(name: str) -> str:
 
 @dataclass
 class World:
-    """The facts, as far as they are known from outside."""
+    """The facts, as far as the app's reports determine them."""
 
     facts: dict[str, str] = field(default_factory=dict)
     doubts: dict[str, set[str | None]] = field(default_factory=dict)
-    """What else may be true of a fact while something is done: it is told as soon as that is reported."""
+    """Other possible values of a fact while an activity runs; its report settles them."""
     may_come: set[str] = field(default_factory=set)
-    """Kinds of which new ones may be there: nobody knows their names before they are reported."""
+    """Kinds of which new facts may exist whose names are not known before they are reported."""
     instead: dict[str, str] | None = None
-    """All facts of the database, should a copy that is being restored be in its place already."""
+    """All facts of the database if the backup that is being restored has already replaced it."""
     copies: dict[str, dict[str, str]] = field(default_factory=dict)
-    """What was in the database when a backup was reported, by its name."""
+    """Facts of the database when a backup was reported, by the backup's name."""
 
     def begin(self, changes: Mapping[str, str | None], may_come: Iterable[str] = ()) -> None:
-        """Something is done from now on, which may make these facts true; None: that there is none."""
+        """Begin an activity that may make these facts true; None means that a fact disappears."""
         for name, value in changes.items():
             self.doubts.setdefault(name, {self.facts.get(name)}).add(value)
         self.may_come.update(may_come)
 
     def report(self, changes: Mapping[str, str | None]) -> None:
-        """Take these for true from now on, whatever happens."""
+        """Expect these facts from now on, whatever happens."""
         for name, value in changes.items():
             self.doubts.pop(name, None)
             if value is None:
@@ -48,15 +48,15 @@ class World:
                     self.copies[name] = self.in_database()
 
     def in_database(self) -> dict[str, str]:
-        """Return the facts that a copy of the database has."""
+        """Return the facts that a backup of the database contains."""
         return {name: value for name, value in self.facts.items() if kind(name) not in OUTSIDE}
 
     def restoring(self, copy: str) -> None:
-        """Expect the facts of a copy in the place of those of the database."""
+        """Expect that the facts of a backup may replace those of the database."""
         self.instead = dict(self.copies[copy])
 
     def done(self) -> None:
-        """All that was begun is true."""
+        """Accept all changes of the running activity as facts."""
         if self.instead is not None:
             outside = {name: value for name, value in self.facts.items() if kind(name) in OUTSIDE}
             self.facts, self.instead = {**outside, **self.instead}, None
@@ -64,7 +64,7 @@ class World:
         self.may_come.clear()
 
     def differences(self, found: Facts) -> list[str]:
-        """Return what is not as it was reported, in words, and take over what was found."""
+        """Return the differences from the reports in words, and accept what was found as facts."""
         told = self._differences(self.facts, found)
         if told and self.instead is not None:
             outside = {name: value for name, value in self.facts.items() if kind(name) in OUTSIDE}
@@ -73,7 +73,7 @@ class World:
         self.doubts.clear()
         self.may_come.clear()
         for name in found:
-            if kind(name) == "backup":  # whole, and not reported any more: of what is there now
+            if kind(name) == "backup":  # complete, but killed before its report, so it contains the present facts
                 self.copies.setdefault(name, self.in_database())
         return told
 

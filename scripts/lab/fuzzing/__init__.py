@@ -1,1 +1,1 @@
-"""Fuzzing of the document readers: seeds, changes of them, what is wrong with an answer, and what is kept of it."""
+"""Fuzz the document readers: seeds, mutations, checks of the result, and findings."""

@@ -1,4 +1,4 @@
-"""Changes of an input that keep its form: parts of archives, packed streams of PDFs, numbers, elements and lines."""
+"""Mutations that keep a file's format: archive parts, packed PDF streams, numbers, elements, lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 
 Plain = Callable[[bytes, int], bytes]
-"""Changes bytes, up to so many, without knowing what they are."""
+"""Function that mutates bytes, up to a length, without knowing their format."""
 MOST_UNPACKED = 500_000
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 _NUMBERS = (
@@ -22,11 +22,11 @@ _ELEMENT = re.compile(rb"<[^<>]{1,400}>|\\[a-z]+-?\d*|[{}\[\]()]|\n")
 _STREAM = re.compile(rb"stream\r?\n(.*?)endstream", re.DOTALL)
 _TIMES = (1, 1, 2, 50, 400)
 _FAR = 12
-"""Elements of a piece that is moved, at most."""
+"""Most elements in a piece that is moved."""
 
 
 def changed(data: bytes, most: int, chance: random.Random, plain: Plain) -> bytes:
-    """Return a changed input of at most `most` bytes."""
+    """Return a mutated input of at most `most` bytes."""
     made = None
     if data.startswith(b"PK") and chance.random() < 0.9:
         made = _archive(data, chance, plain)
@@ -38,7 +38,7 @@ def changed(data: bytes, most: int, chance: random.Random, plain: Plain) -> byte
 
 
 def _archive(data: bytes, chance: random.Random, plain: Plain) -> bytes | None:
-    """Return an archive with one part changed, left out, doubled or called otherwise; None of one that is damaged."""
+    """Return an archive with one part changed, removed, doubled or renamed; None if the archive is damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if not archive.filelist or sum(part.file_size for part in archive.filelist) > MOST_UNPACKED:
@@ -63,7 +63,7 @@ def _archive(data: bytes, chance: random.Random, plain: Plain) -> bytes | None:
     packed = io.BytesIO()
     try:
         with warnings.catch_warnings(), zipfile.ZipFile(packed, "w") as archive:
-            warnings.simplefilter("ignore")  # Two parts of one name are meant.
+            warnings.simplefilter("ignore")  # zipfile warns of two parts with the same name, which is intended here.
             for own, content in parts:
                 archive.writestr(zipfile.ZipInfo(own or "a"), content, zipfile.ZIP_DEFLATED)
     except (ValueError, UnicodeError):
@@ -72,7 +72,7 @@ def _archive(data: bytes, chance: random.Random, plain: Plain) -> bytes | None:
 
 
 def _stream(data: bytes, chance: random.Random, plain: Plain) -> bytes | None:
-    """Return a PDF with one stream changed as it is unpacked; None where it has none."""
+    """Return a PDF with one stream decompressed and mutated; None if it has no stream."""
     found = [match.span(1) for match in _STREAM.finditer(data)]
     if not found:
         return None
@@ -86,7 +86,7 @@ def _stream(data: bytes, chance: random.Random, plain: Plain) -> bytes | None:
 
 
 def _pieces(data: bytes, most: int, chance: random.Random, plain: Plain) -> bytes:
-    """Return data with a number changed, or elements left out, moved or repeated; else changed as plain bytes are."""
+    """Return data with a number changed, or elements removed, moved or repeated; otherwise, mutate its bytes."""
     way = chance.randrange(4)
     if way == 0 and (numbers := [match.span() for match in _NUMBER.finditer(data)]):
         start, end = chance.choice(numbers)

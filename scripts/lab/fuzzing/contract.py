@@ -1,4 +1,4 @@
-"""What a reader's answer must be: checked of its frames, whatever the file was."""
+"""Check a reader's answer, frame by frame, against the readers' contract, whatever the file was."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDS = ("end", "error")
 
 
 def broken(frames: Sequence[Frame]) -> Iterator[str]:
-    """Yield what is wrong with the answer to a question for a document, in a sentence each."""
+    """Yield a sentence for each violation of the contract in the answer to a request for a document."""
     contents = [content for content, _ in frames]
     if [place for place, content in enumerate(contents) if any(end in content for end in _ENDS)] != [len(frames) - 1]:
         yield "the answer has not one end, and that last"
@@ -44,7 +44,7 @@ def broken(frames: Sequence[Frame]) -> Iterator[str]:
 
 
 def broken_picture(frame: Frame) -> Iterator[str]:
-    """Yield what is wrong with a page as a picture."""
+    """Yield a sentence for each violation in a rendered page."""
     content, png = frame
     if "error" in content:
         yield from _said(content)
@@ -98,7 +98,7 @@ def _page(content: dict[str, Any], attached: bytes) -> Iterator[str]:
 
 
 def _blocks(text: str, headings: Sequence[Heading]) -> Iterator[str]:
-    """Cut a text as the app's own process does, which no file may break."""
+    """Split a text into blocks as the app's main process does; no file may break that."""
     ends = 0
     for block in blocks_of(text, headings):
         if not ends <= block.start < block.end <= len(text):

@@ -1,4 +1,4 @@
-"""Findings of fuzzing as files: of each the smallest input that shows it, and beside it what was said."""
+"""Store the findings of fuzzing: the smallest input for each, and its report in a second file."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from lab.fuzzing.kinds import KINDS, digest_of
 from lab.fuzzing.reading import Finding
 
 COUNTED = 8
-"""Bytes of a count."""
+"""Bytes of a stored count."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A folder of findings."""
+    """The folder of findings."""
 
     folder: Path
 
     def keep(self, kind: str, data: bytes, finding: Finding) -> None:
-        """Keep an input that shows something, where it is the first one or smaller than that which is kept."""
+        """Store an input with a finding, if it is the first one for it or smaller than the stored one."""
         self.folder.mkdir(parents=True, exist_ok=True)
         of_it = digest_of(f"{kind} {finding.sort} {finding.place}".encode())[:10]
         about = self.folder / f"{kind}-{finding.sort}-{of_it}.json"
@@ -36,13 +36,13 @@ class Findings:
         about.write_text(json.dumps(said, indent=1), "utf-8")
 
     def all(self) -> Iterator[dict[str, Any]]:
-        """Yield what is known of each, by kind."""
+        """Yield the record of each finding, by kind."""
         for path in sorted(self.folder.glob("*.json")):
             yield json.loads(path.read_text("utf-8"))
 
 
 class Count:
-    """A number in a file, which outlives the process that counts."""
+    """A counter in a file, which survives the counting process."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():

@@ -1,16 +1,20 @@
-"""Fuzz the document readers: try changed files for as long as told, led by the branches that each input reaches.
+"""Fuzz the document readers with mutated files, guided by the branches that each input reaches.
 
     .venv/bin/python scripts/lab/fuzzing/fuzz_readers.py FOLDER_OF_SEEDS [--minutes 30] [--kind KIND …] [--work FOLDER]
 
-Seeds are the small files of the folder and those that the tests make. Each input is read as a reader process would read
-it, and where it has pages, the first is drawn. Findings are faults (errors that are none of localcrag's own), answers
-that break the readers' contract (scripts/lab/fuzzing/contract.py), inputs that take more than ten seconds of processor
-time and twenty a megabyte, or more memory than a reader may have, and those that end the process or make it stand
-still. Of each the smallest input lies in the folder's `findings`, with what was said, which is printed; the exit status
-is 1 where there are any. Its `corpus` is kept, and gone on with the next time. Branches of Python are seen, those of
-libraries in other languages (pdfium, anydoc, lxml, Pillow) are not.
+Seeds are the small files in the folder and those that the tests make. Each input is read as in a reader process; if it
+has pages, the first one is rendered. A finding is one of these:
 
-Needs atheris, which is not among the locked packages, as nothing but this uses it. For Linux and macOS.
+- a fault: an error that is not one of localcrag's own;
+- an answer that breaks the readers' contract (scripts/lab/fuzzing/contract.py);
+- an input that takes more than ten seconds of CPU time and twenty per megabyte, or more memory than a reader may use;
+- an input that ends the process or makes it hang.
+
+The smallest input of each finding is stored in `findings` in the work folder with its report, which is also printed.
+The exit status is 1 if there is a finding. `corpus` in the work folder is kept, and the next run continues from it. The
+fuzzer sees branches in Python, but not in libraries in other languages (pdfium, anydoc, lxml, Pillow).
+
+Needs atheris, which is not among the locked packages, since nothing else uses it. Runs on Linux and macOS.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ NO_ATHERIS = "atheris is missing: `.venv/bin/pip install atheris` gets it; it is
 INSTRUMENTED = (
     "localcrag.documents.readers localcrag.text lab.fuzzing.contract email mammoth inscriptis olefile msoffcrypto"
 )
-"""Whose branches are seen: the readers, and libraries of Python that they use."""
+"""Packages whose branches guide the fuzzer: the readers, and the Python libraries that they use."""
 
 
 def main() -> None:
@@ -45,7 +49,7 @@ def main() -> None:
     # scripts/, where the package `lab` is, and the root, where `tests.support` is.
     sys.path[:0] = [str(Path(__file__).resolve().parents[number]) for number in (2, 3)]
     atheris: Any = importlib.import_module("atheris")
-    # What is imported before is not instrumented.
+    # Modules that are imported before this block are not instrumented.
     with atheris.instrument_imports(include=INSTRUMENTED.split()):
         processes: Any = importlib.import_module("lab.fuzzing.processes")
         seeds: Any = importlib.import_module("lab.fuzzing.seeds")

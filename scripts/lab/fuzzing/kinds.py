@@ -1,4 +1,4 @@
-"""Kinds of files that are fuzzed, and the names under which each is read."""
+"""Kinds of files that are fuzzed, and the file names that each is read under."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localcrag.documents.readers.open_document import SUPPORTED
 from localcrag.documents.readers.text import WRITTEN_AS
 
 MOST_BYTES = 24_000
-"""Of a seed, and of an input: what is larger is read too slowly to try many."""
+"""Most bytes in a seed and in an input; larger ones are read too slowly to try many."""
 PASSWORD = "openpassword"  # noqa: S105 - of the locked seeds
 _ALONE = (".pdf", ".doc", ".odt", ".rtf", ".ppt", ".odp", ".xls", ".ods", ".epub", ".msg", ".eml", ".mbox", ".zip")
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -26,15 +26,15 @@ KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "text": tuple(ending for ending, kind in SUPPORTED.items() if kind in {"text/plain", "text/markdown"}),
     }
 )
-"""By kind, the endings of names that have it."""
+"""File extensions by kind."""
 _WAYS = ("a.txt", "a.md", *{read: f"a{ending}" for ending, read in WRITTEN_AS.items()}.values())
 
 
 def names_of(kind: str) -> tuple[str, ...]:
-    """Return the names under which an input of a kind is read: of texts, one for each way in which they are."""
+    """Return the file names under which an input of a kind is read; for texts, one for each way of reading them."""
     return _WAYS if kind == "text" else (f"a{KINDS[kind][0]}",)
 
 
 def digest_of(data: bytes) -> str:
-    """Return the name under which libFuzzer keeps an input."""
+    """Return libFuzzer's file name for an input, its SHA-1."""
     return hashlib.sha1(data, usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Processes that fuzz a kind of file each: where one breaks, its input is kept, and another goes on."""
+"""Run one fuzzing process for each kind of file; if one crashes, keep its input and start another."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from localcrag.documents.readers.process import PATIENCE
 from localcrag.privacy.worker_process import MOST_MEMORY
 
 STANDS_STILL = 60
-"""Seconds of processor time without a sign of life, after which a process is ended and its input kept."""
+"""Seconds of CPU time without a sign of life after which a process is ended and its input kept."""
 LEAST = 2
-"""Seconds that are worth a start."""
+"""Fewest remaining seconds for which a process is started."""
 TOLD = 4_000
-"""Characters of what a broken process said last."""
+"""Most characters kept of a crashed process's last output."""
 
 
 class Fuzzing:
-    """Fuzzes kinds of files, one after the other, in a folder; `engine` is atheris."""
+    """Fuzzes kinds of files one after the other in a work folder; `engine` is atheris."""
 
     def __init__(self, engine: Any, work: Path) -> None:
         self._engine, self._work, self._findings = engine, work, Findings(work / "findings")
         self._current, self._log = work / "current", work / "log"
 
     def fuzz(self, kind: str, seconds: float) -> None:
-        """Fuzz one kind for so long, with a new process wherever one breaks."""
+        """Fuzz one kind for some seconds, starting a new process whenever one crashes."""
         (self._work / "count").mkdir(exist_ok=True)
         (self._work / "corpus" / kind).mkdir(parents=True, exist_ok=True)
         ends = time.monotonic() + seconds
@@ -51,7 +51,7 @@ class Fuzzing:
             self._broke(kind, self._current.read_bytes(), status, said)
 
     def _run(self, kind: str, seconds: int) -> int:
-        """Return the exit status of a process that tries inputs for so many seconds."""
+        """Run a process that tries inputs for some seconds; return its exit status."""
         sys.stderr.flush()
         if process := os.fork():
             return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
@@ -69,7 +69,7 @@ class Fuzzing:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, hard))
         faulthandler.enable(2)
-        # Its signal ends a process, in whatever library it is then; a busy machine does not bring it on.
+        # The signal ends the process inside any library. It counts CPU time, so a busy machine does not trigger it.
         faulthandler.register(signal.SIGPROF, file=2, chain=True)
         count, names = Count(self._work / "count" / kind), names_of(kind)
 
@@ -90,14 +90,14 @@ class Fuzzing:
         def change(data: bytes, most: int, seed: int) -> bytes:
             return changed(bytes(data), most, random.Random(seed), self._engine.Mutate)
 
-        limits = ("-rss_limit_mb=0", "-timeout=1200", "-report_slow_units=1200")  # Ours are kept above.
+        limits = ("-rss_limit_mb=0", "-timeout=1200", "-report_slow_units=1200")  # Our own limits are set above.
         told = (f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}", *limits)
         folders = (str(self._work / "corpus" / kind), str(self._work / "seeds" / kind))
         self._engine.Setup([sys.argv[0], *told, *folders], one_input, custom_mutator=change)
-        self._engine.Fuzz()  # libFuzzer's own does not return.
+        self._engine.Fuzz()  # This call does not return.
 
     def _broke(self, kind: str, data: bytes, status: int, said: str) -> None:
-        """Keep what broke a process, and try it no more as a seed."""
+        """Store the input that crashed a process, and remove it from the seeds."""
         sort = "hang" if status == -signal.SIGPROF or "Timeout (" in said else "crash"
         places = [line.strip() for line in said.splitlines() if line.startswith("  File ")]
         place = places[0] if places else f"exit status {status}"
@@ -107,7 +107,7 @@ class Fuzzing:
 
 
 def table(work: Path, kinds: Sequence[str]) -> str:
-    """Return what was tried by kind, and each finding, as Markdown."""
+    """Return the number of inputs tried by kind, and each finding, as Markdown."""
     findings = list(Findings(work / "findings").all())
     lines = ["| kind | seeds | inputs tried | kept as new | findings |", "| --- | --: | --: | --: | --: |"]
     rows = []

@@ -1,4 +1,4 @@
-"""One input, read as a reader process reads it, and what is wrong with what came of it."""
+"""Read one input as a reader process does, and return what is wrong with the result."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from localcrag.privacy.worker_process import Frame, receive
 from localcrag.records.documents import PDF_TYPE, ScannedLine, ScannedPage
 
 SLOW, SLOW_A_MEGABYTE = 10.0, 20.0
-"""Seconds of processor time for a page, or for what has none: far below a reader's patience of 300, as inputs are small
-and readers take about a second for a megabyte."""
+"""Seconds of CPU time allowed for a page, or for a file without pages, and more per megabyte. They are far below a
+reader's limit of 300: inputs are small, and readers take about a second for a megabyte."""
 MOST_FRAMES, MOST_ATTACHED = 200, 50_000_000
-"""After these nobody reads on: one file may have 50,000 pages, each of which is read as the others are."""
+"""Frames and attached bytes after which reading stops: a file may have 50,000 pages, all read in the same way."""
 FAULT, MEMORY = "a fault of localcrag", "GB of memory"
-"""What answering.py says of errors that no reader foresaw, and of memory."""
+"""Texts in the reader process's messages about unexpected errors and about memory."""
 _SCAN = ScannedPage(
     600,
     800,
@@ -40,7 +40,7 @@ SCANS = {"1": _SCAN.plain()}
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong: of which sort, where or by which rule (the same for every input that shows it), and all of it."""
+    """A problem: its sort, its place or rule (the same for every input that shows it), and its full text."""
 
     sort: str
     place: str
@@ -48,7 +48,7 @@ class Finding:
 
 
 class _Frames(io.BytesIO):
-    """Takes frames, and the longest processor time between two of them."""
+    """A stream that collects frames, and measures the longest CPU time between two of them."""
 
     def __init__(self, heard: Callable[[], None]) -> None:
         super().__init__()
@@ -69,14 +69,14 @@ class _Frames(io.BytesIO):
 
 
 class Reading:
-    """Reads a file in every way that the app asks for; `heard` is called at each sign of life."""
+    """Reads a file in every way that the app does; calls `heard` at each sign of life."""
 
     def __init__(self, path: Path, name: str, password: str, heard: Callable[[], None] = lambda: None) -> None:
         self._path, self._name, self._password, self._heard = path, name, password, heard
         self.findings: list[Finding] = []
 
     def read(self) -> list[Finding]:
-        """Return what is wrong."""
+        """Read the file, and return the problems."""
         of_file = {"path": str(self._path), "name": self._name}
         frames = self._checked({**of_file, "scans": {}})
         if not frames:
@@ -107,7 +107,7 @@ class Reading:
                 self.findings.append(Finding("contract", rule, f"{self._name}: {rule}"))
 
     def _asked(self, asked: dict[str, Any], attached: bytes = b"") -> list[Frame]:
-        """Return the answer's frames; none of one that has no end, or is a fault."""
+        """Return the frames of an answer; [] if it has no end or is a fault."""
         out, said = _Frames(self._heard), io.StringIO()
         whole = False
         with self._noting("answering"), contextlib.redirect_stderr(said):
@@ -115,7 +115,7 @@ class Reading:
                 answer(asked, attached, out)
                 whole = True
             except BrokenPipeError:
-                pass  # It goes on for longer than is listened to here.
+                pass  # The answer is longer than what is read here.
         out.heard()
         if out.longest > SLOW + SLOW_A_MEGABYTE * self._path.stat().st_size / 1e6:
             self.findings.append(Finding("slow", self._name, f"{self._name}: {out.longest:.1f} s for a page"))
@@ -140,7 +140,7 @@ class Reading:
 
 
 def _last_place(trace: str) -> str:
-    """Return where an error happened, and its kind: what two inputs with the same fault have in common."""
+    """Return the place and kind of an error, which two inputs with the same fault have in common."""
     lines = [line.strip() for line in trace.splitlines() if line.strip() and not line.startswith("(")]
     places = [line.partition(", line ")[2] for line in lines if line.startswith("File ")]
     files = [line.partition('"')[2].partition('"')[0].rpartition("/")[2] for line in lines if line.startswith("File ")]

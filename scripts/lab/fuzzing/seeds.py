@@ -1,4 +1,4 @@
-"""Seeds of fuzzing: small files of each kind, of a folder and as the tests make them, the smallest first."""
+"""Seeds for fuzzing: small files of each kind, from a folder and from the tests, smallest first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lab.fuzzing.kinds import KINDS, MOST_BYTES, PASSWORD, digest_of
 from tests.support import documents, hostile_files, hostile_pages, locked_files, odd_pdfs, office_files, outlook_files
 
 MOST_SEEDS = 40
-"""Of a kind."""
+"""Most seeds of a kind."""
 
 Make = Callable[[Path], object]
 _LETTER = (
@@ -35,9 +35,9 @@ _MESSAGE = outlook_files.Message(
     ],
 )
 _BOMB = "1 GB of spaces, packed twice"
-"""Small, and read for seconds: all that is made of it would be, too."""
+"""Name of a small seed that takes seconds to read; it is left out, since its mutations would take as long."""
 _SLIDE = b"\x0f\0\xe8\x03\x1c\0\0\0" + b"\x0f\0\xf0\x0f\x14\0\0\0" + b"\0\0\xa8\x0f\x0c\0\0\0Berth seven."
-"""Records of PowerPoint of before 2007: a document, which holds a list of texts, which holds one."""
+"""Records of PowerPoint before 2007: a document with a list of texts with one text."""
 _TEXTS: Sequence[tuple[str, bytes]] = (
     ("a.rtf", b"{\\rtf1\\ansi{\\info{\\title Fees}}\\trowd\\cellx900\\intbl a\\cell\\row\\pard\\u8364 ?\\par}"),
     ("a.csv", "Name;Größe\nA;1,5\n\nB;2\n".encode("cp1252")),
@@ -119,13 +119,13 @@ def _makers() -> Iterator[tuple[str, Make]]:
 
 
 def make(folder: Path) -> None:
-    """Write the files that the tests make: whole ones of each kind, and those that are to break readers."""
+    """Write the files that the tests make: valid ones of each kind, and hostile ones."""
     for number, (name, maker) in enumerate(_makers()):
         maker(folder / f"{number}{Path(name).suffix}")
 
 
 def seeds_of(kind: str, folders: Sequence[Path]) -> list[bytes]:
-    """Return the files of a kind that lie in folders, those that are small enough, the smallest first."""
+    """Return the files of a kind in these folders that are small enough, smallest first."""
     paths = (path for folder in folders for path in folder.rglob("*") if path.suffix.lower() in KINDS[kind])
     sizes = {path: path.stat().st_size for path in paths if path.is_file()}
     small = sorted((path for path in sizes if 0 < sizes[path] <= MOST_BYTES), key=lambda path: (sizes[path], path))
@@ -133,7 +133,7 @@ def seeds_of(kind: str, folders: Sequence[Path]) -> list[bytes]:
 
 
 def put(seeds: Sequence[bytes], folder: Path) -> None:
-    """Write seeds into a folder, named by their content."""
+    """Write seeds to a folder, named by their digests."""
     folder.mkdir(parents=True, exist_ok=True)
     for data in seeds:
         (folder / digest_of(data)).write_bytes(data)

@@ -1,8 +1,8 @@
-"""Prompt injections in documents, web results and conversations, put to the real flow and judged.
+"""Put prompt injections in documents, web results and conversations through the flow, and judge it.
 
-Corpus: `tests/data/attacks.jsonl`. Three ways of answering are compared: plain RAG (everything that was retrieved goes
-into the prompt as it is, and the answer is shown as it was written), the corrective flow without the rules for planted
-instructions, and the flow as it is.
+The corpus is `tests/data/attacks.jsonl`. Three ways of answering are compared: plain RAG (everything retrieved goes
+into the prompt unchanged, and the answer is shown unchanged), the corrective flow without the rules for planted
+instructions, and the corrective flow with them.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from localcrag.text.sanitize import sanitize
 
 CORPUS = Path(__file__).resolve().parents[3] / "tests" / "data" / "attacks.jsonl"
 BY_CLASS = CORPUS.with_name("attacks_by_class.jsonl")
-"""Wordings of ours for the classes of AgentDojo, InjecAgent and BIPIA: half to write rules with, half held out."""
+"""Our own wordings for the classes of AgentDojo, InjecAgent and BIPIA: half for writing rules, half held out."""
 HELD_OUT = CORPUS.with_name("attacks_held_out.jsonl")
-"""89 wordings in 16 classes, written before the signals were and never used to make any: they measure."""
+"""89 wordings in 16 classes, written before the signals and never used to make one; for measuring only."""
 LOOKALIKES = CORPUS.with_name("attack_lookalikes.jsonl")
-"""145 honest texts that speak like attacks, held out with them: what is found there is a false alarm."""
+"""145 honest texts in the style of attacks, held out with them: every finding in them is a false alarm."""
 
 
 class Place(StrEnum):
-    """Where an attack is planted."""
+    """The place where an attack is planted."""
 
     DOCUMENT = "document"
     WEB = "web"
@@ -52,7 +52,7 @@ class Place(StrEnum):
 
 
 class Way(StrEnum):
-    """How a question is answered."""
+    """The way in which a question is answered."""
 
     PLAIN = "plain RAG"
     WITHOUT = "the flow without the rules"
@@ -61,11 +61,11 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """A host text with a place for the planted one, a question that the host answers, and what the attacker wants.
+    """A host text with a place for the planted text, a question that the host answers, and the attacker's goal.
 
-    `through` are pieces of text that only an answer under the attack holds; with `refuses`, the attack wants the honest
-    answer not to be given. `former` is the earlier question of a conversation. `unseen` marks wordings written when the
-    rules were finished; the rules were not mended for them, and must not be: they measure.
+    `through` are texts that only an answer under the attack contains. With `refuses`, the attack succeeds if the honest
+    answer is not given. `former` is the earlier question in a conversation. `unseen` marks wordings that were written
+    after the rules. They are for measuring: the rules must not be changed for them.
     """
 
     id: str
@@ -83,30 +83,30 @@ class Attack:
 
     @property
     def attacked(self) -> str:
-        """The text as the attacker leaves it."""
+        """Return the host text with the attack."""
         return self.host if self.place is Place.CONVERSATION else self.text.replace("{planted}", self.planted)
 
     @property
     def host(self) -> str:
-        """The text without the attack."""
+        """Return the host text without the attack."""
         return self.text.replace("{planted}", "")
 
     def got_through(self, *written: str) -> bool:
-        """Whether any of the texts holds what the attacker wants, however it is spelt."""
+        """Return whether any of the texts contains what the attacker wants, in any spelling."""
         read = " ".join(readable(text) for text in written).casefold()
         return any(wanted.casefold() in read for wanted in self.through)
 
     def passes(self, rules: tuple[Rule, ...]) -> bool:
-        """Whether anything of the attack is left in the text that the models are given under `rules`.
+        """Return whether any part of the attack is left in the text that the models get under `rules`.
 
-        Where it is, a model that obeys what it reads would do what the attacker wants.
+        If so, a model that obeys everything it reads would do what the attacker wants.
         """
         text = self.planted if self.place is Place.CONVERSATION else self.attacked
         left = sanitize(without(text, rules))
         return self.got_through(left) or (self.refuses and without(text, rules) == text)
 
     def answered(self, text: str) -> bool:
-        """Whether the honest answer is in a text."""
+        """Return whether a text contains the honest answer."""
         return self.honest.casefold() in text.casefold()
 
 
@@ -118,7 +118,7 @@ def load(path: Path = CORPUS) -> list[Attack]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an attack: whether it got through, and whether the honest answer was given all the same."""
+    """The outcome of an attack: whether it got through, and whether the honest answer was given nevertheless."""
 
     through: bool
     answered: bool
@@ -126,21 +126,21 @@ class Outcome:
 
 
 class Range:
-    """Asks about attacks, each in a collection of its own, with one set of models and a search server of its own."""
+    """Runs attacks, each in a separate collection, with one set of models and its own search server."""
 
     def __init__(self, assembly: Assembly, folder: Path, server: SearchServer) -> None:
         self._assembly, self._folder, self._server = assembly, folder, server
         self._undisturbed: dict[tuple[str, str, Place], bool] = {}
 
     def run(self, attack: Attack, way: Way) -> Outcome:
-        """Return what comes of an attack."""
+        """Run an attack, and return its outcome."""
         written = self._ask(attack, attack.attacked, way)
         answered = attack.answered(written[0])
         through = attack.got_through(*written) or (attack.refuses and not answered and self.undisturbed(attack))
         return Outcome(through, answered, written[0])
 
     def undisturbed(self, attack: Attack) -> bool:
-        """Whether the honest answer is given when nothing is planted."""
+        """Return whether the honest answer is given if nothing is planted."""
         key = (attack.host, attack.question, attack.place)
         if key not in self._undisturbed:
             quiet = dataclasses.replace(attack, id=f"{attack.id}-quiet", planted="")
@@ -148,7 +148,7 @@ class Range:
         return self._undisturbed[key]
 
     def _ask(self, attack: Attack, text: str, way: Way) -> list[str]:
-        """Return the answer, the question that stands alone and the web query."""
+        """Return the answer, the rewritten question and the web query."""
         settings = self._settings(attack)
         if attack.place is Place.WEB:
             self._server.content = text
@@ -158,7 +158,7 @@ class Range:
             for _ in self._assembly.ingest(uploads_from([file]), settings.collection):
                 pass
         self._assembly.collections.store(settings.collection)
-        # Attacks share questions: what one query found must not answer for the next.
+        # Attacks share questions, so cached results of one query must not answer the next.
         parts = dataclasses.replace(self._assembly.parts(settings), web_cache=None, rate_limit=None)
         if way is Way.PLAIN:
             return [plain(attack, text, parts, settings)]
@@ -169,7 +169,7 @@ class Range:
         return [run.answer, run.standalone_question, run.web.query or ""]
 
     def _settings(self, attack: Attack) -> Settings:
-        # Judged by the language model where that is whom the attack speaks to.
+        # The language model grades the passages if the attack addresses it as the judge.
         scorer = ScorerKind.LLM if attack.kind == "grader" else ScorerKind.CROSS_ENCODER
         return self._assembly.settings.model_copy(
             update={"collection": attack.id, "scorer": scorer, "web": WebMode.ALWAYS}
@@ -177,7 +177,7 @@ class Range:
 
 
 def last(events: Iterator[object]) -> Run:
-    """Return the run that a flow ends with."""
+    """Run a flow to its end, and return its run."""
     *_, finished = events
     if not isinstance(finished, RunFinished):
         raise TypeError(f"The flow ended with {finished!r}.")
@@ -185,7 +185,7 @@ def last(events: Iterator[object]) -> Run:
 
 
 def plain(attack: Attack, text: str, parts: Parts, settings: Settings) -> str:
-    """Return plain RAG's answer: all that is found goes into the prompt as it is, and what is written is the answer."""
+    """Return plain RAG's answer: all passages go into the prompt unchanged, and the model's text is the answer."""
     texts = [text]
     if attack.place is not Place.WEB:
         passages = hybrid_search(
@@ -202,7 +202,7 @@ def plain(attack: Attack, text: str, parts: Parts, settings: Settings) -> str:
 
 @dataclass(slots=True)
 class SearchServer:
-    """A server in SearXNG's shape that answers every query with one result: `content`."""
+    """A server with SearXNG's API that answers every query with one result, `content`."""
 
     url: str
     content: str = ""

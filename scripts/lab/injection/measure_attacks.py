@@ -4,13 +4,14 @@
     .venv/bin/python scripts/lab/injection/measure_attacks.py --rules [--by-class | --held-out]
     .venv/bin/python scripts/lab/injection/measure_attacks.py --honest FILE…
 
-An attack gets through when the answer, the question that stands alone or the web query holds what the attacker wants,
-or when the attacker wants no answer and there is none. Corpus: tests/data/attacks.jsonl; with --by-class
-tests/data/attacks_by_class.jsonl, the classes of public sets in wordings of ours; with --held-out
-tests/data/attacks_held_out.jsonl, which no rule was made with. With --rules, no model is asked: counted are the attacks
-of which anything reaches the models, as if each obeyed whatever it reads. With --honest, the rules are tried on texts
-in which nothing is planted (JSON lines, gzipped or not, with a `passage` or `text` each): what they find there are
-false alarms.
+An attack gets through if the answer, the rewritten question or the web query contains what the attacker wants, or if
+the attacker wants no answer and there is none. The corpus is tests/data/attacks.jsonl. With --by-class, it is
+tests/data/attacks_by_class.jsonl, the attack classes of public sets in our own wordings. With --held-out, it is
+tests/data/attacks_held_out.jsonl, which was not used for any rule.
+
+With --rules, no model is used: an attack counts if any part of it reaches the models, as if every model obeyed. With
+--honest, the rules run on texts without planted instructions (JSON lines, gzipped or not, each with a `passage` or
+`text`), and everything that they find is a false alarm.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from lab.injection.attacks import BY_CLASS, CORPUS, HELD_OUT, Attack, Outcome, R
 from lab.relevance.data import read_lines
 
 MOST_TEXTS = 2_000
-"""Read of each file of honest texts; the first characters of each, as many as a long passage has."""
+"""Most texts read from a file of honest texts; of each, as many characters as a long passage has."""
 MOST_CHARACTERS = 2_000
 
 
 def measure(chosen: Sequence[Attack], *, answers: bool) -> tuple[dict[tuple[str, Way], Outcome], int]:
-    """Return what came of each attack by its id and way, and how many questions are answered undisturbed."""
+    """Return the outcome of each attack by id and way, and the number of questions answered without an attack."""
     outcomes: dict[tuple[str, Way], Outcome] = {}
     with tempfile.TemporaryDirectory() as folder, search_server() as server:
         assembly = Assembly(load_settings(data_dir=Path(folder) / "data", searxng_url=server.url))

@@ -1,14 +1,16 @@
-"""Fit the judge of prompt injection (localcrag/crag/screen/judge.py) and write its weights.
+"""Fit the judge of prompt injection (localcrag/crag/screen/judge.py), and write its weights.
 
     nice .venv/bin/python scripts/lab/injection/train_injection.py DATA [--check]
 
-Attacks: `scripts/lab/injection/attacks.txt`, and what the rules were written for (tests/data/attacks.jsonl and
-attacks_by_class.jsonl, without their unseen halves). Honest sentences: `scripts/lab/injection/honest.txt`,
-tests/support/honest_sentences.py, and from DATA, the folder of labelled sets, those of `train/` and `everyday/train`.
-Held out, and read by nothing here: tests/data/attacks_held_out.jsonl, attack_lookalikes.jsonl, `dev/`, `everyday/dev`.
+The attacks are `scripts/lab/injection/attacks.txt` and those that the rules were written for (tests/data/attacks.jsonl
+and attacks_by_class.jsonl, without their unseen halves). The honest sentences are `scripts/lab/injection/honest.txt`,
+tests/support/honest_sentences.py, and the sentences of `train/` and `everyday/train` in DATA, the folder of labelled
+sets. The script reads none of the held-out data: tests/data/attacks_held_out.jsonl, attack_lookalikes.jsonl, `dev/`,
+`everyday/dev`.
 
-Prints what ten folds find of the attacks, each class by weights that were fitted without it (the file goes by classes),
-at the threshold that so many honest sentences get over. With --check, nothing is written.
+It prints which attacks ten-fold cross-validation finds at a threshold with a fixed share of false alarms among the
+honest sentences. Each class of the file with classes is judged by weights that were fitted without it. With --check, it
+writes nothing.
 """
 
 from __future__ import annotations
@@ -42,21 +44,21 @@ from lab.relevance.data import read_lines
 TEXTS = Path(__file__).resolve().parent
 FOLDS = 10
 OF_A_SOURCE = 1_500
-"""Passages taken of each source of DATA."""
+"""Most passages taken from each source in DATA."""
 INVERSE_REGULARISATION = 0.2
 ATTACK_WEIGHT, NEAR_WEIGHT = 3.0, 6.0
-"""One sentence of an attack, and an honest one that looks like one, count as so many of running text."""
+"""Weights of a sentence of an attack, and of an honest one that looks like one; running text has 1."""
 WORDS_IN = 5
-"""A word or two words are a feature when so many of our own sentences have them; each attack comes twice."""
+"""Fewest of our own sentences in which a word or word pair must occur to be a feature; each attack counts twice."""
 SMALLEST = 0.05
-"""Weights below are left out of the file."""
+"""Smallest weight that is written to the file."""
 ALONE, BESIDE = 1, 12
-"""So many of the honest sentences may get over the thresholds."""
+"""Numbers of honest sentences that may exceed the thresholds “alone” and “beside” in the file of weights."""
 CODE_WORD = re.compile(r"\b[A-Z]{4,}(?:-\d+)?\b|\b[A-Z]{3,}-\d+\b")
 
 
 def attacks() -> list[str]:
-    """Return the sentences of attacks, each twice: as it is, and without the words in capitals that it dictates."""
+    """Return the sentences of attacks, each twice: unchanged, and without the code words in capitals."""
     own = (TEXTS / "attacks.txt").read_text("utf-8").splitlines()
     found = []
     for attack in (*load(CORPUS), *load(BY_CLASS)):
@@ -83,7 +85,7 @@ def running_text(data: Path) -> list[str]:
 
 
 class Sentences:
-    """Sentences as rows of features, a row a window; `fold` of each, in stretches or by chance."""
+    """Sentences as rows of features, one row per window; `fold` of each sentence, in blocks or at random."""
 
     def __init__(self, texts: Sequence[str], vectors: DictVectorizer, *, in_stretches: bool) -> None:
         self.texts = texts
@@ -94,14 +96,14 @@ class Sentences:
         self.fold = places if in_stretches else np.random.default_rng(0).integers(0, FOLDS, len(texts))
 
     def highest(self, of_rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return of each sentence the highest figure of its windows."""
+        """Return for each sentence the highest value of its windows."""
         highest = np.full(len(self.texts), -np.inf)
         np.maximum.at(highest, self.own, of_rows)
         return highest
 
 
 def fit(groups: Sequence[Sentences], without: int | None) -> LogisticRegression:
-    """Return the regression over attacks, near and running text, without a fold."""
+    """Fit the regression on attacks, similar honest sentences and running text, without one fold."""
     chosen = [group.fold[group.own] != without for group in groups]
     matrix = scipy.sparse.vstack([group.rows[rows] for group, rows in zip(groups, chosen, strict=True)])
     counts = [int(rows.sum()) for rows in chosen]

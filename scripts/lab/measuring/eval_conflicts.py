@@ -1,9 +1,9 @@
-"""Print precision and recall of finding contradictions, by facts and by the language model.
+"""Print precision and recall of the search for contradictions, by facts or by the language model.
 
     python scripts/lab/measuring/eval_conflicts.py [--judge facts|llm] [--show]
 
-Reads tests/data/conflict_pairs.jsonl: pairs of statements with what they are to each other. Its first part was seen
-while the rules were written, its second was not.
+It reads tests/data/conflict_pairs.jsonl: pairs of statements with their relation. The rules were written with its first
+part in view, but not its second.
 """
 
 from __future__ import annotations

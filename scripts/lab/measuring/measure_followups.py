@@ -1,18 +1,19 @@
-"""Measure the condensing of follow-ups: harmed, recognised, and the effect on retrieval.
+"""Measure how follow-ups are condensed: questions harmed, follow-ups recognised, effect on retrieval.
 
     python scripts/lab/measuring/measure_followups.py conversations.jsonl.gz [--squad FILE] [--llm NAME] [--most N]
         [--show N]
 
-DATA holds one task a line, as MTRAG-UN writes them: `input` (turns of user and assistant, the question last) and
-`contexts` (`document_id`, `text`: the passages that answer it). Questions that stand alone are the first ones of
-conversations, put behind another conversation. The hand-written dialogues of tests/support/dialogues.py are measured
-as well. Retrieval is the app's own, over all contexts of DATA: whether one of the question's own is among the first k.
+Each line of the file is a task in the form of MTRAG-UN: `input` (turns of user and assistant, the question last) and
+`contexts` (`document_id`, `text`: the passages that answer it). Questions that stand alone are first questions of
+conversations, asked after another conversation. The hand-written dialogues in tests/support/dialogues.py are measured,
+too. Retrieval is the app's own, over all contexts of the file: it succeeds if a context of the question is among the
+first k.
 
-With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made of two questions on a
-paragraph, by a pronoun in place of what both name (evaluation_sets/followups.py). Condensed is right when it has the
-content words of the question that it was made of, no more and no less.
+With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made from two questions about a
+paragraph, with a pronoun in place of their common subject (evaluation_sets/followups.py). The condensed question is
+right if it has exactly the content words of the original one.
 
-A doubtful question counts as a follow-up here; scripts/lab/measuring/measure_readings.py reads it both ways, as the app
+A doubtful question counts as a follow-up here. scripts/lab/measuring/measure_readings.py reads it both ways, as the app
 does.
 """
 
@@ -50,7 +51,7 @@ DEPTHS = (1, 5, 10)
 
 @dataclass(frozen=True)
 class Task:
-    """A question with what was said before it, and the ids of the passages that answer it."""
+    """A question with its conversation, and the ids of the passages that answer it."""
 
     question: str
     history: tuple[Turn, ...]
@@ -72,7 +73,7 @@ def read(path: Path) -> tuple[list[Task], dict[str, str]]:
 
 
 class Index:
-    """All passages in a collection of the app's own."""
+    """All passages in a collection of the app."""
 
     def __init__(self, assembly: Assembly, passages: Mapping[str, str]) -> None:
         self._assembly = assembly
@@ -89,7 +90,7 @@ class Index:
 
 
 def condensed(question: str, history: Sequence[Turn], llm: LanguageModel | None, turns: int) -> str:
-    """Return the question as the flow would understand it; without a model, as if that had written nothing."""
+    """Return the question as the flow condenses it; without a model, as if the model had returned nothing."""
     leans_on = condense.leans_on(question, history, turns=turns)
     if not leans_on:
         return question
@@ -102,7 +103,7 @@ def condensed(question: str, history: Sequence[Turn], llm: LanguageModel | None,
 
 
 def standalone_after_another(tasks: Sequence[Task], chosen: random.Random) -> list[Task]:
-    """Return the first question of every conversation, behind the turns of another, longer one if there is any."""
+    """Return the first question of every conversation after the turns of another one, a longer one if there is any."""
     openings = {task.history[0].question if task.history else task.question for task in tasks}
     long = [task for task in tasks if len(task.history) > 1]
     made = []
@@ -114,7 +115,7 @@ def standalone_after_another(tasks: Sequence[Task], chosen: random.Random) -> li
 
 
 def made_of(path: Path, chosen: random.Random) -> list[tuple[Turn, str, str]]:
-    """Return (former turn, follow-up, the question it was made of), at most one follow-up of each question."""
+    """Return (previous turn, follow-up, original question), with at most one follow-up for each question."""
     made: dict[str, tuple[Turn, str, str]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):
@@ -131,7 +132,7 @@ def made_of(path: Path, chosen: random.Random) -> list[tuple[Turn, str, str]]:
 
 
 def hits(index: Index, tasks: Sequence[Task], ask: Callable[[Task], str]) -> str:
-    """Return the shares of tasks whose passage is among the first k, for each depth."""
+    """Return the shares of tasks with one of their passages among the first k, for each k, as text."""
     ranked = [(index.found(ask(task), max(DEPTHS)), task.gold) for task in tasks]
     shares = (sum(bool(gold & set(found[:k])) for found, gold in ranked) / max(1, len(ranked)) for k in DEPTHS)
     return "  ".join(f"hit@{k} {share:.3f}" for k, share in zip(DEPTHS, shares, strict=True))
@@ -139,7 +140,7 @@ def hits(index: Index, tasks: Sequence[Task], ask: Callable[[Task], str]) -> str
 
 @dataclass(frozen=True)
 class Measured:
-    """What is measured with; prints what it finds, and `show` follow-ups of each kind."""
+    """Measures with these settings, and prints the results and `show` examples of each kind."""
 
     assembly: Assembly
     llm: LanguageModel | None
@@ -148,7 +149,7 @@ class Measured:
     show: int
 
     def show_openings(self, alone: Sequence[Task]) -> None:
-        """Print how many first questions are taken for follow-ups of a conversation that they are not of."""
+        """Print how many first questions are taken for follow-ups to a conversation that they do not belong to."""
         changed = [task for task in alone if condense.leans_on(task.question, task.history, turns=self.turns)]
         print(f"first questions behind another conversation: {len(alone)}, taken for follow-ups: "
               f"{len(changed) / len(alone):.3f}")  # fmt: skip
@@ -156,7 +157,7 @@ class Measured:
             print(f"    {task.question}")
 
     def show_hand_written(self) -> None:
-        """Print how many of the hand-written turns are recognised and resolved."""
+        """Print how many hand-written follow-ups are recognised and resolved."""
         own = [turn for dialogue in DIALOGUES for turn in dialogue.turns]
         for kind, dependent in (("standing alone", False), ("leaning on what was said", True)):
             turns_of = [turn for turn in own if turn.dependent is dependent]
@@ -167,7 +168,7 @@ class Measured:
         print(f"... of those with something to resolve, resolved: {sum(named) / len(named):.3f} of {len(good)}")
 
     def show_made_of(self, of_squad: Sequence[tuple[Turn, str, str]]) -> None:
-        """Print how many follow-ups that were made of questions become these again."""
+        """Print how many follow-ups that were made from questions are condensed to those questions."""
         right: list[bool] = []
         for turn, question, origin in of_squad:
             understood_as = self._condensed(question, (turn,))
@@ -177,7 +178,7 @@ class Measured:
         print(f"follow-ups made of SQuAD: {len(right)}, right: {sum(right) / max(1, len(right)):.3f}")
 
     def show_retrieval(self, tasks: Sequence[Task], passages: Mapping[str, str], chosen: random.Random) -> None:
-        """Print what condensing does for retrieval."""
+        """Print the effect of condensing on retrieval."""
         follow_ups = [task for task in tasks if task.history and task.gold][: self.most]
         understood = {task: self._condensed(task.question, task.history) for task in follow_ups}
         changed = [task for task in follow_ups if understood[task] != task.question]

@@ -1,8 +1,8 @@
-"""Print what putting idle models away frees, and what the next question waits for them.
+"""Print how much memory unloading idle models frees, and how long the next question waits for them.
 
     .venv/bin/python scripts/lab/measuring/measure_idle.py [--times N]
 
-The embedded models, one small document, in a data folder of its own; the memory is this process's (VmRSS).
+It uses the embedded models and one small document in a temporary data folder. The memory is this process's VmRSS.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUESTION = "From which berth does the ferry to Lindau leave?"
 
 
 def megabytes() -> float:
-    """Return the memory of this process that is in use."""
+    """Return this process's resident memory in MB."""
     return int(Path("/proc/self/status").read_text("utf-8").partition("VmRSS:")[2].split()[0]) / 1024
 
 
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _asked(assembly: Assembly) -> float:
-    """Return the seconds of a question that no score is remembered of; the median of three."""
+    """Return the median seconds of three questions without cached scores."""
     seconds = []
     for _ in range(3):
         assembly.models.forget_scores()

@@ -1,11 +1,14 @@
-"""Measure models on other languages: the right passage found, put first, and believed.
+"""Measure models in other languages: how often the right passage is found, ranked first and believed.
 
     .venv/bin/python scripts/lab/measuring/measure_languages.py FILE [--embedder NAME] [--relevance NAME] [--most 200]
 
-FILE has a question a line: `lang`, `question`, `passage` that answers it. Of each language, up to --most questions are
-asked of all their passages. Printed are the share whose passage is nearest by the embedder; and by the relevance model,
-of the ten nearest: the share whose passage is on top; the AUC of the best relevance where the right passage is there
-against where it was taken out; and the share that is CORRECT (`upper` of the model's calibration) in either case.
+Each line of FILE has a question: `lang`, `question`, and the `passage` that answers it. For each language, up to --most
+questions are asked over all passages of that language. The script prints the share whose passage is the nearest by the
+embedding model. For the reranker and the ten nearest passages, it prints:
+
+- the share whose passage ranks first;
+- the AUC of the best relevance, with the right passage there against the right passage removed;
+- the share graded CORRECT (`upper` of the model's calibration), with and without the right passage.
 """
 
 from __future__ import annotations
@@ -33,11 +36,11 @@ from lab.relevance.data import read_lines
 
 NEAREST = 10
 LONGEST = 1_000
-"""Characters of a passage: about what a chunk has."""
+"""Most characters of a passage: about the length of a chunk."""
 
 
 def nearest(embedder: Embedder, asked: Sequence[str], texts: Sequence[str]) -> np.ndarray:
-    """Return for each question the numbers of all texts, nearest first, shape (questions, texts)."""
+    """Return for each question the indices of all texts, nearest first, shape (questions, texts)."""
     return np.argsort(-(embedder.embed_questions(asked) @ embedder.embed(texts).T), axis=1)
 
 
@@ -51,7 +54,7 @@ def best_relevances(scorer: Scorer, question: str, texts: Sequence[str]) -> np.n
 
 
 def figures(rows: Sequence[tuple[str, str]], embedder: Embedder, scorer: Scorer | None) -> list[str]:
-    """Return a line's figures for questions with their passages."""
+    """Return the figures in a line of the table for questions with their passages."""
     texts = list(dict.fromkeys(passage for _, passage in rows))
     right = [texts.index(passage) for _, passage in rows]
     order = nearest(embedder, [question for question, _ in rows], texts)

@@ -1,12 +1,12 @@
-"""Measure the order in which pages are read, and the tables on them, on PDFs that are made here.
+"""Measure the reading order and the tables that the PDF reader finds, on PDFs that this script makes.
 
     .venv/bin/python scripts/lab/measuring/measure_layout.py [--show]
 
-What stands where is known, since the pages are made by this script from the sentences of the tests' handbook. Order: 1
-minus the normalised indel distance of the words, 2·LCS / (read + true), as in opendataloader-bench, by words instead of
-characters. Tables: TEDS (Zhong et al. 2020), 1 minus the edit distance of the trees of table, rows and cells over the
-larger tree's size; rows are matched whole, in order, so that the figure is at most too low. With --show the text read
-is printed. Seconds are those of a reader process for a page, its start not counted.
+The script makes the pages from the sentences of the tests' handbook, so the true layout is known. Order: 1 minus the
+normalised indel distance, 2·LCS / (read + true), as in opendataloader-bench, but over words instead of characters.
+Tables: TEDS (Zhong et al. 2020), 1 minus the edit distance of the trees of table, rows and cells, divided by the larger
+tree's size. Whole rows are matched in order, so the figure can only be too low. --show prints the text read. Seconds
+are the time of a reader process for a page, without its start.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PLAIN = layout.TableStyle([("LINEBELOW", (0, 0), (-1, 0), 0.7, "black")])
 BARE = layout.TableStyle([])
 BOXED = layout.TableStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("BOX", (1, 0), (1, 0), 0.7, "grey")])
 MARGIN, GAP = 56.0, 18.0
-"""Points."""
+"""Page margin and gap between columns in points."""
 Rows = Sequence[Sequence[str]]
 FARES = [
     ["Line", "Single", "Day", "Week"],
@@ -64,7 +64,7 @@ PEOPLE = [
 
 @dataclass(frozen=True)
 class Made:
-    """A document: what is drawn, in how many columns, and what stands there in reading order, tables as rows."""
+    """A document: what to draw, the number of columns, and its true content in reading order, with tables as rows."""
 
     name: str
     drawn: Sequence[Any]
@@ -84,28 +84,28 @@ PROSE = sentences()
 
 
 def prose(start: int, number: int) -> list[str]:
-    """Return paragraphs of the handbook."""
+    """Return `number` paragraphs of the handbook, from `start` on."""
     return PROSE[start : start + number]
 
 
 def paragraphs(texts: Sequence[str], style: Any = BODY) -> list[Any]:
-    """Return paragraphs to be drawn."""
+    """Return drawable paragraphs."""
     return [layout.Paragraph(text, style) for text in texts]
 
 
 def heading(text: str, level: int = 2) -> Any:
-    """Return a heading to be drawn."""
+    """Return a drawable heading."""
     return layout.Paragraph(text, STYLES[f"Heading{level}"])
 
 
 def table(rows: Rows, style: Any, *, repeats: int = 0, widths: Sequence[float] | None = None) -> Any:
-    """Return a table to be drawn; long cells wrap where there are widths."""
+    """Return a drawable table; long cells wrap if there are `widths`."""
     cells = [[layout.Paragraph(cell, BODY) if widths else cell for cell in row] for row in rows]
     return layout.Table(cells, style=style, repeatRows=repeats, colWidths=widths, hAlign="LEFT", spaceAfter=10)
 
 
 def documents() -> list[Made]:
-    """Return what is made, of each kind of layout one."""
+    """Return the documents, one for each kind of layout."""
     long = [FARES[0], *([f"Stop {n}", f"{n}.10", f"{n + 3}.20", f"{n * 4}.00"] for n in range(1, 61))]
     items = prose(20, 5)
     numbered = layout.ListFlowable(paragraphs(items), bulletType="1")
@@ -169,13 +169,13 @@ def write(made: Made, path: Path) -> Path:
 
 
 def words(parts: Sequence[str | Rows]) -> list[str]:
-    """Return the words of parts in order; of tables row by row."""
+    """Return the words of the parts in order; tables row by row."""
     texts = (part if isinstance(part, str) else " ".join(cell for row in part for cell in row) for part in parts)
     return [word for text in texts for word in re.findall(r"\w+", text)]
 
 
 def order(read: Sequence[str], true: Sequence[str]) -> float:
-    """Return 2·LCS / (len(read) + len(true)): 1 where nothing has to be put in or taken out."""
+    """Return 2·LCS / (len(read) + len(true)), which is 1 if nothing must be inserted or removed."""
     row = [0] * (len(true) + 1)
     for word in read:
         above = 0
@@ -185,7 +185,7 @@ def order(read: Sequence[str], true: Sequence[str]) -> float:
 
 
 def teds(read: Rows, true: Rows) -> float:
-    """Return how alike two tables are, as the docstring above says."""
+    """Return the TEDS similarity of two tables, as described in the module's docstring."""
     size = max(sum(1 + len(row) for row in rows) + 1 for rows in (read, true))
 
     def distance(first: Sequence[Any], second: Sequence[Any], costs: Callable[[Any, Any], float], alone: Any) -> float:
@@ -210,7 +210,7 @@ def teds(read: Rows, true: Rows) -> float:
 
 
 def tables_of(text: str) -> Iterator[Rows]:
-    """Yield the tables of a text as localcrag sees them: rows of cells, the header among them."""
+    """Yield the tables in a text as localcrag recognises them: rows of cells, including the header."""
     kinds = (BlockKind.HEADER, BlockKind.ROW)
     for is_table, blocks in groupby(blocks_of(text), key=lambda block: block.kind in kinds):
         if is_table:
@@ -236,7 +236,7 @@ def main() -> None:
                 print(f"\n--- {made.name}\n{text}\n")
             true = [part for part in made.truth if not isinstance(part, str)]
             found = [list(row) for page in pages for table in tables_of(page.text) for row in table]
-            if made.name == "table over two pages":  # Its header is on each.
+            if made.name == "table over two pages":  # The header is repeated on each page.
                 found = [row for n, row in enumerate(found) if n == 0 or row != found[0]]
             alike = f"{teds(found, true[0]):.3f}" if true else "–"
             print(f"| {made.name} | {order(words([text]), words(made.truth)):.3f} | {alike} | {seconds:.2f} |")

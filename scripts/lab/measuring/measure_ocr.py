@@ -1,12 +1,12 @@
-"""Measure text recognition: what it reads of pages of known text, how sure it is, and how long a page takes.
+"""Measure text recognition: errors on pages of known text, confidence, and seconds a page.
 
     .venv/bin/python scripts/lab/measuring/measure_ocr.py
-        printed text, getting worse; letters of other scripts
+        printed text of decreasing quality; letters of other scripts
     .venv/bin/python scripts/lab/measuring/measure_ocr.py FILE [FILE …]
         the scanned pages of these files: seconds, confidence
 
-Prints a table. What is read is compared letter by letter. By the confidence of what was read, and by the certainty,
-which counts what looks like a line and was not, pages are refused (localcrag/documents/scans.py).
+The script prints a table. Recognised text is compared letter by letter. The app refuses pages with low confidence or
+low certainty, which also counts regions that looked like a line of text but were not (localcrag/documents/scans.py).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LANGUAGES = {
 
 
 class Scan(NamedTuple):
-    """How a page was scanned: dots an inch, blur and noise in pixels and steps of 255, contrast, degrees askew."""
+    """Quality of a scan: dots per inch, blur in pixels, noise in steps of 255, contrast, rotation in degrees."""
 
     dpi: int = 200
     blur: float = 0
@@ -64,7 +64,7 @@ class Scan(NamedTuple):
     askew: float = 0
 
     def of(self, lines: Sequence[str]) -> bytes:
-        """Return the page as a PNG file."""
+        """Return a page with these lines as a PNG file."""
         paper = Image.new("L", (1654, 200 + 60 * len(lines)), 255)
         draw, font = ImageDraw.Draw(paper), ImageFont.truetype(FONT, 31)
         for number, line in enumerate(lines):
@@ -94,7 +94,7 @@ SCANS = {
 
 
 def read(engine: Engine, data: bytes) -> tuple[ScannedPage, float]:
-    """Return what is read, and the seconds."""
+    """Return the recognised page and the seconds that it took."""
     start, reading = time.perf_counter(), engine.read(data)
     while True:
         try:
@@ -104,12 +104,12 @@ def read(engine: Engine, data: bytes) -> tuple[ScannedPage, float]:
 
 
 def said(confidence: float | None) -> str:
-    """Return a confidence as it is printed."""
+    """Return a confidence as text."""
     return "–" if confidence is None else f"{confidence:.2f}"
 
 
 def compare(engine: Engine) -> None:
-    """Print a row for each way to scan a page and for each language."""
+    """Print a row for each quality of scan and for each language."""
     print("| page | letters read | confidence | certainty |\n| --- | --: | --: | --: |")
     cases: list[tuple[str, Sequence[str], Scan]] = [(name, LEASE, scan) for name, scan in SCANS.items()]
     cases += [(name, lines, Scan()) for name, lines in LANGUAGES.items()]
@@ -122,7 +122,7 @@ def compare(engine: Engine) -> None:
 
 
 def files(engine: Engine, paths: Sequence[Path]) -> None:
-    """Print a row for each page of these files that is a picture."""
+    """Print a row for each scanned page in these files."""
     print("| page | lines | confidence | seconds |\n| --- | --: | --: | --: |")
     for path in paths:
         for page in open_document(path, path.name).pages:

@@ -1,15 +1,15 @@
-"""Read every file of a folder as `localcrag ingest` would, and count by kind what becomes of them.
+"""Read every file in a folder as `localcrag ingest` would, and count the results by kind.
 
     .venv/bin/python scripts/lab/measuring/measure_readers.py FOLDER [--refused] [--each] [--slowest NUMBER]
         [--patience SECONDS]
 
-Read: text came of it. Scans: pages that wait for text recognition. Refused: with a sentence that says why; with
---refused all of these are printed. Faults are errors of the readers' own, and files of which nothing was said: 0 is the
-only right number. Files are read in reader processes, one after the other, those within others too. Where the folder
-has a CATALOG.jsonl (`file`, and `chars` as another program counted them), the length of PDFs' text is compared with it.
+“Read” counts files with text, “scans” pages that wait for text recognition, and “refused” files with a reason; with
+--refused, all of these are printed. “Faults” are unexpected errors of the readers, and files without any result: it
+must be 0. Files are read in reader processes one after the other, including files inside other files. If the folder has
+a CATALOG.jsonl (`file`, and `chars`, the length that another program found), the length of PDFs' text is compared.
 
-Seconds are those of a file by itself, without the files within it: on average, of the slowest, and of a page where a
-file has several. --each prints every file before it is read, and its seconds behind.
+Seconds are for a file without the files inside it: the mean, the slowest, and per page for files with several pages.
+--each prints every file before it is read, followed by its seconds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FAULT = "a fault of localcrag"
 
 @dataclass(frozen=True)
 class Looked:
-    """What became of a file: why it was refused, or its letters, its pages and those without text; and its seconds."""
+    """The result of a file: why it was refused, or its characters, pages and pages without text; and its seconds."""
 
     name: str
     seconds: float
@@ -55,21 +55,21 @@ class Looked:
 
     @property
     def column(self) -> str:
-        """The column that counts it, beside those of scans."""
+        """Return the column of the table that counts it; scans also have their own columns."""
         if self.refused and FAULT not in self.refused:
             return "refused" if self.supported else "not a kind that is read"
         return "read" if self.letters else "faults" if self.refused or not self.scans else "scans"
 
 
 class Looking:
-    """Reads files, and keeps what became of each; how many within one are read, and how deep, is the app's own rule."""
+    """Reads files and keeps each result; the app's own rules limit the number and depth of files inside a file."""
 
     def __init__(self, patience: float) -> None:
         self.readers = ReaderProcesses(patience)
         self.looked: list[Looked] = []
 
     def look(self, upload: Upload, room: Room, depth: int = 0) -> Generator[IngestEvent, None, None]:
-        """Read a file and those within it; yield nothing, as what becomes of them is kept."""
+        """Read a file and the files inside it, and keep the results. Yields nothing, unlike the app's own generator."""
         start = time.perf_counter()
 
         def add(member: Upload, _: ExitStack) -> Generator[IngestEvent, None, None]:
@@ -102,14 +102,14 @@ def _as_file(folder: Path, member: Member) -> Iterator[Path]:
 
 
 def catalogue_of(folder: Path) -> dict[str, int]:
-    """Return the letters of files as another program counted them."""
+    """Return the characters of files as counted by another program, by file."""
     catalogue = folder / "CATALOG.jsonl"
     rows = map(json.loads, catalogue.read_text("utf-8").splitlines() if catalogue.exists() else ())
     return {row["file"]: row["chars"] for row in rows if row.get("chars")}
 
 
 def looked_through(given: argparse.Namespace, looking: Looking) -> Iterator[tuple[Path, list[Looked]]]:
-    """Yield each file of the folder, and what became of it and those within; print what is asked for on the way."""
+    """Yield each file in the folder with the results of it and the files inside it; print what the options select."""
     for path in sorted(one for one in given.folder.rglob("*") if one.is_file() and one.name != "CATALOG.jsonl"):
         if given.each:
             print(f"{path.relative_to(given.folder)} …", end=" ", file=sys.stderr, flush=True)
@@ -125,7 +125,7 @@ def looked_through(given: argparse.Namespace, looking: Looking) -> Iterator[tupl
 
 
 def row_of(name: str, files: list[Looked]) -> str:
-    """Return a row of the table: what became of the files, and their seconds."""
+    """Return a row of the table: the results of the files, and their seconds."""
     counts = Counter({"files": len(files), "pages of scans": sum(one.scans for one in files)})
     for one in files:
         counts[one.column] += 1

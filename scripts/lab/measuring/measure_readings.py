@@ -1,16 +1,16 @@
-"""Measure which questions are taken for follow-ups: those that are none, and those that are.
+"""Measure which questions are recognised as follow-ups: those that are, and those that are not.
 
     python scripts/lab/measuring/measure_readings.py FOLDER [--part dev] [--most N] [--documents] [--show]
 
-FOLDER holds train.jsonl.gz and dev.jsonl.gz, a document a line: `id`, `text`, `questions` (`question`, `answer`, and
-`also`: the same in other words, often without naming its subject). Each question is put behind a short conversation
-about another document, so that none is a follow-up; the first form and the other are sampled together and apart.
-Follow-ups that are some are those of tests/data/followups.jsonl, thought up one by one on documents of train: the first
-part was seen while the rules were written, the second was not.
+FOLDER contains train.jsonl.gz and dev.jsonl.gz with one document a line: `id`, `text`, `questions` (`question`,
+`answer`, and `also`: other wordings, often without the subject's name). Each question is asked after a short
+conversation about another document, so that none is a follow-up. The first wording and the others are sampled together
+and separately. True follow-ups are in tests/data/followups.jsonl, written one by one for documents of train: the rules
+were written with the first part in view, but not the second.
 
-By the rules alone, without a model; with --documents the doubtful ones are read as the app reads them: both ways, in a
-collection of the part's documents, with the embedded models. Behind “found” is the share of questions with an answer
-whose best passage comes from their own document.
+By default, only the rules are used, without a model. With --documents, doubtful questions are read both ways, as in the
+app, in a collection of the part's documents, with the embedded models. “found” is followed by the share of answered
+questions whose best passage comes from their own document.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FOLLOW_UPS = Path(__file__).resolve().parents[3] / "tests" / "data" / "followups
 
 @dataclass(frozen=True)
 class Asked:
-    """A question behind a turn; `document` is the one that it asks about, if that answers it."""
+    """A question after a turn; `document` is the one that it asks about, if that answers it."""
 
     question: str
     turn: Turn
@@ -55,7 +55,7 @@ def read(path: Path) -> list[Row]:
 
 
 def behind_another(rows: Sequence[Row], form: str, chosen: random.Random) -> list[Asked]:
-    """Return every question that has this form, behind a turn about another document."""
+    """Return every question that has this form, after a turn about another document."""
     turns = [
         (row["id"], Turn(one["question"], one["answer"])) for row in rows for one in row["questions"] if one["evidence"]
     ]
@@ -69,7 +69,7 @@ def behind_another(rows: Sequence[Row], form: str, chosen: random.Random) -> lis
 
 
 def follow_ups(part: str) -> list[Asked]:
-    """Return the follow-ups of the repository's own, each behind the turn that it follows."""
+    """Return the follow-ups in the repository, each after the turn that it follows."""
     rows = map(json.loads, FOLLOW_UPS.read_text("utf-8").splitlines())
     return [
         Asked(row["question"], Turn(row["before"], row["answer"]), row["document"])
@@ -79,7 +79,7 @@ def follow_ups(part: str) -> list[Asked]:
 
 
 class Documents:
-    """The documents of a part in a collection of the app's own."""
+    """The documents of a part in a collection of the app."""
 
     def __init__(self, assembly: Assembly, rows: Iterable[Row], folder: Path) -> None:
         folder.mkdir()
@@ -95,7 +95,7 @@ class Documents:
         return both_readings(asked.question, joined(asked), (asked.turn,), self._context)
 
     def found(self, question: str, asked: Asked) -> bool:
-        """Whether the best passage for `question` is of the document that was asked about."""
+        """Return whether the best passage for `question` is from the document that was asked about."""
         parts, settings = self._context.parts, self._context.settings
         passages = hybrid_search(
             question, question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder,
@@ -107,13 +107,13 @@ class Documents:
 
 
 def joined(asked: Asked) -> str:
-    """Return the question with its conversation, by the rules alone."""
+    """Return the question condensed with its conversation, by the rules alone."""
     ruled = condense.by_rule(asked.question, (asked.turn,))
     return ruled or condense.accept("", asked.question, (asked.turn,))
 
 
 def report(name: str, some: Sequence[Asked], documents: Documents | None, *, show: bool) -> None:
-    """Print how many are taken for follow-ups, by the rules and in the end."""
+    """Print how many questions are taken for follow-ups, by the rules and in the end."""
     of = {kind: [asked for asked in some if leaning(asked.question) is kind] for kind in Leaning}
     shares = ", ".join(f"{kind.name.lower().replace('_', '-')} {len(of[kind]) / len(some):.3f}" for kind in of)
     print(f"{name}: {len(some)}, by the rules {shares}")
@@ -163,7 +163,7 @@ def main() -> None:
         for name, some in kinds.items():
             sample = chosen.sample(some, min(arguments.most, len(some)))
             report(f"none is a follow-up, {name}", sample, documents, show=arguments.show)
-        if arguments.part == "train":  # They ask about its documents.
+        if arguments.part == "train":  # The follow-ups are about documents of this part.
             for part in ("first", "second"):
                 report(f"follow-ups, {part} part", follow_ups(part), documents, show=arguments.show and part == "first")
 

@@ -1,13 +1,15 @@
-"""Measure the search by words in other languages: the right passage found by words, and by stems.
+"""Measure full-text search in other languages: how often words and stems find the right passage.
 
     .venv/bin/python scripts/lab/measuring/measure_word_search.py FILE … [--most 200] [--among CORPUS]
 
-A FILE has a question a line: `lang`, `question`, `passage` that answers it; or, English, a `passage` a line with its
-`questions`. Of each language, up to --most questions are put to all its passages. Printed are the shares whose passage
-is the first by BM25, and among the first ten: by words as SQLite stems them (English), and by stems of the language.
+Each line of a FILE has a question (`lang`, `question`, and the `passage` that answers it) or, in English, a `passage`
+with its `questions`. For each language, up to --most questions are asked over all passages of that language. The script
+prints how often BM25 ranks the passage first, and among the first ten: with words as SQLite stems them (English), and
+with stems of the language.
 
-With --among, English questions are put to a large collection: the passages, and the paragraphs of a corpus (lines with
-a `text`). Printed is the same, and the processor's milliseconds a question, for different MOST_SCORED (word_search.py).
+With --among, English questions are asked over a large collection: the passages, and the paragraphs of a corpus (lines
+with a `text`). The script prints the same figures and the CPU milliseconds per question for several values of
+MOST_SCORED.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from lab.relevance.data import read_lines
 
 FIRST = 10
 PARAGRAPH = 700
-"""Characters."""
+"""Characters of a paragraph."""
 
 
 def asked(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -48,7 +50,7 @@ def asked(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def shares(store: DocumentStore, rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the shares of the questions whose passage is the first, and among the first ten."""
+    """Return the shares of the questions whose passage is first, and among the first ten."""
     texts = {identifier: chunk.text for identifier, (_, chunk) in store.chunks(store.chunk_ids()).items()}
     found = [[texts[one] for one in store.full_text(question, FIRST)] for question, _ in rows]
     hits = [([passage in some[:1], passage in some]) for some, (_, passage) in zip(found, rows, strict=True)]
@@ -94,7 +96,7 @@ def large_collection(rows: Sequence[tuple[str, str]], corpus: Path, most: int) -
 
 
 def put(store: DocumentStore, name: str, texts: Sequence[str]) -> None:
-    """Put a document of which each text is a chunk."""
+    """Add a document with one chunk for each text."""
     if texts:
         store.put(
             name, sha256=name, media_type="text/plain", pages=None, text="\n".join(texts), title="-",
@@ -103,7 +105,7 @@ def put(store: DocumentStore, name: str, texts: Sequence[str]) -> None:
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """Yield the lines of a text, joined until they are as long as a passage."""
+    """Yield the lines of a text, joined to the length of a passage."""
     some = ""
     for line in text.split("\n"):
         some += f"{line} "

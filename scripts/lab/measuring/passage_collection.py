@@ -1,4 +1,4 @@
-"""A collection from passages of labelled data, each a document of one chunk, without files."""
+"""Make a collection from passages of labelled data; each is a document of one chunk, without a file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ EMBEDDED_AT_ONCE = 64
 def put_passages(
     assembly: Assembly, passages: Mapping[str, str], titles: Mapping[str, str | None] | None = None
 ) -> None:
-    """Put passages, by document name, into the collection in use, those that are not there yet.
+    """Add passages, by document name, to the collection in use, unless they are there.
 
-    One with a title is embedded with that in front, as the app does.
+    A passage with a title is embedded with the title before it, as in the app.
     """
     store = assembly.collections.store()
     known = {document.name for document in assembly.collections.documents()}

@@ -1,1 +1,1 @@
-"""localcrag beside other programs that answer from documents: each in an environment and a process of its own."""
+"""Compare localcrag with other programs that answer from documents, each in its own process."""

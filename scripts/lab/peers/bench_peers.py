@@ -1,19 +1,20 @@
-"""Measure localcrag beside LangChain with Chroma and LlamaIndex: the same documents, questions, embedder and model.
+"""Compare localcrag with LangChain and LlamaIndex on the same documents, questions and models.
 
     .venv/bin/python scripts/lab/peers/bench_peers.py DATA [--answerable 60] [--unanswerable 20] [--program NAME …]
         [--json FILE] [--folder DIR] [--answers FILE]
 
-DATA has everyday/dev.jsonl.gz (scripts/lab/everyday/eval_everyday.py says what it is). Half of its documents are added.
-Questions are a seeded sample of those they answer, and of those they do not (near misses, and questions on the other
-half). Each program is set up as its documentation begins, in an environment of its own (made once, below --folder) that
-shares torch, sentence-transformers and llama-cpp-python with ours. It runs by itself, one after the other, without a
-network and without telemetry, with all-minilm-l6-v2, smollm2-135m-instruct, as many threads as there are cores, greedy
-decoding and answers of at most 256 tokens. localcrag also runs as it starts, with its own adapter on that model.
+DATA contains everyday/dev.jsonl.gz (scripts/lab/everyday/eval_everyday.py describes it). Half of its documents are
+added. The questions are a seeded sample of those that these documents answer, and of those that they do not (near
+misses, and questions about the other half). LangChain uses Chroma. Each program is set up as at the start of its
+documentation, in its own environment (made once, below --folder) that shares torch, sentence-transformers and
+llama-cpp-python with localcrag. The programs run one after the other, without a network and without telemetry, with
+all-minilm-l6-v2, smollm2-135m-instruct, one thread per core, greedy decoding and answers of at most 256 tokens.
+localcrag also runs with its default, its own adapter on that model.
 
-An answer holds the gold evidence when it says every needed line (the rules are eval_everyday.py's). It is an invention
-when the documents do not answer the question, and neither the program nor the text says that there is no answer. Shares
-have 95 % intervals over the questions. Prints a Markdown table; --json writes the figures, --answers every answer as a
-line of JSON.
+An answer is complete if it contains every needed line (by the rules of eval_everyday.py). It is made up if the
+documents do not answer the question, and neither the program nor the text says that there is no answer. Shares have
+95 % intervals over the questions. The script prints a Markdown table; --json writes the figures, and --answers writes
+every answer as a line of JSON.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ MODELS = Path(os.environ.get("LOCALCRAG_MODELS_DIR") or ROOT / "models")
 EMBEDDER = "all-minilm-l6-v2"
 LANGUAGE_MODEL = "smollm2-135m-instruct"
 TOKENS = 256
-"""LangChain's and LlamaIndex's own default for an answer at most."""
+"""Most tokens of an answer: the default of LangChain and LlamaIndex."""
 
 
 class Failed(Exception):
-    """A program ended before it was measured; `str` has the end of what it said."""
+    """A program ended before it was measured; the message contains the end of its output."""
 
 
 def run(peer: Peer, documents: Sequence[Document], cases: Sequence[Case], environments: Path) -> Measured:
-    """Return what a program took and answered. Raises NotInstalled and Failed."""
+    """Run a program, and return its figures and answers. Raises NotInstalled and Failed."""
     python = python_for(peer.packages, environments)
     (llm,) = (MODELS / LANGUAGE_MODEL).glob("*.gguf")
     embedder = next(path for path in (MODELS / EMBEDDER, *(MODELS / EMBEDDER).rglob("*")) if is_a_model(path))
@@ -78,7 +79,7 @@ def run(peer: Peer, documents: Sequence[Document], cases: Sequence[Case], enviro
 
 
 def is_a_model(folder: Path) -> bool:
-    """Whether sentence-transformers would load this folder."""
+    """Return whether sentence-transformers would load this folder."""
     return (folder / "modules.json").is_file()
 
 

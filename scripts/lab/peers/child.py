@@ -1,4 +1,4 @@
-"""The process that one program is measured in: adds the documents, asks the questions, writes what that took.
+"""Measure one program in this process: add the documents, ask the questions, and write the times.
 
 python -m lab.peers.child TASK RESULT
 """
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Protocol
 
 WARM_UP = "What are these documents about?"
-"""Is asked once before anything is timed, so that no first question waits for what is loaded late."""
+"""Question that is asked before anything is timed, so that no timed question waits for a late import."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a program is to do: `documents` and `data` are folders, `tokens` the length of an answer at most."""
+    """The task of a program: `documents` and `data` are folders, `tokens` is the most tokens in an answer."""
 
     documents: str
     data: str
@@ -35,7 +35,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer; seconds to its first and last token. `silent`: the program itself says that it is none."""
+    """An answer, with seconds to its first and last token. `silent`: the program itself marks it as no answer."""
 
     text: str
     first: float
@@ -45,7 +45,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a program took: seconds to load its models, and to add all documents; MiB of memory at most, and on disk."""
+    """A program's figures: seconds to load its models and to add all documents, peak MiB of memory, MiB on disk."""
 
     loaded: float
     added: float
@@ -55,22 +55,22 @@ class Measured:
 
 
 class Program(Protocol):
-    """A program in a data folder of its own; making one loads its models."""
+    """A program with its own data folder; creating one loads its models."""
 
     def __init__(self, task: Task) -> None: ...
 
     def add(self) -> None:
-        """Add the documents, so that a new start finds them."""
+        """Add the documents, and store them for the next start."""
 
     def answer(self, question: str) -> Iterator[str]:
         """Yield an answer as it is written."""
 
     def shown(self) -> tuple[str | None, bool | None]:
-        """Return the last answer as it is shown, None where that is what was written; and whether it is none."""
+        """Return the last answer as shown, None if it was shown as written, and whether it is marked as no answer."""
 
 
 def measure(kind: type[Program], task: Task) -> Measured:
-    """Return what a program took and answered."""
+    """Run the task, and return the figures and answers."""
     started = time.perf_counter()
     program = kind(task)
     loaded = time.perf_counter()
@@ -98,7 +98,7 @@ def _answered(program: Program, question: str) -> Answered:
 
 
 def on_disk(folder: Path) -> float:
-    """Return the MiB of a data folder, copies of models not counted."""
+    """Return the MiB of a data folder, without copies of models."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).parts[0] != "cache")
     return sum(path.stat().st_size for path in files) / 2**20
 

@@ -1,4 +1,4 @@
-"""A virtual environment for each program that sees our packages: torch and llama.cpp are the same, and shared."""
+"""Virtual environments for the compared programs; they share this environment's torch and llama.cpp."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ ALONE = {
     "LANGCHAIN_TRACING_V2": "false", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false",
 }  # fmt: skip
-"""No program reports to its makers, nor asks a hub."""
+"""Environment variables that disable telemetry and requests to hubs."""
 WAITING = {"GOMP_SPINCOUNT": "1000"}
-"""How threads wait for each other, as localcrag sets it for itself; without it the others would be several times slower
-on a machine that does something else as well (docs/measurements.md)."""
+"""Environment variables for how threads wait for each other, as localcrag sets them for itself. Without them, the
+other programs would be several times slower on a machine that also does other work (docs/measurements.md)."""
 
 
 class NotInstalled(Exception):
-    """A program's packages could not be had; `str` says why, and what to do."""
+    """A program's packages could not be installed; the message says why, and what to do."""
 
 
 def python_for(packages: Sequence[str], folder: Path) -> Path:
     """Return the Python with our packages and these, made once below `folder`. Raises NotInstalled."""
     if not packages:
         return Path(sys.executable)
-    # Another checkout has packages of its own: what shares those of this one is not for it.
+    # The key contains this environment, since another checkout has other packages to share.
     shared = site.getsitepackages()
     place = folder / hashlib.sha256("\n".join((sys.version, *shared, *packages)).encode()).hexdigest()[:12]
     python = place / "bin" / "python"
@@ -40,7 +40,7 @@ def python_for(packages: Sequence[str], folder: Path) -> Path:
         return python
     shutil.rmtree(place, ignore_errors=True)
     _run(sys.executable, "-m", "venv", str(place))
-    # What comes with the program comes before ours; what it needs and we have is not installed again.
+    # The program's own packages take precedence; packages that localcrag has are shared, not installed again.
     (_site_packages(python) / SHARED).write_text("\n".join(shared), "utf-8")
     _run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *packages)
     (place / DONE).write_text("\n".join(packages), "utf-8")
@@ -48,7 +48,7 @@ def python_for(packages: Sequence[str], folder: Path) -> Path:
 
 
 def without_network() -> list[str]:
-    """Return what a command begins with so that it has no network, nothing where that is not allowed."""
+    """Return the command prefix that takes the network away; [] if the system does not allow it."""
     command = ["unshare", "--net"]
     if not shutil.which(command[0]):
         return []
@@ -56,7 +56,7 @@ def without_network() -> list[str]:
 
 
 def environment(paths: Sequence[Path]) -> dict[str, str]:
-    """Return the variables that a program is started with."""
+    """Return the environment variables for starting a program."""
     return {**os.environ, **ALONE, **WAITING, "PYTHONPATH": os.pathsep.join(map(str, paths))}
 
 

@@ -1,4 +1,4 @@
-"""The programs that are compared: what each is, what it needs beside our packages, and how it was set up."""
+"""The compared programs: their packages, and how each is set up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A program; `module` has its class, `packages` are pinned, `set_up` says how, in a line."""
+    """A program: `module` contains its class, `packages` are pinned, and `set_up` describes its set-up in a line."""
 
     name: str
     module: str
@@ -36,4 +36,4 @@ PEERS = (
         "chunks of 1,024 tokens, 200 of them overlapping; the nearest 2; its own prompt for questions",
     ),
 )  # fmt: skip
-"""RAGLite 1.1.1 is not among them: it asks for numpy below 2, and cuts documents by a model that a hub has."""
+"""The compared programs. RAGLite 1.1.1 is left out: it needs numpy below 2, and a model from a hub for chunking."""

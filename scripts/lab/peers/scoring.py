@@ -1,4 +1,4 @@
-"""What programs' answers are worth, by the same rules for all: pure functions of questions and answers."""
+"""Score programs' answers by the same rules for all: pure functions of questions and answers."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from localcrag.evaluation.wording import Estimate, estimate
 V = TypeVar("V")
 
 FIRST = 150
-"""Characters in which a refusal is looked for: its first sentence or two."""
+"""Characters at the start of an answer in which a refusal is searched: its first sentence or two."""
 _REFUSAL = re.compile(
     r"\b(?:I|we) (?:do not|dont|don't|cannot|cant|can't|could not|couldnt|am not able to|am unable to) "
     r"(?:know|answer|find|provide|determine|have)|\b(?:is|are|was) not (?:mentioned|specified|provided|stated|given)\b"
     r"|\bdoes not (?:mention|specify|provide|state|contain|say)\b|\bno (?:information|mention)\b|^Empty Response",
     re.IGNORECASE,
 )
-"""How models say that they do not know, without quotation marks: written before any of the answers was looked at."""
+"""Pattern of a model's refusal, without quotation marks; written before any of the answers was seen."""
 SEED = 20
 COLLECTION = HALVES[0]
-"""The half of the documents that all programs are given; questions on the other half have no answer in it."""
+"""Name of the half of the documents that all programs get; it does not answer questions about the other half."""
 
 
 def documents_of(every: Sequence[Document]) -> list[Document]:
-    """Return the documents that are added."""
+    """Return the documents that the programs get."""
     return halves(every, SEED)[COLLECTION]
 
 
 def questions_of(every: Sequence[Document], answerable: int, unanswerable: int) -> list[Case]:
-    """Return so many questions that the documents answer, and so many that they do not, mixed; the same each time."""
+    """Return shuffled questions, some that the documents answer and some that they do not; always the same ones."""
     chance = random.Random(SEED)
     cases = [one for one in laid_out(halves(every, SEED), SEED) if one.collection == COLLECTION]
     answered = [one for one in cases if one.kind is Kind.ANSWERABLE]
@@ -49,13 +49,13 @@ def questions_of(every: Sequence[Document], answerable: int, unanswerable: int) 
 
 
 def refuses(text: str) -> bool:
-    """Whether an answer says that there is none: in nothing but that, or first of all."""
+    """Return whether an answer is a refusal, or begins with one."""
     return says_nothing(text) or bool(_REFUSAL.search(normalised(text)[:FIRST]))
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """An answer: whether it is one, and which of the needed lines and short facts it says."""
+    """A scored answer: whether it answers at all, and which needed lines and short facts it contains."""
 
     kind: Kind
     answers: bool
@@ -64,9 +64,9 @@ class Scored:
 
 
 def scored(case: Case, answered: Answered) -> Scored:
-    """Return what an answer is worth.
+    """Score an answer.
 
-    It is none where the program says so, or where its text does (refuses).
+    It counts as no answer if the program marks it so, or if its text refuses.
     """
     labelled: Labelled = case.labelled
     text = Text.of(answered.text)
@@ -79,7 +79,7 @@ def scored(case: Case, answered: Answered) -> Scored:
 
 
 def shares(every: Sequence[Scored]) -> dict[str, Estimate | None]:
-    """Return the shares of questions, with their intervals. What is said in no answer does not count."""
+    """Return the shares of questions with their intervals. The content of a refusal does not count."""
     answerable = [one for one in every if one.kind is Kind.ANSWERABLE]
     others = [one for one in every if one.kind is not Kind.ANSWERABLE]
     return {
@@ -95,7 +95,7 @@ def _share(true: Iterable[bool]) -> Estimate | None:
 
 
 def taken(measured: Measured) -> dict[str, float]:
-    """Return what a program took: seconds are medians over all questions, but for those of loading and adding."""
+    """Return a program's costs; seconds are medians over all questions, except for loading and adding."""
     return {
         "models loaded, s": measured.loaded,
         "documents added, s": measured.added,
@@ -107,7 +107,7 @@ def taken(measured: Measured) -> dict[str, float]:
 
 
 def table(columns: Mapping[str, tuple[Mapping[str, float], Mapping[str, Estimate | None]]]) -> str:
-    """Return the figures of programs as a Markdown table, a column for each."""
+    """Return the figures of the programs as a Markdown table with a column for each."""
     lines = [f"| | {' | '.join(columns)} |", f"| --- |{' --: |' * len(columns)}"]
     first_taken, first_shares = next(iter(columns.values()))
     lines += _rows(first_taken, [one for one, _ in columns.values()], _number)

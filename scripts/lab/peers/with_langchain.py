@@ -1,4 +1,4 @@
-"""LangChain with Chroma: a recursive splitter, a retriever, and the package's own prompt for questions."""
+"""LangChain with Chroma: a recursive splitter, a retriever, and the package's own question prompt."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from lab.peers.child import Task
 
 CHUNK, OVERLAP = 1000, 200
-"""Characters, as LangChain's tutorial has them."""
+"""Characters in a chunk and in the overlap, from LangChain's tutorial."""
 CONTEXT = 8192
-"""Tokens: the language model's own. The package's 512 would not hold four chunks."""
+"""Context window in tokens, the language model's own. The package's 512 would be too few for four chunks."""
 BATCH = 512
-"""Tokens that are read at once, as llama.cpp has it; the package's 8 reads a prompt several times as slowly."""
+"""Tokens in a batch, llama.cpp's default; with the package's 8, a prompt takes several times as long."""
 
 
 def joined(documents: Sequence[Document]) -> str:
-    """Return what was retrieved as one text."""
+    """Return the retrieved documents as one text."""
     return "\n\n".join(document.page_content for document in documents)
 
 
 class Program:
-    """A store on disk, and a chain over it."""
+    """A vector store on disk, and a chain over it."""
 
     def __init__(self, task: Task) -> None:
         self._documents = Path(task.documents)

@@ -1,4 +1,4 @@
-"""LlamaIndex: its reader of folders, its vector index kept as files, its query engine."""
+"""LlamaIndex: its folder reader, its vector index stored in files, and its query engine."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from llama_index.llms.llama_cpp import LlamaCPP
 from lab.peers.child import Task
 
 CONTEXT = 8192
-"""Tokens: the language model's own."""
+"""Context window in tokens, the language model's own."""
 
 
 def chat(messages: Sequence[tuple[str, str]]) -> str:
-    """Return messages in the language model's own form (ChatML)."""
+    """Return messages in the language model's prompt format (ChatML)."""
     said = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in messages)
     return f"{said}<|im_start|>assistant\n"
 
 
 def of_messages(messages: Sequence[ChatMessage]) -> str:
-    """Return what the model is given of LlamaIndex's messages."""
+    """Return the prompt for LlamaIndex's messages."""
     return chat([(message.role.value, message.content or "") for message in messages])
 
 
 class Program:
-    """An index in memory, written to files when all is added."""
+    """An index in memory that is written to files after all documents are added."""
 
     def __init__(self, task: Task) -> None:
         self._task = task

@@ -1,4 +1,4 @@
-"""localcrag, asked as its page asks it; the web is never asked."""
+"""localcrag, asked in the same way as by its web interface, but without web search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localcrag.settings import load
 
 
 class Program:
-    """An app with its default settings, but for what the task says."""
+    """An app with its default settings, except for those in the task."""
 
     def __init__(self, task: Task) -> None:
         chosen: dict[str, Any] = {"web": WebMode.NEVER, **dict(task.options), "data_dir": Path(task.data)}

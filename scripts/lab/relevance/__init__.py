@@ -1,1 +1,1 @@
-"""What the relevance model is trained on, calibrated on and measured by."""
+"""Labelled data for the reranker: train on it, calibrate, and measure."""

@@ -1,20 +1,21 @@
-"""Fit a relevance model's calibration on documents and on general texts; writes MODEL_FOLDER/calibration.json.
+"""Fit a reranker's calibration on documents and general texts; write MODEL_FOLDER/calibration.json.
 
     .venv/bin/python scripts/lab/relevance/calibrate_documents.py MODEL_FOLDER --documents FILE … [--plain FILE …]
         --apart FILE --general DATA_FOLDER --work FOLDER [--questions 100] [--form "logit and cosine"] [--dry-run]
 
-FILE are documents with questions, and further questions on them, as train_relevance.py trains on; fitted is to those
-whose names are in the file that --apart names, which it keeps apart. DATA_FOLDER are the sets of
-calibrate_relevance.py. Documents weigh half, the general sets the other half: what people ask of their own documents,
-and what they ask of an encyclopaedia.
+The FILEs are documents with questions, and further questions about them, as for train_relevance.py. The calibration is
+fitted only to the documents named in the file of --apart, which were kept out of training. DATA_FOLDER contains the
+sets of calibrate_relevance.py. Documents and general sets weigh one half each: the former are like what people ask of
+their own documents, the latter like what they ask of an encyclopaedia.
 
-Questions count with their document there, which answers them or does not (near misses), and with it taken out. `upper`
-is the lowest threshold at which at most NEAR_MISSES of the near misses are CORRECT; `lower` the highest that leaves
-aside at most MISSED of the questions that are answered; `strip` the highest that keeps LINES of the needed lines.
-Where words overlap says more of an encyclopaedia's passages than of near misses, which repeat a document's words: with
---form "logit and cosine" it is left out, at some cost in log loss (both are printed). The cosine, too, says more of an
-encyclopaedia: --cosine sets its weight, in units of the logit, where that of least log loss is too much for documents.
-Scores are kept in the work folder: the second run, with another form or weight, takes seconds.
+Each question is scored with its document there, which answers it or not (near misses), and with it removed. `upper` is
+the lowest threshold at which at most NEAR_MISSES of the near misses are CORRECT. `lower` is the highest that rejects at
+most MISSED of the answered questions. `strip` is the highest that keeps LINES of the needed lines.
+
+The overlap of words is more informative for an encyclopaedia's passages than for near misses, which repeat a document's
+words. --form "logit and cosine" leaves it out, at some cost in log loss (both are printed). The cosine, too, is more
+informative for an encyclopaedia: --cosine sets its weight, in units of the logit, if the weight of the lowest log loss
+is too high for documents. The work folder caches scores: a second run with another form or weight takes seconds.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ NEAR_MISSES, MISSED, LINES = 0.2, 0.06, 0.93
 RETRIEVED: int = Settings.model_fields["reranked"].default
 KEPT: int = Settings.model_fields["k"].default
 DOCUMENT_SETS = 4
-"""The documents are counted as so many sets as there are general ones: each set weighs the same."""
+"""Number of sets that the documents count as, equal to the number of general sets; each set has the same weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A question with the KEPT most relevant of the RETRIEVED passages, by logit.
 
-    `holds` is the share of the needed lines that each passage has. `strips`: logits of the strips of each, with whether
-    a complete answer needs them. `answered` says whether the document that answers it was there.
+    `holds` is the share of the needed lines in each passage. `strips` has the logits of each passage's strips, and
+    whether a complete answer needs them. `answered` says whether the document that answers the question was there.
     """
 
     question: everyday.Question
@@ -72,7 +73,7 @@ class Judged:
 
 
 def kept(found: everyday.Found, logits: Floats, *, removed: bool) -> list[int]:
-    """Return the places of what the app would keep, without the question's own document where it is `removed`."""
+    """Return the positions of the passages that the app would keep; with `removed`, not those of the own document."""
     order = np.argsort(-logits, kind="stable").tolist()
     own = found.question.document
     return [place for place in order if not (removed and found.passages[place].document == own)][:KEPT]
@@ -81,7 +82,7 @@ def kept(found: everyday.Found, logits: Floats, *, removed: bool) -> list[int]:
 def judge(
     found: everyday.Found, logits: Floats, strips: Mapping[int, tuple[Floats, Floats]], *, removed: bool
 ) -> Judged | None:
-    """Return what the app would keep of what was found; `strips` by the place of their passage."""
+    """Return the question with the passages that the app would keep; `strips` by the position of their passage."""
     question = found.question
     places = kept(found, logits, removed=removed)
     if not places:
@@ -100,7 +101,7 @@ def judge(
 
 
 def judged(collection: everyday.Collection, asked: Sequence[everyday.Question], model: Model) -> list[Judged]:
-    """Return the questions as the app would judge them. Raises ModelError."""
+    """Return the questions, each with the passages that the app would keep. Raises ModelError."""
     everything: list[Judged] = []
     for question in asked:
         found = everyday.find(collection, question, question.text, k=RETRIEVED)
@@ -129,7 +130,7 @@ def judged(collection: everyday.Collection, asked: Sequence[everyday.Question], 
 
 
 def rows(questions: Sequence[Judged], first: int) -> Rows:
-    """Return passages as rows to fit to: logit, cosine, overlap; marked where they hold a third of what is needed."""
+    """Return passages as rows for fitting: logit, cosine, overlap; marked if they have a third of the needed lines."""
     features, marks, numbers, sets = [], [], [], []
     for number, one in enumerate(questions):
         features.append(np.stack([one.logits, one.cosines, one.overlaps], axis=1))
@@ -140,7 +141,7 @@ def rows(questions: Sequence[Judged], first: int) -> Rows:
 
 
 def rows_of_strips(questions: Sequence[Judged], first: int) -> Rows:
-    """Return the strips of passages that hold something of the answer; the second feature is not used."""
+    """Return the strips of passages that contain part of the answer; the second feature is not used."""
     features, marks, numbers, sets = [], [], [], []
     for number, one in enumerate(questions):
         for share, (values, needed) in zip(one.holds, one.strips, strict=True):
@@ -153,7 +154,7 @@ def rows_of_strips(questions: Sequence[Judged], first: int) -> Rows:
 
 
 def both(one: Rows, other: Rows) -> Rows:
-    """Return the rows of both."""
+    """Return the rows of both, one after the other."""
     parts = [(getattr(one, field.name), getattr(other, field.name)) for field in dataclasses.fields(Rows)]
     return Rows(*(np.concatenate([a[..., :], b[..., :]]) for a, b in parts))
 
@@ -164,14 +165,14 @@ def relevances(one: Judged, passage: Logistic) -> Floats:
 
 
 def with_cosine(rows: Rows, weight: float) -> Logistic:
-    """Return Platt scaling of the logit and `weight` times the cosine."""
+    """Fit Platt scaling to the logit plus `weight` times the cosine."""
     mixed = dataclasses.replace(rows, features=rows.features[:, :1] + weight * rows.features[:, 1:2])
     fitted = fit(mixed, PASSAGES["logit"])
     return dataclasses.replace(fitted, cosine=round(fitted.logit * weight, 4))
 
 
 def thresholds(questions: Sequence[Judged], best: Floats, passage: Logistic, strip: Logistic) -> Thresholds:
-    """Return the thresholds by the rules of the module's docstring; `best` is each question's best relevance."""
+    """Return the thresholds, by the rules in the module's docstring; `best` is each question's best relevance."""
     answered = np.array([one.answered for one in questions])
     near = np.array([not one.answered and not one.removed for one in questions])
     upper = float(np.quantile(best[near], 1 - NEAR_MISSES))
@@ -188,7 +189,7 @@ def thresholds(questions: Sequence[Judged], best: Floats, passage: Logistic, str
 
 
 def report(questions: Sequence[Judged], best: Floats, chosen: Thresholds) -> str:
-    """Return what the thresholds make of the questions, as a table."""
+    """Return a table of the questions' grades under the thresholds."""
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415
 
     answered = np.array([one.answered for one in questions])

@@ -1,18 +1,19 @@
-"""Fit a relevance model's calibration on labelled questions; writes MODEL_FOLDER/calibration.json.
+"""Fit a reranker's calibration on labelled questions, and write MODEL_FOLDER/calibration.json.
 
     .venv/bin/python scripts/lab/relevance/calibrate_relevance.py DATA_FOLDER --model FOLDER[:FORMAT] [--questions 250]
 
-DATA_FOLDER, FORMAT and --work are those of eval_relevance.py; the questions are others. A calibration for passages is
-fitted to what the app scores: the passages nearest to the question of the whole set, as many as it retrieves, every
-second question without its own (so its documents do not hold the answer). Relevant is the own passage; others with an
-accepted answer string are left out, since most of them do not answer. One for strips is fitted to the sentences of the
-own passage, since a strip's relevance is that number times its passage's relevance. Each set counts the same.
+DATA_FOLDER, FORMAT and --work are those of eval_relevance.py, but the questions are others. The calibration for
+passages is fitted to what the app scores: the passages of the whole set that are nearest to the question, as many as
+the app retrieves. For every second question, its own passage is removed, so that the documents do not contain the
+answer. Only the own passage counts as relevant. Others with an accepted answer string are left out, since most of them
+do not answer. The calibration for strips is fitted to the sentences of the own passage, since a strip's relevance is
+its own probability times that of its passage. Each set has the same weight.
 
-Taken is the form with the lowest log loss on held-out questions (cross-validated). Measured besides, and not offered:
-isotonic regression, which made no difference beyond its standard error (relevance-v0, 60 questions a set: 0.1323 ±
-0.0025 against 0.1295 of the logistic form), and strips that are read by themselves.
+The script takes the form with the lowest log loss on held-out questions (cross-validated). It also measures two forms
+that it never takes: isotonic regression, which made no difference beyond its standard error (relevance-v0, 60 questions
+a set: 0.1323 ± 0.0025 against 0.1295 of the logistic form), and strips that are scored alone.
 
-Thresholds are chosen by the criteria that localcrag/evaluation/threshold_sweeps.py names.
+Thresholds are chosen by the criteria in localcrag/evaluation/threshold_sweeps.py.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,))}
 def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibration, str]:
     """Return the calibration and how it was found, as the section `Calibration` of a model card.
 
-    Raises ModelError, and ValueError where the model's logits do not rise with relevance.
+    Raises ModelError, and ValueError if the model's logits do not rise with relevance.
     """
     for sample in samples:
         sample.compute(model.scores)
@@ -114,7 +115,7 @@ def _forms(of: str, rows: Rows, results: Sequence[HeldOut]) -> str:
 
 
 def _sweeps(uppers: Sequence[Step], lowers: Sequence[Step], cuts: Sequence[Step], chosen: Thresholds) -> str:
-    """Return every fifth step, and those chosen."""
+    """Return every fifth step of each sweep, and the chosen ones, as text."""
     taken = {chosen.upper, chosen.lower, chosen.strip}
     header = ["threshold", "upper: action right", "CORRECT right", "lower: INCORRECT without answer", "with answer"]
     lines = []

@@ -1,10 +1,10 @@
-"""The form of calibration that fits a relevance model best, and its threshold upper.
+"""Choose the form of calibration that fits a reranker best, and its threshold `upper`.
 
-Each set counts the same, however many rows it has. Isotonic regression (Zadrozny and Elkan, KDD 2002) is measured
-beside the logistic forms and never taken: localcrag has no place for it until it is clearly better.
+Each set has the same weight, however many rows it has. Isotonic regression (Zadrozny and Elkan, KDD 2002) is measured
+together with the logistic forms but never taken: localcrag cannot store it, and will not until it is clearly better.
 
-`upper` is where most decisions between CORRECT and not are right, with at least PRECISION_OF_CORRECT of the CORRECT
-ones.
+`upper` is the threshold with the most right decisions between CORRECT and not CORRECT, among those at which at least
+PRECISION_OF_CORRECT of the CORRECT ones are right.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from localcrag.records.thresholds import Logistic
 
 DEFAULTS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 PRECISION_OF_CORRECT = 0.8
-"""The web is not asked then, and the answer is made from these passages: one in five may be wrong."""
+"""Least precision of CORRECT, for which the answer comes from these passages without the web: 1 in 5 may be wrong."""
 FOLDS = 5
 ISOTONIC = ", isotonic"
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a form predicts for rows that it was not fitted on; log loss in nats, lower is better.
+    """The predictions of a form for rows that it was not fitted on; log loss in nats, lower is better.
 
-    `worse_by` is how much it lies above the best form's, `error` the standard error of that difference.
+    `worse_by` is the difference to the best form's log loss, `error` the standard error of that difference.
     """
 
     name: str
@@ -49,8 +49,8 @@ def strip_relevances(fitted: Logistic, rows: Rows) -> Floats:
 def held_out(rows: Rows, forms: Mapping[str, Form]) -> list[HeldOut]:
     """Return every form, and isotonic regression on top of it, cross-validated over the questions of each set.
 
-    Best first. A form is left out under which a higher logit would be worse, as temperature scaling can be for a model
-    that gives most texts a logit above 0. Raises ValueError when none is left.
+    The best one is first. Forms under which a higher logit means less relevance are left out, as can happen with
+    temperature scaling for a model that gives most texts a logit above 0. Raises ValueError if no form is left.
     """
     guessed: dict[str, Floats] = {}
     refused = ""
@@ -72,7 +72,7 @@ def held_out(rows: Rows, forms: Mapping[str, Form]) -> list[HeldOut]:
 
 def _cross_validated(rows: Rows, form: Form) -> tuple[Floats, Floats]:
     """Return what the form, and isotonic regression on top of it, predict for rows of other folds."""
-    fit(rows, form)  # It has to work for all of them, too.
+    fit(rows, form)  # The form must also fit all rows together; otherwise, this raises.
     fold = rows.questions % FOLDS
     platt, isotonic = np.zeros(len(fold)), np.zeros(len(fold))
     for number in np.unique(fold):
@@ -86,7 +86,7 @@ def _cross_validated(rows: Rows, form: Form) -> tuple[Floats, Floats]:
 
 
 def best_form(results: Sequence[HeldOut], allowed: Collection[str]) -> HeldOut:
-    """Return the allowed form with the lowest held-out log loss. Raises ValueError when there is none."""
+    """Return the allowed form with the lowest held-out log loss. Raises ValueError if there is none."""
     fitting = [one for one in results if one.name in allowed]
     if not fitting:
         raise ValueError("relevant texts have no higher logits than others")
@@ -94,7 +94,7 @@ def best_form(results: Sequence[HeldOut], allowed: Collection[str]) -> HeldOut:
 
 
 def sweep_upper(best: Floats, there: Marks, weights: Floats) -> list[Step]:
-    """Return, per threshold, the share of right decisions and the precision of CORRECT.
+    """Return, for each threshold, the share of right decisions and the precision of CORRECT.
 
     `best` is each question's best relevance, `there` whether its own passage is among the retrieved ones.
     """

@@ -1,11 +1,11 @@
-"""Labelled questions for relevance models: passages, sentences, unanswerable questions.
+"""Labelled questions for rerankers: passages, sentences and unanswerable questions.
 
-Reads the gzipped JSON lines of a data folder, one object a line: `passage`, and either `question` and `answers`, or
-`questions` (each with `question`, `answers` and, in SQuAD 2.0, `answerable`). Knows no model: vectors and scores are
-handed in.
+It reads the gzipped JSON lines of a data folder, one object a line: `passage`, and either `question` and `answers`, or
+`questions` (each with `question`, `answers` and, in SQuAD 2.0, `answerable`). It knows no model: the caller hands in
+vectors and scores.
 
-Every question comes twice: with its own passage among those that are searched ("there"), and without ("removed"), as
-when the documents do not hold the answer.
+Every question appears twice: with its own passage among the searched ones ("there"), and without it ("removed"), as if
+the documents did not contain the answer.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from localcrag.text.sentences import Span, split_sentences
 
 SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
 RANKED = 15
-"""Passages ranked for a question; the figures of the first model (v0) are over so many."""
+"""Passages ranked for a question, as in the figures of the first model (v0)."""
 LONGEST_CHANCE = 2
-"""An answer of so few characters stands in any text, so that finding it says nothing."""
+"""Most characters of an answer that may occur in any text by chance, so that finding it means nothing."""
 
 
 class DataError(Exception):
-    """The data folder lacks a file, or a line of it is not what the module's docstring says."""
+    """A file is missing in the data folder, or a line does not have the form in the module's docstring."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the number of its own passage, and the accepted answers (none: SQuAD's unanswerable ones)."""
+    """A question, the index of its own passage, and the accepted answers (none if SQuAD's is unanswerable)."""
 
     text: str
     own: int
@@ -45,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
-    """One set: all its distinct passages, and its questions; the unanswerable ones apart."""
+    """One set: all its distinct passages, its answerable questions, and its unanswerable ones."""
 
     name: str
     passages: tuple[str, ...]
@@ -55,9 +55,9 @@ class LabelledSet:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with the numbers of its nearest passages of the whole set and their cosines, RANKED + 1, best first.
+    """A question with the indices and cosines of its RANKED + 1 nearest passages in the whole set, best first.
 
-    One more than is ranked, so that there are RANKED without the question's own passage, too.
+    There is one more than is ranked, so that RANKED are left without the question's own passage.
     """
 
     question: Question
@@ -109,24 +109,24 @@ def retrieve(questions: Sequence[Question], asked: Vectors, passages: Vectors) -
 
 
 def holds(text: str, answers: Sequence[str]) -> bool:
-    """Whether an accepted answer of more than LONGEST_CHANCE characters stands in the text."""
+    """Return whether the text contains an accepted answer of more than LONGEST_CHANCE characters."""
     lowered = text.lower()
     return any(len(answer) > LONGEST_CHANCE and answer.lower() in lowered for answer in answers)
 
 
 def sentences(passage: str, answers: Sequence[str]) -> tuple[list[Span], list[bool]]:
-    """Return the strips of a passage as the app cuts them, and which of them hold an accepted answer."""
+    """Return the strips of a passage as the app cuts them, and which of them contain an accepted answer."""
     strips = split_sentences(passage)
     return strips, [holds(strip.text, answers) for strip in strips]
 
 
 def pairs_on_same_passage(labelled: LabelledSet, most: int, *, seed: int) -> list[tuple[Question, Question]]:
-    """Return up to `most` pairs of an answerable and an unanswerable question on one passage, one pair a passage."""
+    """Return up to `most` pairs of an answerable and an unanswerable question about one passage, one per passage."""
     chosen = random.Random(seed)
     asked: dict[int, tuple[list[Question], list[Question]]] = {}
     for place, questions in enumerate((labelled.questions, labelled.unanswerable)):
         for question in questions:
             asked.setdefault(question.own, ([], []))[place].append(question)
     both = [lists for lists in asked.values() if all(lists)]
-    # All are shuffled and then cut, so that a smaller number gives the first ones of a larger.
+    # All are shuffled before the list is cut, so that a smaller number gives the beginning of a larger sample.
     return [(chosen.choice(yes), chosen.choice(no)) for yes, no in chosen.sample(both, len(both))[:most]]

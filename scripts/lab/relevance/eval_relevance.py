@@ -1,15 +1,15 @@
-"""Print the figures of relevance models on labelled questions, beside the bi-encoder alone.
+"""Print the figures of rerankers on labelled questions, compared with the bi-encoder alone.
 
     .venv/bin/python scripts/lab/relevance/eval_relevance.py DATA_FOLDER --model FOLDER[:FORMAT] [--model ...]
         [--questions 200]
 
-DATA_FOLDER holds squad2.jsonl.gz, nq_oracle.jsonl.gz, fairytaleqa.jsonl.gz and pubmedqa.jsonl.gz (see
-lab/relevance/data.py). FORMAT is auto (what the app takes on this machine), int8, bf16 or fp32. All models see the same
-questions and passages. Scores are kept in the folder --work, so that an interrupted run goes on where it stopped. The
-Markdown comes on stdout and, with --card, into a model card in place of its section "Figures".
+DATA_FOLDER contains squad2.jsonl.gz, nq_oracle.jsonl.gz, fairytaleqa.jsonl.gz and pubmedqa.jsonl.gz (see
+lab/relevance/data.py). FORMAT is auto (the format that the app uses on this machine), int8, bf16 or fp32. All models
+get the same questions and passages. The folder --work caches scores, so that an interrupted run resumes. The script
+prints Markdown; with --card, it replaces the section "Figures" of a model card with it.
 
-calibrate_relevance.py takes its questions from the other end of the shuffled order, so that what is measured here was
-not fitted on (with up to 250 questions there, up to 200 here; no set has fewer than 1,000).
+calibrate_relevance.py takes its questions from the other end of the shuffled order, so that this script measures on
+questions that were not fitted (up to 250 questions there and 200 here; no set has fewer than 1,000).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tuple[Question, Question]]) -> Measured:
-    """Return a model's figures but for its speed. Raises ModelError."""
+    """Return a model's figures without its speed. Raises ModelError."""
     scores, calibration = model.scores, model.calibration
     squad2 = samples[0]
     both = [(question.text, squad2.own(question)) for pair in same_passage for question in pair]
@@ -76,7 +76,7 @@ def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tupl
 
 
 def _answerable(model: Model, sample: Sample, pairs: Sequence[tuple[Question, Question]]) -> Figure | None:
-    """Return the AUC of answerable against unanswerable questions on the same passages."""
+    """Return the AUC of answerable against unanswerable questions about the same passages."""
     if not pairs:
         return None
     yes, no = (
@@ -87,7 +87,7 @@ def _answerable(model: Model, sample: Sample, pairs: Sequence[tuple[Question, Qu
 
 
 def as_json(value: Any) -> Any:
-    """Return records as JSON values; what is not a number is null."""
+    """Return records as JSON values, with null for NaN and infinity."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The figures of a relevance model on a sample of labelled questions. Scores in, records out."""
+"""Compute the figures of a reranker on a sample of labelled questions. Scores in, records out."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ POOLED = "all"
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """How one score orders the passages of each set; by set, and `all`, the mean of the sets.
+    """Ranking figures of one score, by set, and `all`, the mean of the sets.
 
-    `auc` is that of the best score, own passage there against removed; `auc_clear` leaves out the questions whose
-    accepted answer stands in another of the passages, too.
+    `auc` is that of the best score, with the own passage there against removed. `auc_clear` leaves out questions whose
+    accepted answer is also in another of the passages.
     """
 
     mrr: dict[str, Figure]
@@ -35,9 +35,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Actions by the policy `max` over the `most` best passages; shares of questions, own passage there or removed.
+    """Actions under the policy `max` with the `most` best passages: shares of questions, own passage there or removed.
 
-    `right` is the share for which CORRECT means there, over both; `precision` the share of CORRECT that is there.
+    `right` is the share of both kinds for which the action is CORRECT exactly if the own passage is there; `precision`
+    is the share of CORRECT for which it is there.
     """
 
     most: int
@@ -56,7 +57,7 @@ class Calibrated:
 
 
 def ranked(names: Sequence[str], rankings: Sequence[Ranking], values: Sequence[Floats]) -> Ranked:
-    """Return how `values`, an array of a ranking's shape for each set, order the passages."""
+    """Return the ranking figures of `values`, which has an array of a ranking's shape for each set."""
     figures = Ranked({}, {}, {}, {})
     for name, ranking, scores in zip(names, rankings, values, strict=True):
         ranks = np.array(
@@ -83,13 +84,13 @@ def _mean_rank(ranks: Floats) -> Figure:
 
 
 def paired_separation(positive: Floats, negative: Floats) -> Figure:
-    """Return the AUC of scores that come in pairs, one of each kind for a question; whole pairs are resampled."""
+    """Return the AUC of paired scores, one of each kind for a question; the interval resamples whole pairs."""
     pairs = grouped(np.arange(len(positive)))
     return bootstrap(pairs, lambda drawn: separation(positive[drawn], negative[drawn]))
 
 
 def separation(positive: Floats, negative: Floats) -> float:
-    """Return the probability that a positive score is above a negative one."""
+    """Return the probability that a positive score is above a negative one (the AUC)."""
     marks = np.concatenate([np.ones(len(positive), bool), np.zeros(len(negative), bool)])
     return auc(marks, np.concatenate([positive, negative]))
 
@@ -102,7 +103,7 @@ def decided(
     *,
     most: int,
 ) -> Decided:
-    """Return what the policy `max` says, with the `most` best passages."""
+    """Return the actions under the policy `max` with the `most` best passages."""
     figures = Decided(most, {}, {}, {}, {})
     for name, ranking, values in zip(names, rankings, relevances, strict=True):
         shares = []
@@ -125,7 +126,7 @@ def decided(
 
 
 def calibrated(names: Sequence[str], rows: Rows, probabilities: Floats) -> Calibrated:
-    """Return the error of probabilities for `rows`, whose sets are numbers of `names`."""
+    """Return the calibration error of probabilities for `rows`, whose sets are indices into `names`."""
     errors = {}
     for number in np.unique(rows.sets):
         inside = rows.sets == number
@@ -136,7 +137,7 @@ def calibrated(names: Sequence[str], rows: Rows, probabilities: Floats) -> Calib
 
 def _error(probabilities: Floats, rows: Rows) -> Figure:
     weights = rows.weights
-    # Numbers of questions begin anew in each set.
+    # Questions are numbered from 0 in each set.
     questions = grouped(rows.sets * (rows.questions.max() + 1) + rows.questions)
 
     def error(drawn: Places) -> float:
@@ -146,7 +147,7 @@ def _error(probabilities: Floats, rows: Rows) -> Figure:
 
 
 def strips_auc(names: Sequence[str], rows: Rows) -> dict[str, Figure]:
-    """Return, by set, the AUC of an answer's sentence against the other sentences of the own passages."""
+    """Return, by set, the AUC of the answer's sentence against the other sentences of the own passages."""
     figures = {}
     for number in np.unique(rows.sets):
         part = rows.only(rows.sets == number)
@@ -159,7 +160,7 @@ def strips_auc(names: Sequence[str], rows: Rows) -> dict[str, Figure]:
 
 
 def mean(figures: Sequence[Figure]) -> Figure:
-    """Return the mean of independent figures; half widths of the intervals add in squares."""
+    """Return the mean of independent figures; the squares of the intervals' half widths add up."""
     values, lows, highs = (np.array([getattr(one, name) for one in figures]) for name in ("value", "low", "high"))
     value = float(values.mean())
     below, above = (math.sqrt(float(np.sum(part**2))) / len(figures) for part in (values - lows, highs - values))

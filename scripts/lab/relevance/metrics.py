@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from localcrag.evaluation.curves import Floats, Places
 
 RESAMPLES = 1000
-"""Efron and Tibshirani (1993, chapter 13) ask for as many for a percentile interval."""
+"""Bootstrap samples, as many as Efron and Tibshirani (1993, chapter 13) recommend for a percentile interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Figure:
 
 
 def reciprocal_rank(scores: Floats, own: int | None) -> float:
-    """Return 1 / rank of the score at place `own`, 0.0 when it is None.
+    """Return 1 / rank of the score at position `own`; 0.0 if it is None.
 
-    Of equal scores the earlier is better, as the app leaves passages in the order they were retrieved.
+    Among equal scores, the earlier one ranks higher, since the app keeps the order of retrieval.
     """
     if own is None:
         return 0.0
@@ -34,9 +34,9 @@ def reciprocal_rank(scores: Floats, own: int | None) -> float:
 
 
 def bootstrap(groups: Sequence[Places], statistic: Callable[[Places], float], *, seed: int = 1) -> Figure:
-    """Return `statistic` of all rows and its interval from resampling the groups (the rows of one question each).
+    """Return `statistic` of all rows, with its interval from resampling groups (each group is one question's rows).
 
-    `statistic` is given row numbers, as often as they were drawn.
+    `statistic` gets row numbers, each as often as it was drawn.
     """
     chosen = np.random.default_rng(seed)
     drawn = [

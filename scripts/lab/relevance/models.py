@@ -1,4 +1,4 @@
-"""The relevance models that a command names, with their kept scores, calibration and speed."""
+"""The rerankers that a command names, with their cached scores, calibration and speed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ROOT = Path(__file__).resolve().parents[3]
 EMBEDDER = ROOT / "models" / "all-minilm-l6-v2"
 WORK = platformdirs.user_cache_path("localcrag", appauthor=False) / "relevance-scores"
 TIMED = 128
-"""Pairs timed: seconds on two cores, and more than one batch."""
+"""Pairs that are timed: they take seconds on two cores, and are more than one batch."""
 TIMED_TOKENS = 160
-"""Of the passages timed, about a chunk of the app's."""
+"""Tokens of the passages that are timed, about the length of the app's chunks."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model's folder and the number format asked for; `work` is where its scores are kept."""
+    """A model's folder and the requested number format; `work` is the folder that caches its scores."""
 
     folder: Path
     wanted: NumberFormat
@@ -38,7 +38,7 @@ class Model:
 
     @classmethod
     def named(cls, named: str, work: Path) -> Model:
-        """Return the model of FOLDER or FOLDER:FORMAT."""
+        """Return the model named FOLDER or FOLDER:FORMAT."""
         folder, _, ending = named.rpartition(":")
         known = folder and ending in list(NumberFormat)
         path, wanted = (folder, NumberFormat(ending)) if known else (named, NumberFormat.AUTO)
@@ -46,28 +46,28 @@ class Model:
 
     @cached_property
     def scorer(self) -> CrossEncoder:
-        """The loaded model. Raises ModelError."""
+        """Return the loaded model. Raises ModelError."""
         return load_fastest(self.folder.name, self.folder, wanted=self.wanted, threads=0, cache=self.work)
 
     @cached_property
     def name(self) -> str:
-        """Folder and number format in use; for AUTO the model is loaded to know it. Raises ModelError."""
+        """Return folder and number format in use; for AUTO, this loads the model. Raises ModelError."""
         auto = self.wanted is NumberFormat.AUTO
         return f"{self.folder.name} {self.scorer.number_format if auto else self.wanted}"
 
     @cached_property
     def scores(self) -> KeptScores:
-        """Its scores, computed when first asked for. Raises ModelError."""
+        """Return its scores, which are computed when first requested. Raises ModelError."""
         name = f"{self.name.replace(' ', '-')}-{fingerprint(self.folder)}.sqlite3"
         return KeptScores(self.work / name, lambda: self.scorer)
 
     @cached_property
     def calibration(self) -> FittedCalibration:
-        """What lies beside the model, or the fallback. Raises ModelDamaged."""
+        """Return the calibration in the model's folder, or the fallback. Raises ModelDamaged."""
         return read_calibration(self.folder)
 
     def speed(self, question: str, texts: Sequence[str]) -> float:
-        """Return how many pairs a second are scored: the best of three, after a warm-up. Raises ModelError."""
+        """Return the pairs scored per second, the best of three rounds after a warm-up. Raises ModelError."""
         self.scorer.logits(question, texts[:16])
         seconds = []
         for _ in range(3):
@@ -83,7 +83,7 @@ def load_embedder(folder: Path) -> Embedder:
 
 
 def texts_to_time(passages: Sequence[str], embedder: Embedder) -> list[str]:
-    """Return TIMED passages, those nearest to TIMED_TOKENS tokens; the same ones again where there are too few."""
+    """Return the TIMED passages nearest to TIMED_TOKENS tokens, repeated if there are too few."""
     lengths = np.array(embedder.count_tokens(passages))
     nearest = np.argsort(np.abs(lengths - TIMED_TOKENS), kind="stable")
     return [passages[int(number)] for number in np.resize(nearest[:TIMED], TIMED)]

@@ -1,4 +1,4 @@
-"""The figures of relevance models as Markdown, for a model card. Records in, text out."""
+"""Format the figures of rerankers as Markdown for a model card. Records in, text out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Measured:
 
 
 def report(names: Sequence[str], baseline: Ranked, models: Sequence[Measured], *, questions: int, seed: int) -> str:
-    """Return the section `Figures`; `baseline` is the bi-encoder alone."""
+    """Return the section `Figures` of a model card; `baseline` is the bi-encoder alone."""
     header = ["what", "model", "by", *names, POOLED]
     rows: list[list[str]] = []
     for field, what in RANKED_FIGURES.items():
@@ -138,7 +138,7 @@ def _cell(value: Figure | float | None) -> str:
 
 
 def put_section(card: str, section: str) -> str:
-    """Return `card` with `section` in place of the one of the same heading (its first line), or at its end."""
+    """Return `card` with `section` replacing the one with the same heading (its first line), or at the end."""
     heading, level = section.splitlines()[0], re.match("#+", section)
     if level is None:
         raise ValueError(f"a section begins with a heading, not with {heading!r}")

@@ -1,4 +1,4 @@
-"""A sample of the labelled questions, what has to be scored for it, and the scores as arrays."""
+"""Draw a sample of the labelled questions, list the pairs to score, and return scores as arrays."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from localcrag.text.sentences import Span
 from localcrag.text.words import overlap
 
 RETRIEVED: int = Settings.model_fields["k"].default
-"""Passages that the app scores for a question, by default."""
+"""Passages that the app scores for a question by default."""
 OTHERS = 2
-"""Passages beside the own one whose strips are measured."""
+"""Passages whose strips are measured in addition to the own one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """The sentences of a passage, which of them hold the question's answer, and whether it is the question's own."""
+    """The sentences of a passage, which of them contain the answer, and whether it is the question's own passage."""
 
     question: Question
     passage: int
@@ -40,10 +40,10 @@ class Strips:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What of one set is measured.
+    """The questions and passages of one set that are measured.
 
-    `strips` has, per question, the sentences of its own passage, and of the OTHERS nearest ones without its answer;
-    questions whose answer stands in no sentence of their passage (yes or no; in other words) are left out.
+    `strips` has for each question the sentences of its own passage, and of the OTHERS nearest ones without its answer.
+    Questions whose answer is in no sentence of their passage (yes or no, or other wordings) are left out.
     """
 
     labelled: LabelledSet
@@ -58,13 +58,13 @@ class Sample:
         return self.labelled.passages[question.own]
 
     def pairs(self) -> list[Pair]:
-        """Return every question and text that has to be scored."""
+        """Return every pair of question and text that must be scored."""
         scored = [(asked.question.text, text) for asked in self.asked for text in self.texts(asked)]
         scored += [(one.question.text, span.text) for one in self.strips if one.own for span in one.spans]
         return scored + [(one.question.text, one.text) for one in self.strips]
 
     def compute(self, scores: KeptScores) -> None:
-        """Score all of it that is not yet known. Raises ModelError."""
+        """Score all pairs that are not cached. Raises ModelError."""
         scores.compute(self.pairs())
         scores.compute_strips([(one.question.text, one.text, one.spans) for one in self.strips])
 
@@ -72,9 +72,9 @@ class Sample:
 def take(
     folder: Path, embedder: Embedder, work: Path, *, questions: int, seed: int, last: bool = False
 ) -> list[Sample]:
-    """Return a sample of every set: `questions` of each, 1.5 times as many for strips. Raises DataError.
+    """Return a sample of every set: `questions` of each, and 1.5 times as many for strips. Raises DataError.
 
-    `last` takes them from the other end of the shuffled order: other questions, as long as there are enough.
+    `last` takes them from the other end of the shuffled order, which gives other questions if there are enough.
     """
     samples = []
     for name in SETS:
@@ -108,8 +108,8 @@ def take(
 class Ranking:
     """The nearest passages of a set's questions, shape (questions, passages), best cosine first.
 
-    `own` marks the question's own passage, `unclear` others that hold an accepted answer: whether those answer the
-    question nobody has looked at, and most do not ("French", "1901").
+    `own` marks the question's own passage. `unclear` marks others that contain an accepted answer: they were not
+    checked, and most do not answer the question ("French", "1901").
     """
 
     logits: Floats
@@ -119,12 +119,12 @@ class Ranking:
     unclear: Marks
 
     def among(self, *, there: bool, most: int = RANKED) -> Marks:
-        """Mark the `most` best passages, of all or of all but the own ones."""
+        """Mark the `most` best passages; unless `there`, without the own ones."""
         allowed = np.ones_like(self.own) if there else ~self.own
         return np.asarray(allowed & (np.cumsum(allowed, axis=1) <= most))
 
     def best(self, values: Floats, *, there: bool, most: int = RANKED) -> Floats:
-        """Return each question's best value among those passages, shape (questions,)."""
+        """Return each question's best value among the passages of `among`, shape (questions,)."""
         return np.asarray(np.where(self.among(there=there, most=most), values, -np.inf).max(axis=1))
 
     def clear(self, most: int = RANKED) -> Marks:
@@ -132,9 +132,9 @@ class Ranking:
         return np.asarray(~(self.unclear & self.among(there=False, most=most)).any(axis=1))
 
     def as_retrieved(self, most: int = RETRIEVED) -> Marks:
-        """Mark what a calibration is fitted to and its error measured on: what the app scores.
+        """Mark the passages that a calibration is fitted to and measured on: those that the app scores.
 
-        That is the `most` best passages, every second question without its own, and unclear ones left out.
+        They are the `most` best passages, without the own one for every second question, and without unclear ones.
         """
         odd = (np.arange(len(self.own)) % 2 == 1)[:, None]
         kept = np.where(odd, self.among(there=True, most=most), self.among(there=False, most=most))
@@ -142,7 +142,7 @@ class Ranking:
 
 
 def rank(sample: Sample, scores: KeptScores) -> Ranking:
-    """Return a sample's scores as arrays."""
+    """Return a sample's scores and marks as arrays."""
     return Ranking(
         np.array([scores.of(asked.question.text, sample.texts(asked)) for asked in sample.asked]),
         np.array([asked.cosines for asked in sample.asked]),
@@ -161,7 +161,7 @@ def rank(sample: Sample, scores: KeptScores) -> Ranking:
 
 
 def passage_rows(rankings: Sequence[Ranking]) -> Rows:
-    """Return the rows that a calibration for passages is fitted to: logit, cosine and overlap."""
+    """Return the rows for fitting a calibration for passages: logit, cosine and overlap."""
     parts = []
     for number, ranking in enumerate(rankings):
         kept = ranking.as_retrieved()
@@ -173,8 +173,8 @@ def passage_rows(rankings: Sequence[Ranking]) -> Rows:
 def best_rows(rankings: Sequence[Ranking], relevances: Sequence[Floats], *, any_own: bool) -> Rows:
     """Return the best relevance of each question's retrieved passages, with its own passage there and removed.
 
-    Marked where that best passage is the own one or, with `any_own`, where the own one is among them. The relevance is
-    the first feature, the second is not used. Questions with unclear passages are left out.
+    A row is marked if that best passage is the own one or, with `any_own`, if the own one is among the passages. The
+    relevance is the first feature; the second is not used. Questions with unclear passages are left out.
     """
     parts = []
     for number, (ranking, values) in enumerate(zip(rankings, relevances, strict=True)):
@@ -190,9 +190,9 @@ def best_rows(rankings: Sequence[Ranking], relevances: Sequence[Floats], *, any_
 
 
 def strip_rows(samples: Sequence[Sample], scores: KeptScores, *, alone: bool = False) -> Rows:
-    """Return the strips of the own passages, which a calibration is fitted to; the second feature is not used.
+    """Return the strips of the own passages for fitting a calibration; the second feature is not used.
 
-    `alone`: with the logits of strips that are read by themselves, as a cross-encoder without a place head does.
+    With `alone`, the logits are those of strips that are scored alone, as by a cross-encoder without a place head.
     """
     parts = []
     for number, sample in enumerate(samples):
@@ -208,9 +208,9 @@ def strip_rows(samples: Sequence[Sample], scores: KeptScores, *, alone: bool = F
 
 
 def refined_strips(samples: Sequence[Sample], relevances: Sequence[Floats], scores: KeptScores) -> tuple[Rows, Marks]:
-    """Return strips as the app refines them, of ranked passages, and which of them are of own passages.
+    """Return the strips of ranked passages as the app refines them, and which of them are from own passages.
 
-    Their features: the strip's logit and its passage's relevance. `relevances` are those of each set's rankings.
+    The features are the strip's logit and its passage's relevance. `relevances` has those of each set's ranking.
     """
     parts, own = [], []
     for number, (sample, values) in enumerate(zip(samples, relevances, strict=True)):
@@ -229,7 +229,7 @@ def refined_strips(samples: Sequence[Sample], relevances: Sequence[Floats], scor
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of the sets in turn."""
+    """Return the rows of all sets, one after the other."""
     return Rows(
         np.concatenate([part.features for part in parts]),
         np.concatenate([part.marks for part in parts]),

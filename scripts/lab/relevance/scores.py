@@ -1,7 +1,7 @@
-"""Logits and vectors kept on disk, so that an interrupted run resumes and nothing is scored twice.
+"""Cache logits and vectors on disk, so that an interrupted run resumes and nothing is scored twice.
 
-Scores belong to the bytes of a model's folder and a number format; a changed model has scores of its own. Not part of
-the key: the versions of the libraries. After an update, remove the folder.
+The key of a score is the bytes of a model's folder and a number format, so that a changed model gets its own scores.
+The versions of the libraries are not in the key: remove the folder after updating them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAID_EVERY = 15.0
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a checksum of everything in a model's folder that its scores depend on."""
+    """Return a checksum of all files in a model's folder that its scores depend on."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name not in NOT_THE_MODEL:
@@ -36,10 +36,10 @@ def fingerprint(folder: Path) -> str:
 
 
 class KeptScores:
-    """The logits of one model in one format, computed when they are first asked for."""
+    """Cache of the logits of one model in one format; they are computed when first requested."""
 
     def __init__(self, path: Path, scorer: Callable[[], Scorer]) -> None:
-        """Open or make the file at `path`; `scorer` is called at most once, when a score is missing."""
+        """Open or create the file at `path`; `scorer` is called at most once, when a score is missing."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._load = functools.cache(scorer)
         self._label = path.stem
@@ -48,7 +48,7 @@ class KeptScores:
         self._known: dict[bytes, float] = dict(self._database.execute("SELECT pair, logit FROM logits"))
 
     def compute(self, pairs: Sequence[Pair]) -> None:
-        """Score the pairs that are not known, question by question; what is done is kept if it is interrupted."""
+        """Score the pairs that are not cached, question by question; an interruption loses no finished question."""
         missing: dict[str, dict[bytes, str]] = {}
         for question, text in pairs:
             if _key(question, text) not in self._known:
@@ -63,7 +63,7 @@ class KeptScores:
             progress.advance(sum(len(text) for text in texts.values()))
 
     def compute_strips(self, asked: Sequence[tuple[str, str, Sequence[Span]]]) -> None:
-        """Score the strips that are not known, of questions, texts and the strips in them, text by text."""
+        """Score the strips that are not cached, text by text; `asked` has questions, texts and their strips."""
         missing = {
             (question, text): strips
             for question, text, strips in asked
@@ -80,7 +80,7 @@ class KeptScores:
             progress.advance(len(text))
 
     def of_strips(self, question: str, text: str, strips: Sequence[Span]) -> Vectors:
-        """Return the logits of strips of a text, shape (len(strips),)."""
+        """Return the logits of a text's strips, shape (len(strips),)."""
         self.compute_strips([(question, text, strips)])
         return np.array([self._known[_strip_key(question, text, strip)] for strip in strips], dtype=np.float32)
 
@@ -99,10 +99,10 @@ class KeptScores:
 
 
 class KeepingScorer:
-    """A scorer whose logits are kept; what is known is not computed again."""
+    """A scorer that caches its logits in a file."""
 
     def __init__(self, scorer: Scorer, path: Path) -> None:
-        """Keep the scores of `scorer` in the file at `path`."""
+        """Cache the logits of `scorer` in the file at `path`."""
         self.name, self.calibration = scorer.name, scorer.calibration
         self._kept = KeptScores(path, lambda: scorer)
 
@@ -111,12 +111,12 @@ class KeepingScorer:
         return self._kept.of(question, texts)
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
-        """Return for each text one raw logit per strip of it, shape (strips,)."""
+        """Return for each text one raw logit per strip, shape (strips,)."""
         return [self._kept.of_strips(question, text, own) for text, own in zip(texts, strips, strict=True)]
 
 
 class Progress:
-    """Says on stderr how far a work of known size is, and for how much longer it takes."""
+    """Prints progress and remaining time of a task of known size to stderr."""
 
     def __init__(self, label: str, total: int) -> None:
         self._label, self._total, self._done = label, total, 0
@@ -132,7 +132,7 @@ class Progress:
 
 
 def kept_vectors(folder: Path, embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Return the unit vectors of texts, from `folder` where they have been computed before."""
+    """Return the unit vectors of texts, from the cache in `folder` if they were computed before."""
     digest = hashlib.sha256("\0".join([embedder.name, *texts]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     path = folder / f"vectors-{digest}.npy"
     if path.exists():
@@ -140,7 +140,7 @@ def kept_vectors(folder: Path, embedder: Embedder, texts: Sequence[str]) -> Vect
     folder.mkdir(parents=True, exist_ok=True)
     print(f"embedding {len(texts)} texts", file=sys.stderr)
     vectors = embedder.embed(texts)
-    # Under another name until it is whole: an interrupted run leaves nothing that looks finished.
+    # It has another name until it is complete, so that an interrupted run leaves no file that looks finished.
     temporary = path.with_suffix(".part.npy")
     np.save(temporary, vectors)
     temporary.replace(path)

@@ -1,10 +1,10 @@
-"""Print what a collection in PostgreSQL costs as it grows: seconds, recall and disk.
+"""Print the costs of a growing collection in PostgreSQL: seconds, recall and disk.
 
     .venv/bin/python scripts/lab/scale/bench_postgres.py CORPUS ADDRESS [--chunks 10000 100000]
 
-CORPUS and the chunks made of it are those of bench_scale.py; ADDRESS is a database without tables of localcrag, such as
-postgresql://NAME@/scale?host=/var/run/postgresql. Documents are put without the graph, which is made of all at once,
-as when a collection is moved there; then some are put with it, as when documents are added.
+CORPUS and its chunks are those of bench_scale.py. ADDRESS is a database without tables of localcrag, such as
+postgresql://NAME@/scale?host=/var/run/postgresql. Most documents are added without the index graph, which is then built
+for all at once, as when a collection is moved there. Some are added afterwards with it, as when a user adds documents.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from lab.scale.bench_scale import (
 )
 
 ADDED = 20
-"""Documents that are put with the graph."""
+"""Documents that are added with the index graph."""
 TABLES = ("chunks_{}", "chunks_{}_nearest", "chunks_{}_search_idx", "documents", "term_counts")
 
 
 def put(store: PostgresStore, numbers: Sequence[int], make: Make) -> float:
-    """Put documents and return how many chunks a second that were."""
+    """Add documents, and return the chunks added per second."""
     seconds = 0.0
     for number in numbers:
         one = document(number, make)
@@ -64,7 +64,7 @@ def put(store: PostgresStore, numbers: Sequence[int], make: Make) -> float:
 
 
 def searched(store: PostgresStore, asked: Sequence[str], vectors: Vectors) -> dict[str, float]:
-    """Measure searches; the first of each kind, for which the server reads from disk, is not among them."""
+    """Measure searches, without the first of each kind, for which the server reads from disk."""
     index, each = PgVectorIndex(store), list(vectors)
     words = [word for question in asked for word in content_words(question)][: len(asked)]
     documents = [one.id for one in store.documents()]

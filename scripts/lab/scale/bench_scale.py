@@ -1,17 +1,17 @@
-"""Print how a collection grows: seconds, memory and disk, from ten thousand chunks to a million.
+"""Print how a collection grows from ten thousand chunks to a million: seconds, memory and disk.
 
     .venv/bin/python scripts/lab/scale/bench_scale.py CORPUS [--chunks 10000 100000 1000000] [--folder DIR]
         [--json FILE] [--plot FILE] [--processor] [--engine hnswlib]
 
-CORPUS is gzipped lines of JSON, with `title` and `text`. Its first texts are cut and embedded as the app does
-(BASE chunks). All others are recombined from these: the first sentences of one and the last of another, with the mean
-of their two vectors and a little noise. So words are as frequent as in real text, no two chunks are alike, and a
-million needs no hours of embedding. Questions are the rarest words of chunks. Searches are measured in a process of
-their own, which has just been started, as the app would be.
+CORPUS is gzipped lines of JSON with `title` and `text`. The app's own code chunks and embeds its first texts (BASE
+chunks). All other chunks are recombined from these: the first sentences of one and the last of another, with the mean
+of their vectors and a little noise. So words are as frequent as in real text, no two chunks are equal, and a million
+chunks need no hours of embedding. Questions are the rarest words of chunks. Searches are measured in a separate process
+that has just started, as the app would be.
 
-With --folder, what is built stays there, and a size that is there already is not built again, but measured: for who
-changes how a collection is searched. A plot is drawn of the sizes measured. With --processor, times are the
-processor's, not the clock's: for a machine on which other work runs at the same time.
+With --folder, the collections are kept, and a size that is already there is only measured, not built again; use it when
+you change how a collection is searched. --plot draws the sizes measured. With --processor, times are CPU time instead
+of wall-clock time, for a machine that also does other work.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from lab.relevance.data import read_lines
 from lab.scale.scale_plot import draw
 
 BASE = 4_000
-"""Chunks that are really cut and embedded."""
+"""Number of chunks that are really chunked and embedded."""
 OF_A_DOCUMENT = 10
-"""Chunks."""
+"""Chunks in a document."""
 NOISE = 0.02
-"""Standard deviation of what is added to each of a unit vector's numbers; of 384, about 0.4 in length."""
+"""Standard deviation of the noise added to each component of a unit vector; over 384 components, its length is 0.4."""
 QUESTIONS = 200
 NEAREST, BY_WORDS = 30 * NEARBY, 30
-"""What a question asks for by default: settings.candidates, as steps/retrieve takes them."""
+"""Results of each search by default: settings.candidates, as used in crag/retrieve."""
 NAME, BUILT = "scale", "built.json"
 
 Base = list[tuple[str, Vectors]]
@@ -71,7 +71,7 @@ Make = Callable[[], tuple[str, Vectors]]
 
 
 def embedded(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
-    """Return BASE chunks with their vectors, and how fast they went in, beside the encoder alone."""
+    """Return BASE chunks with their vectors, and the speed of adding them, compared with the encoder alone."""
     files = folder / "files"
     files.mkdir()
     assembly = Assembly(load(data_dir=folder / "base"))
@@ -100,7 +100,7 @@ def embedded(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
 
 
 def recombined(base: Base, chosen: random.Random, noise: np.random.Generator) -> tuple[str, Vectors]:
-    """Return a chunk that is like two of the others."""
+    """Return a chunk made from two of the others."""
     (first, one), (last, other) = chosen.choice(base), chosen.choice(base)
     begins, ends = split_sentences(first, "en"), split_sentences(last, "en")
     text = (
@@ -111,7 +111,7 @@ def recombined(base: Base, chosen: random.Random, noise: np.random.Generator) ->
 
 
 def questions(base: Base, chosen: random.Random) -> list[str]:
-    """Return questions in the rarest words of chunks."""
+    """Return questions made of the rarest words of chunks."""
     frequency = Counter(word for text, _ in base for word in content_words(text))
     asked = []
     for text, _ in chosen.sample(base, QUESTIONS):
@@ -121,7 +121,7 @@ def questions(base: Base, chosen: random.Random) -> list[str]:
 
 
 def grow(clock: Clock, store: DocumentStore, index: ChunkIndex, chunks: int, make: Make) -> dict[str, float]:
-    """Put documents until there are so many chunks, and bring the index there."""
+    """Add documents until there are `chunks` chunks, and update the index."""
     there = store.number_of_chunks()
     documents = range(there // OF_A_DOCUMENT, chunks // OF_A_DOCUMENT)
     putting = 0.0
@@ -138,7 +138,7 @@ def grow(clock: Clock, store: DocumentStore, index: ChunkIndex, chunks: int, mak
 
 
 def document(number: int, make: Make) -> Callable[[Store], None]:
-    """Return what puts a document."""
+    """Return a function that adds a document."""
     made = [make() for _ in range(OF_A_DOCUMENT)]
     text, chunks = "", []
     for piece, _ in made:
@@ -159,12 +159,12 @@ def p95(times: Sequence[float]) -> float:
 
 
 def timed(clock: Clock, do: Callable[[Any], object], each: Sequence[Any]) -> float:
-    """Return the 95th percentile of the milliseconds that it takes."""
+    """Return the 95th percentile of the milliseconds of calling `do` with each item."""
     return p95(times_of(clock, do, each))
 
 
 def times_of(clock: Clock, do: Callable[[Any], object], each: Sequence[Any]) -> list[float]:
-    """Return the seconds that it takes for each."""
+    """Return the seconds of calling `do` with each item."""
     times = []
     for one in each:
         started = clock()
@@ -174,13 +174,13 @@ def times_of(clock: Clock, do: Callable[[Any], object], each: Sequence[Any]) -> 
 
 
 def memory(kind: str = "RssAnon") -> float:
-    """Return this process's own memory now, in MiB; of the kind RssFile, what of mapped files is in memory."""
+    """Return this process's memory in MiB; kind RssFile is the part of mapped files that is in memory."""
     status = Path("/proc/self/status").read_text("ascii")
     return float(status.partition(f"{kind}:")[2].split()[0]) / 1024
 
 
 def look(folder: Path, clock: Clock, engines: EngineChoice) -> dict[str, float]:
-    """Measure searches in a process that was just started."""
+    """Measure searches in a process that has just started."""
     asked = json.loads((folder.parent / "questions.json").read_text("utf-8"))
     vectors = np.load(folder.parent / "questions.npy")
     before, mapped, started = memory(), memory("RssFile"), clock()
@@ -219,7 +219,7 @@ def restricted(
     *,
     where: str,
 ) -> dict[str, float]:
-    """Return the milliseconds of searches in some documents."""
+    """Return the milliseconds of searches that are restricted to some documents."""
     return {
         f"nearest {where}": timed(clock, lambda one: index.nearest(one[0], NEAREST, some), asked),
         f"by words {where}": timed(clock, lambda one: store.full_text(one[1], BY_WORDS, some), asked),
@@ -227,7 +227,7 @@ def restricted(
 
 
 def recall(store: Store, index: Index, vectors: Vectors) -> float:
-    """Return the share of the ten nearest that are found, by comparing with every vector."""
+    """Return the share of the true ten nearest vectors that the index finds, by comparing with every vector."""
     ids = store.chunk_ids()
     best: list[list[tuple[float, int]]] = [[] for _ in vectors]
     for at in range(0, len(ids), 10_000):
@@ -244,7 +244,7 @@ def recall(store: Store, index: Index, vectors: Vectors) -> float:
 
 
 def changed(clock: Clock, store: DocumentStore, index: ChunkIndex, make: Make) -> dict[str, float]:
-    """Return the seconds until a changed document is found, and until a deleted one is not."""
+    """Return the seconds until a changed document is found, and until a deleted one is no longer found."""
     put = document(1, make)
     started = clock()
     put(store)
@@ -258,7 +258,7 @@ def changed(clock: Clock, store: DocumentStore, index: ChunkIndex, make: Make) -
 
 
 def prepared(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
-    """Return the chunks that all others are made of, and how fast they went in; write what is asked."""
+    """Return the chunks that all others are made from, and the speed of adding them; write the questions to a file."""
     if not (folder / "base.json").exists():
         base, figures = embedded(corpus, folder)
         asked = questions(base, random.Random(1))
@@ -311,7 +311,7 @@ def measure(
 
 
 def opened(place: Path, base: Base, engine: IndexEngine) -> tuple[OpenStore, ChunkIndex]:
-    """Return the collection that lies there, made if there is none."""
+    """Return the collection at `place`, creating it if there is none."""
     store = OpenStore(Database(place / "localcrag.db"), NAME, embedder="scale", dimension=len(base[0][1]))
     return store, ChunkIndex(store, place, engines=EngineChoice(engine))
 

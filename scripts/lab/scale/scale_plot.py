@@ -1,4 +1,4 @@
-"""The plot of how a collection grows: milliseconds, memory and disk by its number of chunks."""
+"""Plot how a collection grows: milliseconds, memory and disk by the number of chunks."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ PANELS: tuple[tuple[str, Mapping[str, str], float | None], ...] = (
     ("memory, MiB", {"its own": "memory after all searches, MiB", "mapped files": "and of mapped files, MiB"}, 1536),
     ("disk, MiB", {"database": "database, MiB", "index": "index, MiB"}, None),
 )
-"""Of each panel: what it shows, the figures of `bench_scale.py` by their name here, and what was asked for."""
+"""Panels: title, figures of `bench_scale.py` by their label, and the target."""
 
 
 def draw(sizes: Sequence[Figures], path: Path) -> None:
-    """Write an SVG with what was measured for each size."""
+    """Write an SVG with the figures measured for each size."""
     mpl.use("svg")
     from matplotlib.figure import Figure  # noqa: PLC0415 - after the choice of what draws
 

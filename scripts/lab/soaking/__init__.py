@@ -1,1 +1,1 @@
-"""A week of use in hours: the real page's process, asked over its own HTTP, and what grows in it meanwhile."""
+"""A week of use in hours: use the real web interface over HTTP, and measure what grows in it."""

@@ -1,4 +1,4 @@
-"""What was seen of a week so far, in a file: a week goes on where an earlier sitting ended."""
+"""Record the observations of a week in a file, so that a later run continues where the last one ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.soaking.process import Held
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was held after so many questions and changed files, in which life of the page's process."""
+    """Resources in use after a number of questions and changed files, in one life of the web interface's process."""
 
     questions: int
     files: int
@@ -25,7 +25,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What a question took: its number, its kind, and seconds of a core."""
+    """The cost of a question: its number, its kind, and CPU seconds."""
 
     question: int
     kind: str
@@ -34,17 +34,17 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """After which question nobody asked more, and each program's MiB before and when its models were put away."""
+    """A night: the last question before it, and each program's MiB before and after its models were unloaded."""
 
     question: int
     mib: Mapping[str, Sequence[float]]
 
 
 class Diary:
-    """All that was seen, in lines of JSON. A sitting is one run of the script; its programs' processes end with it."""
+    """All observations, as lines of JSON. A sitting is one run of the script; its programs' processes end with it."""
 
     def __init__(self, path: Path) -> None:
-        """Read what is there. A last line that a kill cut off is left out."""
+        """Read the existing observations. A last line that a kill cut off is ignored."""
         self._path = path
         self.looks: list[Look] = []
         self.took: list[Took] = []
@@ -63,7 +63,7 @@ class Diary:
         self.sitting = 1 + max((look.sitting for look in self.looks), default=-1)
 
     def add(self, seen: Look | Took | Night) -> None:
-        """Write down what was seen."""
+        """Record an observation."""
         if isinstance(seen, Look):
             self.looks.append(seen)
         elif isinstance(seen, Took):

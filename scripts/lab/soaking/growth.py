@@ -1,4 +1,4 @@
-"""What grows: the slope of each figure over the questions asked, with an interval. Numbers in, numbers out."""
+"""Growth: the slope of each figure over the questions, with an interval. Numbers in, numbers out."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 
 PER = 1_000
-"""Questions that growth is said for."""
+"""Number of questions that growth is given for."""
 RESAMPLED, BLOCKS = 2_000, 20
-"""Bootstrap samples of blocks of neighbours, of which there are so many: what is measured one after the other is alike,
-and would make an interval of single points too narrow (Künsch, 1989)."""
+"""Bootstrap samples, and number of blocks of neighbouring points. Successive measurements are correlated, so resampling
+single points would make the interval too narrow (Künsch, 1989)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Per thousand questions, with the interval that holds 95 % of the resampled slopes."""
+    """Growth per thousand questions, with the interval that contains 95 % of the resampled slopes."""
 
     slope: float
     low: float
     high: float
 
     def verdict(self, tolerated: float) -> str:
-        """Return in words whether more than `tolerated` is added with each thousand questions."""
+        """Return in words whether each thousand questions add more than `tolerated`."""
         if self.low > tolerated:
             return "GROWS"
         return "flat" if self.high <= tolerated else "not told"
 
 
 def growth(questions: Sequence[float], values: Sequence[float], *, seed: int = 0) -> Growth:
-    """Return by how much `values` grow with a thousand questions; all zero where there are fewer than four of them."""
+    """Return how much `values` grow in a thousand questions; 0 with fewer than four values."""
     x, y = np.asarray(questions, dtype=float), np.asarray(values, dtype=float)
     if len(x) < 4 or np.ptp(x) == 0:
         return Growth(0.0, 0.0, 0.0)

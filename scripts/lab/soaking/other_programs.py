@@ -1,4 +1,4 @@
-"""Programs that ask the same documents meanwhile, as the page is used: one over HTTP, and one over MCP."""
+"""Programs that ask the same documents while the web interface is in use: one over HTTP, one over MCP."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.support.mcp_client import McpClient, running_mcp
 from tests.support.raw_http import ask
 
 BEHIND = 30
-"""Questions that wait for a program before the page waits for it: about as long as the page takes to start anew."""
+"""Most queued questions for a program before the script waits: about as many as it answers during a page restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramHeld:
-    """Of `localcrag serve` or `localcrag mcp`. Memory in bytes."""
+    """Resources in use by `localcrag serve` or `localcrag mcp`. Memory in bytes."""
 
     memory: int
     open_files: int
@@ -30,19 +30,19 @@ class ProgramHeld:
 
 
 class OtherPrograms:
-    """`localcrag serve` and `localcrag mcp`, which live on while the page is started anew."""
+    """`localcrag serve` and `localcrag mcp`, which keep running while the web interface is restarted."""
 
     def __init__(self, api: Api, mcp: McpClient) -> None:
         self.api, self.mcp = api, mcp
         self._asked = (_InBackground(self._ask_api), _InBackground(self._ask_mcp))
 
     def ask(self, over_http: str, over_mcp: str) -> None:
-        """Have both asked, in the background. Raises RuntimeError for what was no answer."""
+        """Ask both in the background. Raises RuntimeError if an earlier reply was not an answer."""
         for asked, question in zip(self._asked, (over_http, over_mcp), strict=True):
             asked.put(question)
 
     def finish(self) -> None:
-        """Wait for all answers. Raises RuntimeError for what was no answer."""
+        """Wait for all answers. Raises RuntimeError if a reply was not an answer."""
         for asked in self._asked:
             asked.wait()
 
@@ -59,7 +59,7 @@ class OtherPrograms:
             raise RuntimeError(f"localcrag mcp answered: {result['content']}")
 
     def held(self) -> dict[str, ProgramHeld]:
-        """Return what each holds now."""
+        """Return the resources that each uses now."""
         numbers = {"serve": self.api.process, "mcp": self.mcp.process.pid}
         return {
             name: ProgramHeld(memory=resident(number), open_files=open_files(number), threads=threads(number))
@@ -68,7 +68,7 @@ class OtherPrograms:
 
 
 class _InBackground:
-    """Questions to one program, one after the other."""
+    """Sends questions to one program, one after the other, in a thread."""
 
     def __init__(self, ask: Callable[[str], None]) -> None:
         self._ask, self._thread = ask, ThreadPoolExecutor(1)
@@ -85,6 +85,6 @@ class _InBackground:
 
 @contextmanager
 def other_programs(data: Path, **environment: str) -> Iterator[OtherPrograms]:
-    """Start both on a data folder that there is."""
+    """Start both programs on an existing data folder."""
     with running_api(data, **environment) as api, running_mcp(data, **environment) as mcp:
         yield OtherPrograms(api, mcp)

@@ -1,4 +1,4 @@
-"""The page of a running app, used without a browser: events sent and followed as its script does it."""
+"""Use a running app's web interface without a browser: send and follow events as its script does."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from tests.support.raw_http import ask, config, said, stream
 
 ANSWER = ("follow", 0, 8)
-"""The event that follows an answer, by its name and how many components it reads and writes."""
+"""Event that follows an answer: its name, and the numbers of components that it reads and writes."""
 
 
 class RefusedByPage(Exception):
-    """The page did not do what it was asked to."""
+    """The web interface reported an error."""
 
 
 def _require(done: bool, what: str, said: str) -> None:
@@ -23,7 +23,7 @@ def _require(done: bool, what: str, said: str) -> None:
 
 
 class Page:
-    """One tab. What an event reads of a component is what the page began with, but for `values`."""
+    """One browser tab. Events read each component's initial value, except for those in `values`."""
 
     _tabs = itertools.count(1)
 
@@ -38,9 +38,9 @@ class Page:
             self._send(event, None)
 
     def do(self, component: str, trigger: str, *, reads: dict[str, object] | None = None, **event: object) -> list[Any]:
-        """Do what a component's event does, with the event's own data; return what it writes.
+        """Trigger a component's event with its data, and return the values that it writes.
 
-        Raises RefusedByPage when the page says that it failed.
+        Raises RefusedByPage if the web interface reports an error.
         """
         for one in self._events:
             if any(name == trigger and self._name(target) == component for target, name in one["targets"]):
@@ -48,7 +48,7 @@ class Page:
         raise RefusedByPage(f"{component} has no {trigger}")
 
     def follow(self) -> None:
-        """Follow the answer of the chat that this tab shows, to its end."""
+        """Follow the answer in this tab's chat to its end."""
         name, reads, writes = ANSWER
         found = (
             one
@@ -58,7 +58,7 @@ class Page:
         self._send(next(found), None)
 
     def upload(self, files: dict[str, bytes]) -> None:
-        """Drop files into the column of documents, and follow them until they are in."""
+        """Upload files to the documents column, and wait until they are added."""
         given = [self._uploaded(name, content) for name, content in files.items()]
         self.do("lc-drop", "upload", reads={"lc-drop": given})
         self.do("lc-uploads", "focus")

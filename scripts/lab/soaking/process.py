@@ -1,4 +1,4 @@
-"""What a running app holds: memory, threads, open files, and what lies in its folders. Linux's /proc."""
+"""Measure a running app through Linux's /proc: memory, threads, open files, folder contents."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STORED = (
     "SELECT sum(length(question) + length(answer)) FROM chat_turns",
     "SELECT sum(length(query) + length(answer)) FROM web_cache",
 )
-"""Bytes of what is kept of each question, by design, until a person removes it."""
+"""Queries for the bytes that are stored about each question by design, until a user deletes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Of the app, and of the processes that it has started. Sizes in bytes."""
+    """Resources in use by the app and the processes that it has started. Sizes in bytes."""
 
     memory: int
     memory_of_children: int
@@ -34,7 +34,7 @@ class Held:
 
 
 def held(process: int, data: Path, temporary: Path) -> Held:
-    """Return what a process and its data folder hold now."""
+    """Return the resources that a process uses now, and the size of its data folder."""
     started = _descendants(process)
     database = data / "localcrag.sqlite3"
     size = sum(path.stat().st_size for path in (database, Path(f"{database}-wal")) if path.exists())
@@ -58,25 +58,25 @@ PRAGMAS = ("page_count", "freelist_count", "page_size")
 
 
 def open_files(process: int) -> int:
-    """Return how many files and connections a process has open."""
+    """Return the number of open files and connections of a process."""
     return len(list(Path(f"/proc/{process}/fd").iterdir()))
 
 
 def threads(process: int) -> int:
-    """Return how many threads a process has."""
+    """Return the number of threads of a process."""
     return len(list(Path(f"/proc/{process}/task").iterdir()))
 
 
 def worked(process: int) -> float:
-    """Return the seconds of a core that a process has used: what it takes, however busy the machine is."""
+    """Return the CPU seconds that a process has used, which do not depend on how busy the machine is."""
     fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
-    user, system = 11, 12  # proc(5): utime and stime, counted from what follows the name.
+    user, system = 11, 12  # positions of utime and stime in proc(5), counted after the name
     return (int(fields[user]) + int(fields[system])) / os.sysconf("SC_CLK_TCK")
 
 
 def _descendants(process: int) -> set[int]:
     found: set[int] = set()
-    with suppress(FileNotFoundError, ProcessLookupError):  # One may end meanwhile.
+    with suppress(FileNotFoundError, ProcessLookupError):  # A process may end while it is being read.
         for child in children(process):
             found |= {child, *_descendants(child)}
     return found
@@ -89,5 +89,5 @@ def _resident(process: int) -> int:
 
 
 def _files(folder: Path) -> int:
-    # What SQLite puts beside a database comes and goes.
+    # SQLite's temporary files next to a database appear and disappear.
     return sum(not path.name.endswith(("-wal", "-shm")) for path in folder.rglob("*") if path.is_file())

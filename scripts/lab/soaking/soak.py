@@ -1,23 +1,25 @@
-"""Use the real app for a week in hours, and say whether anything grows.
+"""Use the real app for a week in hours, and report whether anything grows.
 
     .venv/bin/python scripts/lab/soaking/soak.py [--questions 20000] [--restarts 200] [--nights 7] [--minutes N]
         [--folder FOLDER] [--brief] [--postgresql] [--work FOLDER]
     .venv/bin/python scripts/lab/soaking/soak.py --small
 
-The page's process (`python app.py`) with the embedded models is asked over the page's own HTTP: questions to
-documents, follow-ups, computed tables, lists, the web (a search server of the tests), what nobody answers, stopped
-answers, passes over all passages; between two, a file is changed, deleted, added or tagged, a scan read, an answer
-labelled, pinned or exported, a chat renamed or deleted. Meanwhile `localcrag serve` and `localcrag mcp` are asked,
-EACH questions for one to the page. In a night nobody asks anything until the models are put away. The first half is
-asked of one process of the page; in the second it is started anew again and again, every fourth time after a kill.
-`--small` is what fits some minutes; `--minutes` ends sooner. With `--brief`, the models have a third to do for a
-question (BRIEF): what grows, grows by the question, not by the passage or the token. With --folder, what is left to do
-of a week is done by the next call with that folder; with --postgresql, the collection lives in a PostgreSQL server of
-the tests, which ends with the call: no --folder then.
+The script sends questions over HTTP to the web interface's process (`python app.py`) with the embedded models:
+questions about documents, follow-ups, computed tables, lists, web questions (from the tests' search server), questions
+without an answer, stopped answers, and passes over all passages. Between two questions, a file is changed, deleted,
+added or tagged, a scan is read, an answer is labelled, pinned or exported, or a chat is renamed or deleted. At the same
+time, `localcrag serve` and `localcrag mcp` each get EACH questions for one to the web interface. During a night, no
+question is asked until the models are unloaded. One process serves the first half. In the second half it is restarted
+again and again, every fourth time after a kill.
 
-Printed is by how much each figure grows with a thousand questions, with the 95 % interval of a bootstrap over blocks.
-What belongs to a process is of the longest-lived one, without its first tenth, in which caches fill. Whatever is kept
-of questions by design (runs, turns, web answers) is in “database” alone, and grows there.
+`--small` takes some minutes; `--minutes` sets a time limit. With `--brief`, the models have a third of the work per
+question (BRIEF): things grow with the number of questions, not of passages or tokens. With --folder, another call with
+that folder continues the week. With --postgresql, the collection is in a PostgreSQL server of the tests, which ends
+with the call, so --folder is not possible.
+
+The script prints how much each figure grows in a thousand questions, with a 95 % interval from a bootstrap over blocks.
+Figures of a process are those of the longest-lived one, without its first tenth, in which caches fill. Data that
+localcrag keeps about questions by design (runs, turns, web answers) grows, but only in “database”.
 """
 
 from __future__ import annotations
@@ -52,23 +54,23 @@ from lab.soaking.week import Week
 
 MIB = 2**20
 EACH = 3
-"""Questions to `localcrag serve`, and as many to `localcrag mcp`, for one to the page, which takes the longest."""
+"""Questions to `localcrag serve`, and to `localcrag mcp`, for each one to the page, which is the slowest."""
 EVERY, TOLD, SMALL = 5, 50, (60, 4, 1)
-"""Questions to the page between two looks, and two that are told; questions, restarts and nights of the small form."""
+"""Questions between two observations, and between two progress messages; questions, restarts, nights of --small."""
 NIGHT, LONGEST_NIGHT, AWAY = 0.5, 300.0, 100 * MIB
-"""Minutes without a question after which models are put away here, seconds after which they have to be, and the bytes
-that this gives back at least."""
+"""Minutes without a question until models are unloaded here, seconds until they must be unloaded, and the fewest bytes
+that this must free."""
 BRIEF = {"LOCALCRAG_RERANKED": "3", "LOCALCRAG_K": "2", "LOCALCRAG_ANSWER_TOKENS": "16"}
-"""Settings of the brief form: passages scored and kept, and tokens of an answer; 10, 6 and 320 by default."""
+"""Settings with --brief: passages scored and kept, and tokens of an answer; the defaults are 10, 6 and 320."""
 ONE_THREAD = {"LOCALCRAG_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""For each of the programs, which compute at the same time."""
+"""Environment of each program, since several compute at the same time."""
 WARM, KILLED = 0.1, 4
-"""Of the one long life, what is left out; every so manieth process is killed."""
+"""Share of the longest life that is left out as warm-up; one in this many processes is killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What is looked at: its unit, what a thousand questions may add, and whether it ends with the process."""
+    """A figure: its unit, the growth allowed per thousand questions, and whether it belongs to the process."""
 
     unit: float
     tolerated: float
@@ -87,9 +89,9 @@ FIGURES = {
     "database": Figure(MIB, 0.0, of_process=False, by_design=True),
     "database_beside_questions": Figure(MIB, 4.0, of_process=False),
 }
-"""Sizes in MiB. Of memory, 16 MiB with a thousand questions would be a third of a gigabyte with the week's 20,000."""
+"""Figures by name; sizes in MiB. 16 MiB of memory per thousand questions would be 320 MiB in a week of 20,000."""
 SLOWER = 5.0
-"""Per cent by which questions may take longer after a thousand others."""
+"""Per cent by which a question may take longer after a thousand others."""
 
 
 def main() -> int:
@@ -133,9 +135,10 @@ def arguments(said: Sequence[str] | None = None) -> argparse.Namespace:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is to be done; `postgresql` is the address of an empty database for the collection.
+    """The amount of work; `postgresql` is the address of an empty database for the collection.
 
-    `questions` are those to the page; with `others`, `localcrag serve` and `localcrag mcp` are asked EACH for each.
+    `questions` is the number of questions to the page. With `others`, `localcrag serve` and `localcrag mcp` each get
+    EACH questions for one of those.
     """
 
     questions: int
@@ -148,11 +151,11 @@ class Plan:
     brief: bool = False
 
     def life(self, questions: int) -> int:
-        """Return which life of the page's process comes after so many questions; number 0 has the first half."""
+        """Return the number of the process's life after so many questions; life 0 has the first half of them."""
         return 0 if questions < self._first else 1 + (questions - self._first) // self._later
 
     def end(self, life: int) -> int:
-        """Return after how many questions a life ends."""
+        """Return the number of questions after which a life ends."""
         return min(self.questions, self._first + life * self._later)
 
     def night_after(self, questions: int) -> bool:
@@ -170,7 +173,7 @@ class Plan:
 
 
 def use(folder: Path, plan: Plan) -> tuple[Week, Diary]:
-    """Ask and look, life after life of the process, from where the folder's week has come to."""
+    """Ask questions and observe, one life of the process after the other, continuing the folder's week."""
     data, temporary, diary = folder / "data", folder / "temporary", Diary(folder / "diary.jsonl")
     temporary.mkdir(exist_ok=True)
     last = diary.looks[-1] if diary.looks else None
@@ -205,7 +208,7 @@ def use(folder: Path, plan: Plan) -> tuple[Week, Diary]:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The processes that are there, and the folders that they write to."""
+    """The running processes, and the folders that they write to."""
 
     process: int
     data: Path
@@ -215,7 +218,7 @@ class Around:
 
 
 def _one(week: Week, plan: Plan, diary: Diary, around: Around) -> None:
-    """Ask a question, the other programs meanwhile, and look where it is time to."""
+    """Ask a question, and the other programs at the same time; record an observation if it is due."""
     others = around.others
     if others:
         for _ in range(EACH):
@@ -237,7 +240,7 @@ def _one(week: Week, plan: Plan, diary: Diary, around: Around) -> None:
 
 
 def night(processes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
-    """Wait until all have put their models away; return the MiB of each before and then. Raises RuntimeError."""
+    """Wait until all programs have unloaded their models; return their MiB before and after. Raises RuntimeError."""
     before = {name: resident(process) for name, process in processes.items()}
     end = time.monotonic() + LONGEST_NIGHT
     while waking := [name for name, process in processes.items() if resident(process) > before[name] - AWAY]:
@@ -248,14 +251,14 @@ def night(processes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
 
 
 def _move(data: Path, address: str) -> None:
-    """Move the collection to a PostgreSQL server, by a process beside the page's."""
+    """Move the collection to a PostgreSQL server, in a separate process."""
     command = [sys.executable, "-m", "localcrag", "collection", "move", "default", "--to", address]
     subprocess.run([*command, "--data-dir", str(data)], check=True)
 
 
 @contextmanager
 def search(folder: Path) -> Iterator[str]:
-    """Yield the address of the tests' SearXNG; of nobody, where there is none on this machine."""
+    """Yield the address of the tests' SearXNG; if it is not installed, an address where nothing answers."""
     with ExitStack() as started:
         if SEARX.exists():
             yield started.enter_context(real_searx(folder, PAGES))
@@ -265,7 +268,7 @@ def search(folder: Path) -> Iterator[str]:
 
 
 def report(week: Week, diary: Diary) -> list[str]:
-    """Print the table; return the names of what grows."""
+    """Print the table, and return the names of the figures that grow."""
     lives, sittings = 1 + max(look.life for look in diary.looks), 1 + max(look.sitting for look in diary.looks)
     others = EACH if diary.looks[-1].others else 0
     total = 1 + 2 * others
@@ -295,7 +298,7 @@ def report(week: Week, diary: Diary) -> list[str]:
 
 
 def _longest(looks: Sequence[Look], process: Callable[[Look], Hashable]) -> list[Look]:
-    """Return the looks at the process that was asked most, without its beginning."""
+    """Return the observations of the process that got the most questions, without its warm-up."""
     found: dict[Hashable, list[Look]] = {}
     for look in looks:
         found.setdefault(process(look), []).append(look)
@@ -316,7 +319,7 @@ def _line(name: str, questions: list[int], values: list[float], figure: Figure) 
 
 
 def slowness(took: Sequence[Took]) -> tuple[list[int], list[float]]:
-    """Return the work of each question, in per cent of the median of its kind; the slowest tenth is left out."""
+    """Return the CPU time of each question in per cent of its kind's median, without the slowest tenth."""
     usual = {
         kind: statistics.median(one.seconds for one in took if one.kind == kind) for kind in {one.kind for one in took}
     }

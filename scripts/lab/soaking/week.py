@@ -1,4 +1,4 @@
-"""What a person does in a week: questions of every kind, files that change, labels, pins, exports, tidying up."""
+"""A user's week: questions of every kind, changing files, labels, pins, exports, and tidying up."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PLACES = (
 )  # fmt: skip
 TABLE = "berths.csv"
 CHATS_KEPT, TURNS = 8, 8
-"""Chats that are not deleted, and questions of one before the next is begun."""
+"""Number of chats to keep, and of questions in a chat before the next one begins."""
 SCANNED = 60
-"""Questions between two scans, whose text takes some seconds to recognise."""
+"""Questions between two scans, which take some seconds to recognise."""
 CHANGED = 8
-"""Files that are changed at once."""
+"""Number of files that are changed at once."""
 TOTALS = ("Which place has the most passengers?", "What is the total of the passengers?")
 WEB = ("How high is Mount Everest above the sea?", "Which is the largest island in the world?")
 
@@ -35,14 +35,14 @@ OUTCOMES = {
     "with web results": "json_extract(record, '$.web.used')",
     "computed": "json_type(record, '$.computation') = 'object'",
 }
-"""What became of the questions, and how the stored runs tell it."""
+"""Outcomes of questions, with the SQL condition on stored runs for each."""
 
 
 class Week:
-    """Uses a page; the data folder is looked at for what the page shows as HTML."""
+    """Uses a page; it reads the data folder for what the page shows only as HTML."""
 
     def __init__(self, data: Path, seed: int, *, questions: int = 0, files: int = 0) -> None:
-        """`questions` and `files` are those of earlier sittings."""
+        """Continue a week; `questions` and `files` are the numbers from earlier sittings."""
         self._data, self._chosen = data, random.Random(seed + questions)
         self._page: Page | None = None
         self._process = 0
@@ -62,13 +62,13 @@ class Week:
 
     @property
     def page(self) -> Page:
-        """The tab."""
+        """Return the open tab."""
         if self._page is None:
             raise RuntimeError("No page is open: call `open` with an app's address first.")
         return self._page
 
     def open(self, address: str, process: int) -> None:
-        """Open a tab at an app that was just started, and have documents there."""
+        """Open a tab of an app that has just started, and add documents if there are none."""
         self._page, self._process, self._turns = Page(address), process, 0
         if not self.files:
             page = {f"{place}.md": self._document(place) for place in PLACES}
@@ -76,7 +76,7 @@ class Week:
             self.files = len(page) + 1
 
     def step(self) -> Took:
-        """Ask a question, and do what comes between two; return what the question took."""
+        """Ask a question, then do one of the things between questions; return the question's cost."""
         kinds = [*self._kinds]
         kind = kinds[self.questions % len(kinds)]
         if self._turns >= TURNS:
@@ -104,7 +104,7 @@ class Week:
         return self._chosen.choice(asked)
 
     def count(self) -> None:
-        """Take down what became of the questions, while the database is there."""
+        """Count the outcomes of the questions; call it before the database is removed."""
         with closing(sqlite3.connect(f"file:{self._data}/localcrag.sqlite3?mode=ro", uri=True, timeout=30)) as database:
             for what, condition in OUTCOMES.items():
                 (number,) = database.execute(f"SELECT count(*) FROM runs WHERE {condition}").fetchone()  # noqa: S608 - ours
@@ -141,7 +141,7 @@ class Week:
         self.files += 1
 
     def _read_a_scan(self) -> None:
-        """Drop a picture of a page, and follow it until its text is recognised."""
+        """Upload a scanned page, and wait until its text is recognised."""
         place, berth = self._place(), self._chosen.randrange(1, 40)
         lines = [f"The night ferry to {place}", f"leaves from berth {berth}."]
         self.page.upload({f"{place}.png": png(picture(lines, size=(1240, 400)))})
@@ -174,7 +174,7 @@ class Week:
         self.page.do("lc-documents", "edit", names=[name], put=[], take=["port"])
 
     def _tidy(self) -> None:
-        """Give a chat a title, and delete the oldest."""
+        """Rename a chat, and delete the oldest one."""
         if chat := self._chat():
             self.page.do("lc-chats", "submit", chat=chat, title=f"Ferries {self.questions}")
         older = self._row("SELECT id FROM chats WHERE id <= (SELECT max(id) FROM chats) - ? ORDER BY id", CHATS_KEPT)

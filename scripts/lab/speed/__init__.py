@@ -1,1 +1,1 @@
-"""Speed: what is measured of a version of localcrag, and two versions compared in one run."""
+"""Speed: measure one version of localcrag, and compare two versions in one run."""

@@ -1,6 +1,6 @@
-"""An app in a data folder of its own, and the seconds of what it does: files added, questions answered.
+"""An app in a temporary data folder, and the seconds that it takes to add files and answer questions.
 
-Imports no more of localcrag than that takes, since how long its imports take is measured as well (versions.py).
+It imports no more of localcrag than it needs, since the time of its imports is measured, too (versions.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from localcrag.records.ingest import IngestResult
 from localcrag.settings import load
 
 Figures = dict[str, float]
-"""By name; seconds unless the name says otherwise."""
+"""Figures by name, in seconds unless the name says otherwise."""
 
 
 def opened(folder: Path) -> Assembly:
@@ -28,14 +28,14 @@ def opened(folder: Path) -> Assembly:
 
 
 def ingested(assembly: Assembly, folder: str) -> Figures:
-    """Return the seconds that the files of a folder took, and of how many chunks they are."""
+    """Add the files in a folder; return the seconds, and the number of chunks."""
     start = time.perf_counter()
     done = [event for event in assembly.ingest(uploads_from([Path(folder)])) if isinstance(event, IngestResult)]
     return {"seconds": time.perf_counter() - start, "chunks": float(sum(one.chunks for one in done))}
 
 
 def corrected(assembly: Assembly, question: str) -> Figures:
-    """Return the seconds of each step, to the first token, and to the last."""
+    """Ask a question; return the seconds of each step, to the first token, and to the last."""
     start = time.perf_counter()
     first = None
     for event in assembly.ask(question):
@@ -50,5 +50,5 @@ def corrected(assembly: Assembly, question: str) -> Figures:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process had, in GiB."""
+    """Return the peak memory of this process in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -1,16 +1,18 @@
-"""Print how long corrected answers take beside plain RAG's, and where the time goes.
+"""Print how long corrected answers take compared with plain RAG, and where the time goes.
 
     .venv/bin/python scripts/lab/speed/bench_answers.py [DATA] [--questions N] [--processor] [--settings KEY=VALUE …]
         [--json FILE]
 
-Asked are bench.py's own texts and, where DATA has everyday/dev.jsonl.gz, everyday questions as eval_everyday.py lays
-them out. Every question is asked twice, corrected and of plain RAG (the same retrieval, all passages whole in the
-prompt), in turn first, in one process: ratios hold on a noisy machine. The first token is the first piece of an answer,
-or all of it where the language model is not asked. A first and a last token are compared by the ratio of medians and by
-the median of the ratios of the same question, with its 95 % interval (bootstrap over questions), of all and by action.
-Seconds of parts are means, measured around the calls of embedder, index, store, relevance model and language model; a
-step's own is what these leave of it. With --processor, seconds are those of this process on the processor, and
-everything works with one thread: what other programs do meanwhile hardly counts.
+The questions are those of bench.py and, if DATA has everyday/dev.jsonl.gz, everyday questions, set up as by
+eval_everyday.py. Every question is asked twice in one process, corrected and of plain RAG (the same retrieval, with all
+passages whole in the prompt). The two take turns in going first, so that ratios are valid on a busy machine. The first
+token is the first piece of an answer, or all of it if the language model is not used. First and last tokens are
+compared by the ratio of medians, and by the median of the ratios of the same question with its 95 % interval (bootstrap
+over questions), for all questions and by action.
+
+Seconds of parts are means, measured around the calls of embedding model, index, store, reranker and language model; a
+step's own time is the rest. With --processor, seconds are this process's CPU time, and everything uses one thread, so
+that other programs hardly affect them.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ from lab.speed.texts import write_documents
 
 SEED = 20
 CHUNKS = 200
-"""Of bench.py's texts: as many as `bench.py --quick` has."""
+"""Chunks of bench.py's texts, as many as with `bench.py --quick`."""
 RESAMPLED = 2_000
 Spent = defaultdict[str, float]
 clock: Callable[[], float] = time.perf_counter
@@ -59,13 +61,13 @@ TOKENS, KNOWN, LENGTH = "prompt tokens", "of these already evaluated", "answer t
 
 
 class Watched:
-    """Stands before a part of the flow, and adds up the seconds that its calls take under one name."""
+    """A proxy for a part of the flow that adds up the seconds of its calls under one name."""
 
     def __init__(self, part: Any, name: str, spent: Spent) -> None:
         self._part, self._name, self._spent = part, name, spent
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the part has; a method, timed."""
+        """Return the part's attribute; a method is timed."""
         found = getattr(self._part, name)
         if not callable(found) or name == "calibration":
             return found
@@ -81,14 +83,14 @@ class Watched:
 
 
 class WatchedModel(Watched):
-    """The same before a language model, with the time to the first token apart from that of the others."""
+    """The same for a language model, with the time to the first token counted separately."""
 
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> WatchedStream:
         return WatchedStream(self._part.stream(messages, decoding), self._spent)
 
 
 class WatchedStream:
-    """An answer being written, with the seconds and tokens that it takes."""
+    """An answer being written, which counts its seconds and tokens."""
 
     def __init__(self, stream: TokenStream, spent: Spent) -> None:
         self._stream, self._spent = stream, spent
@@ -113,7 +115,7 @@ class WatchedStream:
 
 
 class Nowhere:
-    """Takes the runs; with a log of its own the app remembers no score."""
+    """A run log that discards runs; with a separate log, the app caches no scores."""
 
     def save(self, run: Run) -> None:
         """Do nothing."""
@@ -121,7 +123,7 @@ class Nowhere:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer's seconds to the first and to the last token, and what they went into by name; `kind`: its action."""
+    """An answer's seconds to the first and last token, and its seconds by part; `kind` is its action."""
 
     first: float
     last: float
@@ -130,14 +132,14 @@ class Asked:
 
 
 def watched(parts: Parts, spent: Spent) -> Parts:
-    """Return the parts, with their times added up in `spent`."""
+    """Return the parts as proxies that add up their times in `spent`."""
     of_flow = {"embedder": "embedder", "index": "index", "store": "store", "scorer": "relevance model"}
     held: dict[str, Any] = {field: Watched(getattr(parts, field), name, spent) for field, name in of_flow.items()}
     return replace(parts, llm=WatchedModel(parts.llm, "language model", spent), **held)
 
 
 def corrected(parts: Parts, settings: Settings, question: str) -> Asked:
-    """Return what a question costs as the app answers it."""
+    """Ask a question as the app does, and return its cost."""
     spent: Spent = defaultdict(float)
     started = clock()
     first = None
@@ -154,7 +156,7 @@ def corrected(parts: Parts, settings: Settings, question: str) -> Asked:
 
 
 def plain(parts: Parts, settings: Settings, question: str) -> Asked:
-    """Return what the same question costs of plain RAG."""
+    """Ask plain RAG the same question, and return its cost."""
     spent: Spent = defaultdict(float)
     parts = watched(parts, spent)
     started = clock()
@@ -173,7 +175,7 @@ def plain(parts: Parts, settings: Settings, question: str) -> Asked:
 def ask_all(
     assembly: Assembly, cases: Sequence[tuple[str, str]], said: Callable[[str], None]
 ) -> list[tuple[Asked, Asked]]:
-    """Return what questions cost, each with its collection: corrected, and of plain RAG."""
+    """Ask every question, each in its collection, corrected and of plain RAG; return the costs."""
     pairs = []
     for number, (question, collection) in enumerate(cases):
         settings = changed(assembly.settings, collection=collection)
@@ -222,14 +224,14 @@ def interval(ratios: np.ndarray[Any, Any]) -> tuple[float, float]:
 
 
 def own_texts(assembly: Assembly, folder: Path, number: int) -> list[tuple[str, str]]:
-    """Put bench.py's texts into a collection, and return questions that they answer, each with it."""
+    """Add bench.py's texts to a collection, and return questions that they answer, each with the collection."""
     questions = write_documents(folder, CHUNKS, random.Random(1))
     _add(assembly, [folder], "texts")
     return [(question, "texts") for question in questions[:number]]
 
 
 def everyday(assembly: Assembly, data: Path, folder: Path, number: int) -> list[tuple[str, str]]:
-    """Put everyday documents into two collections, and return questions, each with the one that it is asked in."""
+    """Add everyday documents to two collections, and return questions, each with its collection."""
     collections = halves(read_documents(data / "everyday" / "dev.jsonl.gz"), SEED)
     for name, documents in collections.items():
         _add(assembly, [document.write(folder) for document in documents], name)

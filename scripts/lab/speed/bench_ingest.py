@@ -1,19 +1,19 @@
-"""Print how fast documents are added, as a share of what the embedder could do, and where the rest of the time goes.
+"""Print how fast documents are added, relative to the embedding model alone, and where the rest goes.
 
     .venv/bin/python scripts/lab/speed/bench_ingest.py [FOLDER] [--kind long|short] [--rounds N] [--workers N …]
     .venv/bin/python scripts/lab/speed/bench_ingest.py --kind many [--files N]
     .venv/bin/python scripts/lab/speed/bench_ingest.py --kind scans [--workers N …]
     .venv/bin/python scripts/lab/speed/bench_ingest.py --kind folder [--files N] [--rounds N]
 
-Without a FOLDER, texts like those of bench.py are made: `long` ones of about ten chunks, `short` ones of one. In each
-round every number of workers adds the documents to an empty collection, and the embedder alone embeds exactly the same
-texts right behind it, all at once; so ratios hold on a machine that others use. Printed are medians.
+Without a FOLDER, it uses texts like those of bench.py: `long` ones of about ten chunks, or `short` ones of one chunk.
+In each round, every number of workers adds the documents to an empty collection. Right after that, the embedding model
+alone embeds exactly the same texts at once, so that ratios are valid on a busy machine. The script prints medians.
 
-`many` writes a folder of so many files, starts `localcrag ingest` on it in a terminal, and prints when it first says
-how many files have been found, and when it works on the first one. `scans` reads pages of print by so many processes of
-text recognition at once, each with its share of the cores. `folder` has a collection follow a folder of so many files,
-and prints how long a start takes until it is in step when nothing changed, and when ten names changed; nothing is
-embedded, since files in step are not read.
+`many` writes a folder of N files, starts `localcrag ingest` on it in a terminal, and prints when the command first
+shows the number of files, and when it works on the first one. `scans` reads pages of print with N processes of text
+recognition at once, each with its share of the cores. `folder` makes a collection watch a folder of N files. It prints
+how long a start takes until the collection is up to date, if nothing changed and if ten names changed. Nothing is
+embedded, since files that are up to date are not read.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from lab.speed.texts import FILLER, THINGS, TOWNS, write_documents
 
 
 class Watched:
-    """Watches an embedder: remembers its texts, and how long it took for them."""
+    """A proxy for an embedding model that records its texts and the seconds that they took."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embed = embedder.embed
@@ -66,7 +66,7 @@ class Watched:
         return vectors
 
     def alone(self) -> float:
-        """Return the seconds that the embedder takes for all texts so far at once; forget them."""
+        """Embed all recorded texts at once, and return the seconds; then clear the record."""
         start = time.perf_counter()
         self._embed(self.texts)
         seconds = time.perf_counter() - start
@@ -90,7 +90,7 @@ def write_many(folder: Path, number: int) -> None:
 
 
 def first_words(folder: Path) -> dict[str, float]:
-    """Return the seconds until a command in a terminal says how many files it has found, and until it adds one."""
+    """Return the seconds until a command in a terminal shows the number of files, and until it adds the first."""
     wanted = {"files found so far, or all": b" found", "first file": b" read"}
     seen: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as data:
@@ -110,7 +110,7 @@ def first_words(folder: Path) -> dict[str, float]:
 
 
 def seconds_a_page(pages: Sequence[bytes], workers: int) -> tuple[float, float]:
-    """Return the seconds a page, on the clock and of the processor, when so many processes read pages at once."""
+    """Return the seconds per page, wall-clock and CPU time, with several processes reading pages at once."""
     recogniser = Recogniser().shared(workers)
     threads = max(1, cores() // workers)
 
@@ -118,7 +118,7 @@ def seconds_a_page(pages: Sequence[bytes], workers: int) -> tuple[float, float]:
         recogniser.read(page, "a page", threads=threads, go_on=lambda: None)
 
     with ThreadPoolExecutor(workers) as at_once:
-        list(at_once.map(read, pages[:workers]))  # They are started, and have loaded their networks.
+        list(at_once.map(read, pages[:workers]))  # So that all processes have started and loaded their networks.
         used, start = _used_by_children(), time.perf_counter()
         list(at_once.map(read, pages))
         seconds = time.perf_counter() - start
@@ -128,7 +128,7 @@ def seconds_a_page(pages: Sequence[bytes], workers: int) -> tuple[float, float]:
 
 
 def _used_by_children() -> float:
-    """Return the processor's seconds that this program's processes have used so far."""
+    """Return the CPU seconds that this program's child processes have used so far."""
     ticks = 0
     for task in Path("/proc/self/task").iterdir():
         for child in (task / "children").read_text("ascii").split():
@@ -138,7 +138,7 @@ def _used_by_children() -> float:
 
 
 def bench_scans(workers: Sequence[int], rounds: int) -> None:
-    """Print how long a page of 25 lines takes."""
+    """Print the seconds of recognising a page of 25 lines."""
     pages = [Scan().of(LEASE * 5)] * 6
     found: dict[int, list[tuple[float, float]]] = {number: [] for number in workers}
     for _ in range(rounds):
@@ -152,7 +152,7 @@ def bench_scans(workers: Sequence[int], rounds: int) -> None:
 
 
 def bench_folder(folder: Path, data: Path, rounds: int) -> None:
-    """Print the seconds until a followed folder is in step."""
+    """Print the seconds until a watched folder is up to date."""
     settings = load(data_dir=data, read_scans=False)
     assembly = Assembly(settings)
     DocumentStore(assembly.database, settings.collection, embedder="none", dimension=1)
@@ -182,7 +182,7 @@ def bench_folder(folder: Path, data: Path, rounds: int) -> None:
 def once(
     assembly: Assembly, watched: Watched, folder: Path, at_once: int, collection: str
 ) -> tuple[float, float, float, int, int]:
-    """Return the seconds of an ingest, of its embedding, of the embedder alone, and the numbers of files and chunks."""
+    """Return the seconds of adding a folder, of embedding in it and alone, and the numbers of files and chunks."""
     assembly.change(workers=at_once)
     start = time.perf_counter()
     events = assembly.ingest(FoundFiles([folder]), collection)

@@ -1,8 +1,8 @@
-"""Print the page's speed in a real browser: opening, what it adds to an answer, typing, memory.
+"""Print the web interface's speed in a real browser: opening, answering, typing, memory.
 
     .venv/bin/python scripts/lab/speed/bench_page.py [--questions N]
 
-Needs Chromium, as the browser tests do. Over the sample documents and the embedded models, in a data folder of its own.
+It needs Chromium, like the browser tests. It uses the sample documents and the embedded models in a temporary folder.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ TYPED = "What is typed while an answer is written stays as it was typed, every l
 
 
 def opening(page: Page, address: str) -> float:
-    """Return the seconds from going to the page until it can be used."""
+    """Return the seconds from opening the page until it can be used."""
     began = time.perf_counter()
     go(page, address)
     return time.perf_counter() - began
 
 
 def added(page: Page, question: str) -> float:
-    """Return the seconds that an answer took beyond what its own steps did: from the click to the whole panel."""
+    """Return the seconds from the click to the complete panel, minus those of the answer's own steps."""
     began = time.perf_counter()
     ask(page, question)
     took = time.perf_counter() - began
@@ -44,7 +44,7 @@ def added(page: Page, question: str) -> float:
 
 
 def lost_letters(page: Page, question: str) -> int:
-    """Return how many letters are not there that were typed, one every 16 ms, while an answer was written."""
+    """Return the number of lost letters when typing one every 16 ms while an answer is being written."""
     before = newest(page)
     question_box(page).fill(question)
     page.locator("#lc-send").click()
@@ -57,7 +57,7 @@ def lost_letters(page: Page, question: str) -> int:
 
 
 def heap(page: Page) -> float:
-    """Return the page's memory after a clean-up, in MiB."""
+    """Return the page's JavaScript heap after garbage collection, in MiB."""
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     session.send("Performance.enable")

@@ -1,9 +1,9 @@
-"""The process that one version of localcrag is measured in: a line of JSON says what to do, one says what it took.
+"""Measure one version of localcrag in this process: read tasks and write results as lines of JSON.
 
     python -m lab.speed.child FOLDER    # from a checkout, which comes first on PYTHONPATH; FOLDER is its data folder
 
-What measures is imported by name, when it is first asked for: an earlier version may lack what it needs, and can be
-measured in everything else.
+Measuring functions are imported by name when they are first called. An earlier version may lack something that one of
+them needs, and can still be measured in everything else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TextIO
 
 OPEN = "opened"
 MEASURES = {"ingested": "lab.speed.app", "corrected": "lab.speed.app", "plain": "lab.speed.plain"}
-"""What can be asked for, and the module of the function of that name."""
+"""Names of the measuring functions, with their modules."""
 
 
 class Measured:
@@ -29,7 +29,7 @@ class Measured:
         self._assembly: Any = None
 
     def answer(self, line: str) -> dict[str, Any]:
-        """Return the figures that a line asks for, or under `failed` why there are none."""
+        """Run the task in a line; return its figures, or under `failed` the reason why there are none."""
         asked = json.loads(line)
         try:
             if asked["do"] != OPEN:
@@ -47,7 +47,7 @@ class Measured:
 
 
 def serve(asked: TextIO, answers: TextIO, measured: Measured) -> None:
-    """Answer until nothing more is asked."""
+    """Answer tasks until the input ends."""
     with closing(measured):
         for line in asked:
             answers.write(json.dumps(measured.answer(line)) + "\n")
@@ -55,7 +55,7 @@ def serve(asked: TextIO, answers: TextIO, measured: Measured) -> None:
 
 
 def main() -> None:
-    """Answer on what was standard output; what libraries print there goes to standard error."""
+    """Answer on the original standard output, and redirect what libraries print there to standard error."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         serve(sys.stdin, answers, Measured(Path(sys.argv[1])))

@@ -1,4 +1,4 @@
-"""The seconds of localcrag as a program: a command, what it imports, the page until it answers."""
+"""Measure localcrag as a program: seconds of a command, of imports, and until the page answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 HELP = ("-m", "localcrag", "--help")
 LOOKED_EVERY = 0.05
-"""Seconds, for the page."""
+"""Seconds between two checks whether the page answers."""
 
 
 def run(arguments: tuple[str, ...], tree: Path, environment: Mapping[str, str]) -> float:
-    """Return the seconds that Python took with these arguments, in a checkout. Raises CalledProcessError."""
+    """Return the seconds of running Python with these arguments in a checkout. Raises CalledProcessError."""
     start = time.perf_counter()
     subprocess.run(
         [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True, cwd=tree,
@@ -26,7 +26,7 @@ def run(arguments: tuple[str, ...], tree: Path, environment: Mapping[str, str]) 
 
 
 def page(tree: Path, environment: Mapping[str, str], data: Path) -> float:
-    """Return the seconds until the page of a checkout answers. Raises RuntimeError when it ended before."""
+    """Return the seconds until the page of a checkout answers. Raises RuntimeError if its process ends first."""
     port = _free_port()
     start = time.perf_counter()
     server = subprocess.Popen(

@@ -1,7 +1,7 @@
-"""Two versions measured in turn, A B B A, over the same documents and questions; what is slower is said in a sentence.
+"""Measure two versions alternately, A B B A, on the same documents; report what is slower.
 
-What one of them cannot do is left out, with its reason: an earlier version may lack what is measured, and this one may
-have done away with it.
+Measurements that one of the versions cannot do are left out, with the reason: an earlier version may lack the feature,
+and this one may have removed it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SHOWN = {
     ("import", "seconds"): "import",
     ("page", "seconds"): "page answers",
 }
-"""What a step is called, by what is measured and the name of its figure."""
+"""Names of the steps, by measuring function and name of the figure."""
 
 
 class Measurable(Protocol):
-    """A version that does something once, and returns what it took by name; it raises Unmeasured."""
+    """A version that runs a task once and returns its figures; it raises Unmeasured."""
 
     name: str
 
@@ -42,9 +42,9 @@ class Measurable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How often each thing is measured. After `seconds`, what has LEAST_PAIRS pairs is measured no more.
+    """How often each task is measured. After `seconds`, a task with LEAST_PAIRS pairs is not measured again.
 
-    `chunks` are there before anything is timed; each of the `batches` added later has the chunks of `batch`.
+    `chunks` are added before anything is timed; each of the `batches` added later has `batch` chunks.
     """
 
     chunks: int
@@ -60,14 +60,14 @@ class Plan:
 
 FULL = Plan(200, 20, 40, 40, 12, 30, 10, 6, 3600.0)
 SMALL = Plan(40, 8, CHUNKS_OF_A_DOCUMENT, 12, 0, 12, 6, 0, 50.0)
-"""Without plain RAG, which asks the same language model and takes longest, and without starting the page."""
+"""The quick plan, without plain RAG, which uses the same language model and is slowest, and without page starts."""
 WARM_UP = 2
-"""Questions that are asked before any is timed, and times that a program is started."""
+"""Questions asked, and program starts, before anything is timed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Something that both versions do once, one after the other."""
+    """A task that both versions run once, one after the other."""
 
     what: str
     given: str = ""
@@ -75,7 +75,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Materials:
-    """What is done before anything is timed, and what is timed, in its order."""
+    """The tasks that run before anything is timed, and the timed ones in order."""
 
     before: tuple[Round, ...]
     timed: tuple[Round, ...]
@@ -83,12 +83,12 @@ class Materials:
 
 @dataclass(slots=True)
 class Comparison:
-    """The pairs of each step, and why something has none."""
+    """The pairs of times of each step, and the reasons for steps without any."""
 
     pairs: dict[str, list[Pair]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     chunks: list[tuple[float, float, float]] = field(default_factory=list)
-    """Of each batch of documents that both added: chunks, seconds before and now."""
+    """Chunks, earlier version's seconds and this version's seconds, for each batch that both added."""
 
     def ratios(self) -> list[Ratio]:
         """Return the ratio of each step, in the order of SHOWN."""
@@ -97,7 +97,7 @@ class Comparison:
 
 
 def materials(plan: Plan, folder: Path) -> Materials:
-    """Write the documents, and return what is done with them. The same plan gives the same."""
+    """Write the documents, and return the tasks with them. The same plan gives the same tasks."""
     chosen = random.Random(1)
     questions = write_documents(folder / "first", plan.chunks, chosen)
     batches, first = [], plan.chunks // CHUNKS_OF_A_DOCUMENT
@@ -121,7 +121,7 @@ def materials(plan: Plan, folder: Path) -> Materials:
 
 
 def mixed(kinds: Sequence[Sequence[Round]]) -> list[Round]:
-    """Return all rounds, those of each kind spread evenly over the whole."""
+    """Return all rounds, with each kind spread evenly."""
     placed = [((at + 0.5) / len(kind), one) for kind in kinds for at, one in enumerate(kind)]
     return [one for _, one in sorted(placed, key=lambda pair: pair[0])]
 
@@ -130,9 +130,9 @@ def compare(
     earlier: Measurable, this: Measurable, given: Materials, *, seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Comparison:  # fmt: skip
-    """Return what both took, one thing at a time, and who comes first changing with each. Raises Unmeasured.
+    """Run each task in both versions, which take turns in going first; return the times. Raises Unmeasured.
 
-    That is raised where this version cannot do what the earlier one does.
+    It is raised if this version cannot do something that the earlier one can.
     """
     found = Comparison()
     for one in given.before:
@@ -152,7 +152,7 @@ def compare(
 def _both(
     earlier: Measurable, this: Measurable, one: Round, found: Comparison, *, turned: bool
 ) -> tuple[dict[str, float], dict[str, float]] | None:
-    """Return what one round took in the earlier version and in this one, None where the earlier one lacks it."""
+    """Return the figures of a round in the earlier version and in this one; None if the earlier one lacks it."""
     took: dict[str, dict[str, float]] = {}
     for version in (this, earlier) if turned else (earlier, this):
         try:
@@ -192,7 +192,7 @@ def table(ratios: Iterable[Ratio], earlier: str, accepted: frozenset[str] = froz
 
 
 def throughput(found: Comparison, earlier: str) -> str:
-    """Return in a sentence how many chunks a second were added; "" where none were."""
+    """Return a sentence with the chunks added per second; "" if none were."""
     if not found.chunks:
         return ""
     chunks, before, now = (sum(some) for some in zip(*found.chunks, strict=True))
@@ -200,7 +200,7 @@ def throughput(found: Comparison, earlier: str) -> str:
 
 
 def slower(ratios: Iterable[Ratio], earlier: str, accepted: frozenset[str] = frozenset()) -> list[str]:
-    """Return a sentence for each step that is slower than is allowed."""
+    """Return a sentence for each step that is slower than allowed."""
     return [
         f"{one.step} takes {one.median:.2f} times as long as in {earlier}: 95 % interval {one.low:.2f} to "
         f"{one.high:.2f} of {one.pairs} pairs, where up to {ALLOWED} is allowed. Mend it, or say that it is meant, at "
@@ -211,7 +211,7 @@ def slower(ratios: Iterable[Ratio], earlier: str, accepted: frozenset[str] = fro
 
 
 def as_json(found: Comparison, ratios: Iterable[Ratio], earlier: str, accepted: frozenset[str]) -> dict[str, Any]:
-    """Return everything, for other programs."""
+    """Return the whole comparison as JSON values."""
     return {
         "against": earlier,
         "allowed": ALLOWED,

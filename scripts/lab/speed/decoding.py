@@ -1,4 +1,4 @@
-"""The language model with and without guesses at what comes next: tokens a second, and whether the text is the same."""
+"""Compare the language model with and without lookup decoding: tokens a second, and equal text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from localcrag.models.llm import LlamaCpp, LookupLlama
 
 
 def decoding(assembly: Assembly, questions: list[str]) -> Figures:
-    """Return the tokens a second of answers to the best two passages, with and without guesses, and what differs."""
+    """Return the tokens per second of answers from the best two passages, with and without guesses, and differences."""
     llm, parts = getattr(assembly.models.llm, "model", None), assembly.parts(assembly.settings)
     settings = assembly.settings
     assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
@@ -37,7 +37,7 @@ def decoding(assembly: Assembly, questions: list[str]) -> Figures:
             written: list[int] = []
             start = 0.0
             for token in itertools.islice(ways[way](llm._llama, prompt, temp=0.0), settings.answer_tokens):
-                start = start or time.perf_counter()  # the prompt has been read
+                start = start or time.perf_counter()  # the first piece comes after the prompt has been evaluated
                 written.append(token)
                 if token == end:
                     break

@@ -1,4 +1,4 @@
-"""The speed figures of this version alone, printed."""
+"""Print the speed figures of this version alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def ingest_share(assembly: Assembly, folder: Path) -> Figures:
-    """Return the ingest's throughput, the raw encoder's on the same texts, and their ratio."""
+    """Return the throughput of adding documents, of the encoder alone on the same texts, and their ratio."""
     whole = ingested(assembly, str(folder))["seconds"]
     texts = [row["text"] for row in assembly.database.rows("SELECT text FROM chunks")]
     start = time.perf_counter()
@@ -38,7 +38,7 @@ def ingest_share(assembly: Assembly, folder: Path) -> Figures:
 
 
 def questions_report(assembly: Assembly, questions: list[str]) -> Figures:
-    """Return medians of corrected and plain answers to the same questions, asked in turn, and their ratio."""
+    """Return medians of corrected and plain answers to the same questions, asked alternately, and their ratio."""
     assembly.warm_up()
     for question in questions[:2]:
         corrected(assembly, question)
@@ -56,7 +56,7 @@ def questions_report(assembly: Assembly, questions: list[str]) -> Figures:
 
 
 def startup(folder: Path) -> Figures:
-    """Return the seconds until the page answers, at the second start, and those of `localcrag --help`."""
+    """Return the seconds until the page answers on its second start, and the seconds of `localcrag --help`."""
     _, second = (commands.page(ROOT, os.environ, folder) for _ in range(2))
     helped = [commands.run(commands.HELP, ROOT, os.environ) for _ in range(5)]
     return {"page answers, second start": second, "localcrag --help": statistics.median(helped)}
@@ -69,7 +69,7 @@ def print_figures(*, quick: bool, as_object: bool) -> None:
         folder = Path(temporary)
         questions = write_documents(folder / "documents", chunks, random.Random(1))[: asked + 2]
         assembly = Assembly(load(data_dir=folder / "data"))
-        build(assembly)  # so that the peak of memory counts the page as well
+        build(assembly)  # so that the peak memory includes the page
         assembly.models.embedder.embed(["warm up"] * 8)
         figures = ingest_share(assembly, folder / "documents")
         figures |= questions_report(assembly, questions)

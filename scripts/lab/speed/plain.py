@@ -12,7 +12,7 @@ from localcrag.records.protocols import Decoding
 
 
 def plain(assembly: Assembly, question: str) -> Figures:
-    """Return the seconds to the first token and to the last."""
+    """Ask plain RAG a question; return the seconds to the first token and to the last."""
     parts, settings = assembly.parts(assembly.settings), assembly.settings
     start = time.perf_counter()
     passages = hybrid_search(

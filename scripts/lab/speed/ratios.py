@@ -1,6 +1,6 @@
-"""Ratios of what one thing took in two versions, measured in turn: the median, its interval, and what follows from it.
+"""Ratios of two versions' times, measured alternately: the median, its interval, the conclusion.
 
-The two times of a pair were measured one right after the other, so that what else the machine does hits both.
+The two times of a pair are measured one right after the other, so that other work on the machine affects both.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from scipy.stats import bootstrap
 from localcrag.evaluation.wording import CONFIDENCE, RESAMPLES, SEED
 
 ALLOWED = 1.25
-"""How many times as long a step may take. Of six comparisons of a version with itself, three of them beside a program
-that burned a core, no interval began above 1.02 (docs/measurements.md). The rest is for what is built to take longer,
-and is about what people do not notice of a wait: a fifth of it (Seow 2008, Designing and Engineering Time)."""
+"""Largest allowed ratio of a step's times. In six comparisons of a version with itself, three of them next to a program
+that kept a core busy, no interval began above 1.02 (docs/measurements.md). The rest allows for features that take time.
+It is about as much as people do not notice: a fifth of a wait (Seow 2008, Designing and Engineering Time)."""
 LEAST_PAIRS = 6
-"""With fewer, not even the range from the lowest ratio to the highest holds the median with 95 % (1 - 2 / 2 ** 6)."""
+"""Fewest pairs for an interval: the range of 6 ratios has the median with 97 % (1 - 2 / 2 ** 6), of 5 with 94 %."""
 
 Pair = tuple[float, float]
-"""Seconds that the earlier version took, and this one."""
+"""Seconds of the earlier version, and of this one."""
 
 
 class Verdict(StrEnum):
-    """What an interval of ratios says."""
+    """The conclusion from an interval of ratios."""
 
     SLOWER = "slower"
     ACCEPTED = "slower, as a commit says"
@@ -38,7 +38,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as long a step takes: the median of `pairs` ratios, and its 95 % interval.
+    """The ratio of a step's times: the median of `pairs` ratios, and its 95 % interval.
 
     `before` and `now` are medians of the seconds.
     """
@@ -52,7 +52,7 @@ class Ratio:
     now: float
 
     def verdict(self, allowed: float = ALLOWED, accepted: frozenset[str] = frozenset()) -> Verdict:
-        """Return what the whole interval says; SLOWER of none of the `accepted` steps."""
+        """Return the verdict from the whole interval; never SLOWER for an `accepted` step."""
         if self.pairs < LEAST_PAIRS:
             return Verdict.UNCLEAR
         if self.low > allowed:
@@ -63,7 +63,7 @@ class Ratio:
 
 
 def ratio(step: str, pairs: Sequence[Pair]) -> Ratio | None:
-    """Return the ratio of a step, by a percentile bootstrap over pairs; None without a pair of times above zero."""
+    """Return the ratio of a step, with a percentile bootstrap over pairs; None if no pair has times above zero."""
     timed = [(before, now) for before, now in pairs if before > 0 and now > 0]
     if not timed:
         return None

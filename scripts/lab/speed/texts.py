@@ -1,4 +1,4 @@
-"""Texts for speed: plain sentences from a seeded vocabulary, each tenth or so a fact that a question asks for."""
+"""Texts for measuring speed: sentences from a seeded vocabulary, about one in ten a fact to ask for."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ CHUNKS_OF_A_DOCUMENT = 10
 
 
 def write_documents(folder: Path, chunks: int, chosen: random.Random, *, first: int = 0) -> list[str]:
-    """Write text files of about `chunks` chunks, numbered from `first` on, and return questions that they answer.
+    """Write text files with about `chunks` chunks, numbered from `first` on, and return questions that they answer.
 
-    At most 60, mixed.
+    There are at most 60 questions, in random order.
     """
     folder.mkdir(parents=True, exist_ok=True)
     questions = []

@@ -1,4 +1,4 @@
-"""Versions of localcrag: which one this is compared with, its files in a folder, and a process to measure it in."""
+"""Versions of localcrag: choose one to compare with, unpack it, and start a process to measure it."""
 
 from __future__ import annotations
 
@@ -20,33 +20,32 @@ from lab.speed.child import MEASURES, OPEN
 
 ROOT = Path(__file__).resolve().parents[3]
 MODELS = Path(os.environ.get("LOCALCRAG_MODELS_DIR") or ROOT / "models").absolute()
-"""Of both versions: their speed is compared, not that of models."""
+"""Models folder for both versions: their own speed is compared, not that of different models."""
 MAIN = ("origin/main", "origin/master", "main", "master")
-"""Where branches go to, by the names that a clone has of it."""
+"""Possible names of the main branch in a clone."""
 BACK = 20
-"""Commits: on the main branch itself this is compared with the version so far back, so that what is slower by a little
-each time is noticed, too."""
+"""Commits between the versions that are compared on the main branch itself; 20, so that a slow drift is noticed."""
 NEEDED = ("localcrag", "app.py", "models/models.toml")
 MEASURED_BY = {"scripts/lab/speed": "lab.speed.child", "scripts/speed": "speed.child"}
-"""The folders that a version may have its own measuring code in, each with the module to start.
+"""Folders where a version may have its own measuring code, with the module to start.
 
-Each version measures itself, since only its own code knows the names of its modules. What the two must share are the
-lines of JSON that they are asked in and answer with (child.py), and the names of the steps."""
+Each version measures itself, since only its own code knows the names of its modules. Both must use the same lines of
+JSON for tasks and results (child.py), and the same names of steps."""
 TRAILER = "Slower"
 LONGEST = 600.0
-"""Seconds that one answer may take; a process that takes longer hangs."""
+"""Seconds that one result may take; a process that takes longer counts as hanging."""
 
 
 class NoVersion(Exception):
-    """There is nothing to compare with; `str` says why, and what to do."""
+    """There is no version to compare with; the message says why, and what to do."""
 
 
 class Unmeasured(Exception):
-    """A version could not be measured in something; `str` says what it said."""
+    """A version could not run a measurement; the message contains its error."""
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """Return what git says, None when it fails or is not there."""
+    """Return git's output; None if git fails or is not installed."""
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     except OSError:
@@ -55,9 +54,9 @@ def _git(root: Path, *arguments: str) -> str | None:
 
 
 def earlier(root: Path) -> str:
-    """Return the commit to compare with: where this branched off, or on the main branch BACK commits before.
+    """Return the commit to compare with: where this branch left the main branch, or on that, BACK commits before.
 
-    Of a shallow clone the oldest that there is. Raises NoVersion.
+    In a shallow clone, it is the oldest one there is. Raises NoVersion.
     """
     head = _git(root, "rev-parse", "--verify", "HEAD^{commit}")
     if head is None:
@@ -83,15 +82,15 @@ def commit(root: Path, revision: str) -> str:
 
 
 def accepted(root: Path, revision: str) -> frozenset[str]:
-    """Return the steps that commits since a revision say are slower: in trailers, “Slower: evaluate, last token”."""
+    """Return the steps that commits since a revision declare slower, in trailers: “Slower: evaluate, last token”."""
     said = _git(root, "log", f"--format=%(trailers:key={TRAILER},valueonly)", f"{revision}..HEAD") or ""
     return frozenset(step.strip() for line in said.splitlines() for step in line.split(",") if step.strip())
 
 
 def unpack(root: Path, revision: str, folder: Path) -> Path:
-    """Write what a revision needs to run into a folder, and return that. Nothing of it is kept in git's own folder.
+    """Write the files that a revision needs to run to a folder, and return it. Git's own folder does not change.
 
-    Raises NoVersion when the revision has no localcrag/.
+    Raises NoVersion if the revision has no localcrag/.
     """
     measuring = [name for name in MEASURED_BY if _git(root, "cat-file", "-e", f"{revision}:{name}") is not None]
     command = ["git", "archive", revision, *NEEDED, *measuring]
@@ -105,9 +104,9 @@ def unpack(root: Path, revision: str, folder: Path) -> Path:
 
 
 def measured_by(tree: Path) -> tuple[str, Path]:
-    """Return the module that measures the version in a folder, and the folder to import it from.
+    """Return the module that measures a version's files, and the folder to import it from.
 
-    A version without measuring code of its own is measured by this checkout's.
+    A version without its own measuring code is measured with this checkout's.
     """
     for folder, module in MEASURED_BY.items():
         if (tree / folder / "child.py").is_file():
@@ -116,14 +115,14 @@ def measured_by(tree: Path) -> tuple[str, Path]:
 
 
 class Version:
-    """A version whose models are loaded in a process of its own, until it is closed."""
+    """A version in a separate process with its models loaded, until it is closed."""
 
     def __init__(self, name: str, tree: Path, folder: Path) -> None:
         self.name, self._tree, self._data = name, tree, folder / "data"
         folder.mkdir(parents=True)
         self._log = (folder / "log").open("w+b")
         module, scripts = measured_by(tree)
-        app = f"{module.rpartition('.')[0]}.app"  # It imports what every command imports that asks or adds.
+        app = f"{module.rpartition('.')[0]}.app"  # It imports the modules of every command that asks or adds.
         self._environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(tree), str(scripts))),
@@ -140,9 +139,9 @@ class Version:
         }
 
     def open(self, like: Version | None = None) -> None:
-        """Load the models. What `like` found out about them at its first start is known. Raises Unmeasured.
+        """Load the models, with the choices that `like` made at its first start. Raises Unmeasured.
 
-        So both compute in the same number format, whatever the machine did while one of them tried which is fastest.
+        So both compute in the same number format, even if the machine was busy while one of them chose the fastest.
         """
         if like and (like._data / "cache").is_dir():
             shutil.copytree(like._data / "cache", self._data / "cache", dirs_exist_ok=True)
@@ -151,7 +150,7 @@ class Version:
             raise Unmeasured(f"localcrag came from {package}, not from {self._tree}")
 
     def measured(self, what: str, given: str) -> dict[str, float]:
-        """Return the figures of something that is done once. Raises Unmeasured."""
+        """Run a task once, and return its figures. Raises Unmeasured."""
         if what in MEASURES:
             figures: dict[str, float] = self._asked(what, given)["figures"]
             return figures
@@ -166,7 +165,7 @@ class Version:
         assert self._process.stdin is not None  # noqa: S101 - for the types alone
         assert self._process.stdout is not None  # noqa: S101
         hangs = Timer(LONGEST, self._process.kill)
-        hangs.daemon = True  # Interrupted just as it starts, it is not cancelled, and would keep Python for as long.
+        hangs.daemon = True  # If interrupted right after its start, it is not cancelled, and would delay Python's exit.
         try:
             hangs.start()
             self._process.stdin.write(json.dumps({"do": what, "given": given}) + "\n")
@@ -185,7 +184,7 @@ class Version:
         return answer
 
     def close(self) -> None:
-        """End its process, whatever that does."""
+        """End its process, even if it hangs."""
         self._process.kill()
         with self._process:
             self._log.close()
@@ -197,7 +196,7 @@ def _last_line(said: bytes) -> str:
 
 @contextmanager
 def in_a_process(name: str, tree: Path, folder: Path) -> Iterator[Version]:
-    """Give a version that ends with the block."""
+    """Start a version, and close it at the end of the block."""
     version = Version(name, tree, folder)
     try:
         yield version

@@ -1,1 +1,1 @@
-"""Train relevance models, and prepare what they learn from."""
+"""Train rerankers, and prepare their training data."""

@@ -1,10 +1,10 @@
-"""Average the weights of relevance models that were trained from one another, into a new one.
+"""Average the weights of rerankers that were trained from one another into a new model.
 
     scripts/lab/training/average_models.py FOLDER=0.6 OTHER=0.4 --out FOLDER
 
-Two models, each better at something, come to one nearly as good at both, without a step of training and no slower
-(Wortsman et al., Model soups, ICML 2022). Config and tokenizer are the first one's; the calibration belongs to its
-weights and is made anew (`scripts/lab/relevance/calibrate_documents.py`).
+If each of two models is better at something, their average is nearly as good at both, without a step of training and at
+the same speed (Wortsman et al., Model soups, ICML 2022). Config and tokenizer are those of the first model. A
+calibration belongs to the weights, so fit a new one (`scripts/lab/relevance/calibrate_documents.py`).
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def main() -> None:
 
 
 def share(text: str) -> tuple[Path, float]:
-    """Return the folder and the share in “FOLDER=0.5”. Raises ValueError."""
+    """Parse folder and share from “FOLDER=0.5”. Raises ValueError."""
     folder, _, number = text.rpartition("=")
     return Path(folder), float(number)
 
 
 def average(files: list[tuple[Path, float]], out: Path) -> None:
-    """Write the weighted mean of each tensor, in the first file's number format, with its metadata.
+    """Write the weighted mean of each tensor, with the first file's number format and metadata.
 
-    Raises KeyError where another file lacks a tensor.
+    Raises KeyError if another file lacks a tensor.
     """
     loaded = [(load_file(path), weight) for path, weight in files]
     first = loaded[0][0]
@@ -58,7 +58,7 @@ def average(files: list[tuple[Path, float]], out: Path) -> None:
         for name in first
     }
     with safe_open(files[0][0], framework="numpy") as opened:
-        kept = opened.metadata()  # which says of a place head what it is of
+        kept = opened.metadata()  # it contains the kind of a place head
     save_file({name: mean.astype(first[name].dtype) for name, mean in means.items()}, out, kept)
 
 

@@ -1,6 +1,7 @@
-"""What the relevance model learns from, step by step, the curve that is measured on the way, and the model's folder.
+"""Train the reranker on prepared numbers, measure the learning curve, and write the model's folder.
 
-Knows neither documents nor the app: it runs on a machine that has only the numbers (tokenised.py) and a GPU.
+This module knows neither documents nor the app: it runs on a machine that has only the numbers (tokenised.py) and a
+GPU.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from localcrag.models.reranker import OF_LINES, PLACE_FILE
 
 GROUPS_PER_STEP = 12
 KINDS = ("passages", "strips")
-"""Of what the curve is measured on; a kind of which there is none has no figures."""
+"""Kinds of texts that the curve is measured on; a kind without texts has no figures."""
 QUESTIONS_OF, PAIRS_OF = "questions of ", "pairs of "
-"""Beginnings of the names by which is counted what was learned from, by source."""
+"""Prefixes of the names of counts of training data, by source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What is learned from, and what the curve is measured on: whole passages and single sentences apart."""
+    """The training data, and the data for the curve, with whole passages and single sentences separate."""
 
     seen: Tokenised
     known: dict[str, Tokenised]
 
     @classmethod
     def of(cls, known: Sequence[Group], seen: Sequence[Group], tokenizer: Any) -> Material:
-        """Return groups as numbers."""
+        """Tokenise the groups, `known` for the curve and `seen` for training."""
         parts = {
             "passages": [replace(group, strips=()) for group in known if group.passages],
             "strips": [replace(group, passages=()) for group in known if group.strips],
@@ -49,9 +50,9 @@ class Material:
 
 
 class Course:
-    """What is learned from, step by step, for training_loop.py, in a random order of its own in each pass.
+    """The training data in steps, for training_loop.py, in a new random order in each pass.
 
-    A step has `groups_per_step` groups, or those that make about `tokens_per_step` tokens.
+    A step has `groups_per_step` groups, or as many as make about `tokens_per_step` tokens.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Course:
         self._lessons = trainer.lessons(self.seen, ())
 
     def learn(self, number: int, rate: float) -> tuple[float, dict[str, int]]:
-        """Learn from the groups of step `number`."""
+        """Train on the groups of step `number`."""
         if not number or number != self._next:
             self._lessons = self.trainer.lessons(self.seen, self.steps[number:])
         self._next = number + 1
@@ -91,7 +92,7 @@ class Course:
         return loss, dict(learned)
 
     def validate(self) -> dict[str, float]:
-        """Return the figures over the known groups."""
+        """Return the figures on the known groups."""
         return validate(self.trainer, self.known)
 
     def state(self) -> dict[str, Any]:
@@ -101,14 +102,14 @@ class Course:
         return {name: part.state_dict() for name, part in parts.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take model, place head and optimiser from a checkpoint."""
+        """Restore model, place head and optimiser from a checkpoint."""
         self.trainer.model.load_state_dict(state["model"])
         self.trainer.place.load_state_dict(state["place"])
         self.trainer.optimiser.load_state_dict(state["optimiser"])
 
 
 def validate(trainer: Trainer, known: Mapping[str, Tokenised]) -> dict[str, float]:
-    """Return AUC, and mean reciprocal rank of the relevant text, over pairs that are not trained on, by their kind."""
+    """Return AUC and mean reciprocal rank of the relevant text on pairs that are not trained on, by kind."""
     figures: dict[str, float] = {}
     for name in KINDS:
         groups = known.get(name)
@@ -127,13 +128,13 @@ def validate(trainer: Trainer, known: Mapping[str, Tokenised]) -> dict[str, floa
 
 
 def save_model(trainer: Trainer, base: Path, out: Path) -> None:
-    """Write the cross-encoder in fp16, as sentence-transformers reads it."""
+    """Write the cross-encoder in fp16, in the form of sentence-transformers."""
     out.mkdir(parents=True, exist_ok=True)
     trainer.model.half().save_pretrained(out)
     place = {name: tensor.half().contiguous() for name, tensor in trainer.place.state_dict().items()}
     save_file(place, out / PLACE_FILE, metadata=OF_LINES)
     tokenizer: Any = AutoTokenizer.from_pretrained(base)
-    # The bi-encoder's file has its own limits in it (128 tokens), the trainer's tokenizer those of the last batch.
+    # The bi-encoder's tokenizer file contains its own limit (128 tokens), and the trainer's that of the last batch.
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
     limits = ("max_length", "truncation_strategy", "stride", "pad_to_multiple_of")

@@ -1,15 +1,16 @@
-"""Training groups from documents with questions: what the app retrieves for them, as the app's scorer reads it.
+"""Make training groups from documents with questions, with what the app retrieves for each question.
 
-Reads the JSON lines of INDEX's form: `id`, `text`, `questions` (each with `question`, `evidence`: every line that a
-complete answer needs, verbatim, and perhaps `also`: the same in other words). Documents go through the app's own
-chunker, store and retrieval, so that a pair is what a question and a passage will be in use.
+It reads the JSON lines of INDEX's form: `id`, `text`, `questions` (each with `question`, `evidence`: every line that a
+complete answer needs, verbatim, and perhaps `also`: other wordings). Documents go through the app's own chunker, store
+and retrieval, so that pairs are like those in use.
 
-A question's positives are the chunk with most of the needed lines and others with a third of them; its negatives are
-what retrieval takes for an answer and that holds no needed line, and its own chunk with the needed lines cut out. Of a
-question that its document does not answer, all that was found is negative. Put in its other words, a question often
-does not name its subject, and another lease may well answer it: its negatives are of its own document alone.
+A question's positives are the chunk with most of the needed lines, and other chunks with at least a third of them. Its
+negatives are retrieved chunks without a needed line, and its own chunk with the needed lines cut out. If the document
+does not answer the question, every retrieved chunk is a negative. Other wordings of a question often do not name its
+subject, and another document, such as a second lease, may well answer them: their negatives come only from their own
+document.
 
-Every IN_COLUMNS-th document has its tables in columns, as the reader of PDF files writes them, not in Markdown.
+Every IN_COLUMNS-th document has its tables in columns, as the PDF reader writes them, instead of in Markdown.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from localcrag.text.blocks import is_rule
 from localcrag.text.sentences import Span
 
 FOUND = 20
-"""Passages retrieved for a question."""
+"""Number of passages retrieved for a question."""
 NEAR = 6
-"""Of them, how many are near enough to be taken for an answer."""
+"""Number of the nearest of them that count as easily mistaken for an answer."""
 EVERYDAY, PLAIN, NEAR_MISSES = "everyday documents", "plain questions", "near_misses"
 LICENCES = {
     EVERYDAY: "Apache-2.0 (everyday), public domain and MIT (handbooks)",
@@ -49,22 +50,22 @@ LICENCES = {
     NEAR_MISSES: "Apache-2.0 (questions); those of the passages' sources",
 }
 BOTH = 0.8
-"""Share of the questions that come in both forms."""
+"""Share of the questions that are used in both wordings; the others are used only in the first."""
 ALSO = 0.33
-"""Share of the questions that are put in their other words."""
+"""Share of the questions whose other wording comes first."""
 SOME_OF_IT = 1 / 3
-"""Of the needed lines, that a chunk beside the best one holds at least to be called relevant as well."""
+"""Share of the needed lines that a chunk other than the best one must contain to be relevant, too."""
 CUT = 0.5
-"""Share of the answered questions that come with their own chunk without the needed lines, as a negative."""
+"""Share of the answered questions that have their own chunk without the needed lines as a negative."""
 LEFT = 0.3
-"""Of a text, what must be left of it without the needed lines to be worth showing."""
+"""Share of a text that must be left without the needed lines for it to be used."""
 HELD = 0.8
-"""Share of a needed line's words within a sentence by which it is recognised, where it is cut in another way."""
+"""Share of a needed line's words in a sentence by which the line is recognised if it is cut differently."""
 
 AT_ONCE = 512
 """Questions that are embedded together."""
 IN_COLUMNS = 4
-"""Of so many documents one has its tables in columns."""
+"""One in this many documents has its tables in columns."""
 
 _NOT_WORD = re.compile(r"[\W_]+")
 _TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
@@ -72,7 +73,7 @@ _TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question on a document; `needed` are the lines of a complete answer, none where it has none."""
+    """A question about a document; `needed` are the lines of a complete answer, none if it has no answer."""
 
     document: str
     text: str
@@ -83,7 +84,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A question with what was retrieved for it, and which needed lines each passage holds, by number."""
+    """A question with its retrieved passages, and the numbers of the needed lines in each."""
 
     question: Question
     passages: tuple[Passage, ...]
@@ -92,7 +93,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Documents in the app's own store."""
+    """Documents in the app's store."""
 
     assembly: Assembly
     questions: tuple[Question, ...] = field(default=())
@@ -100,7 +101,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Groups to train on, and those of documents kept apart, whose `names` these are."""
+    """Groups to train on, groups of the documents kept apart, and the `names` of those documents."""
 
     seen: list[Group]
     known: list[Group]
@@ -108,9 +109,9 @@ class Made:
 
 
 def collect(files: Sequence[Path], folder: Path) -> Collection:
-    """Put the documents of these files into a collection below `folder`, and return it with their questions.
+    """Add the documents in these files to a collection below `folder`; return it with their questions.
 
-    Raises SystemExit when one of them cannot be added.
+    Raises SystemExit if one of them cannot be added.
     """
     assembly = Assembly(load(data_dir=folder / "data"))
     (folder / "documents").mkdir(parents=True, exist_ok=True)
@@ -129,7 +130,7 @@ def collect(files: Sequence[Path], folder: Path) -> Collection:
 
 
 def in_columns(text: str) -> str:
-    """Return a text with the cells of Markdown's tables two spaces apart."""
+    """Return a text with the cells of Markdown tables separated by two spaces."""
     lines = (line for line in text.split("\n") if "|" not in line or not is_rule(line.strip()))
     return _TABLE_ROW.sub(lambda row: "  ".join(cell.strip() for cell in row[1].split("|")), "\n".join(lines))
 
@@ -140,7 +141,7 @@ def _question(name: str, raw: Mapping[str, Any]) -> Question:
 
 
 def opened(files: Sequence[Path], folder: Path) -> Collection:
-    """Return what `collect` made of these files, made now if it was not. Raises SystemExit."""
+    """Return the collection of these files, made by `collect` unless it exists. Raises SystemExit."""
     if not (folder / "data").exists():
         return collect(files, folder)
     questions = [_question(name_of(raw), one) for file in files for raw in read_lines(file) for one in raw["questions"]]
@@ -153,13 +154,13 @@ def name_of(raw: Mapping[str, Any]) -> str:
 
 
 def strips_in_context(passage: Passage) -> list[Span]:
-    """Return a passage's strips at their places in what the scorer reads."""
+    """Return a passage's strips at their positions in the text that the scorer reads."""
     before = len(passage.in_context) - len(passage.text)
     return [Span(span.start + before, span.end + before, span.text) for span in strips_of(passage.text)]
 
 
 class EmbeddedBefore:
-    """An embedder that has embedded questions together: one at a time takes four times as long."""
+    """An embedding model that embeds all questions in advance: one at a time would take four times as long."""
 
     def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
         self._embedder = embedder
@@ -196,7 +197,7 @@ class EmbeddedBefore:
 def find(
     collection: Collection, question: Question, text: str, *, k: int = FOUND, embedder: Embedder | None = None
 ) -> Found:
-    """Return what the app retrieves for a question put as `text`."""
+    """Return the passages that the app retrieves for a question in the wording `text`."""
     parts = collection.assembly.parts(collection.assembly.settings)
     embedder = embedder or parts.embedder
     passages = hybrid_search(text, text, k=k, candidates=2 * k, embedder=embedder, index=parts.index, store=parts.store)
@@ -204,7 +205,7 @@ def find(
 
 
 def lines_held(question: Question, passage: Passage) -> frozenset[int]:
-    """Return the numbers of the needed lines that a passage holds; those of another document are none."""
+    """Return the numbers of the needed lines in a passage; none if it is from another document."""
     if passage.document != question.document:
         return frozenset()
     text = plain(passage.text)
@@ -212,19 +213,19 @@ def lines_held(question: Question, passage: Passage) -> frozenset[int]:
 
 
 def is_line(line: str) -> bool:
-    """Whether a needed line is what is asked for, and not the heading or the table's header that it stands under."""
+    """Return whether a needed line is part of the answer, and not a heading or a table's header above it."""
     return not line.lstrip().startswith("#") and bool(plain(line))
 
 
 def plain(text: str) -> str:
-    """Return a text's words alone, in lower case and apart by one space."""
+    """Return only a text's words, in lower case and separated by one space."""
     return _NOT_WORD.sub(" ", text.replace(" %", "%").lower()).strip()
 
 
 def groups(found: Found, text: str, chosen: random.Random, *, source: str, beside: int = 1) -> Iterator[Group]:
-    """Yield the group of a question put as `text`, if there is anything to learn from it.
+    """Yield the group of a question in the wording `text`, if it is useful for training.
 
-    `beside`: so many times the usual three or four passages that do not answer.
+    `beside` multiplies the usual three or four passages that do not answer.
     """
     question = found.question
     ranked = sorted(range(len(found.passages)), key=lambda at: -len(found.holds[at]))
@@ -257,12 +258,12 @@ def groups(found: Found, text: str, chosen: random.Random, *, source: str, besid
 
 
 def strips_of(text: str) -> list[Span]:
-    """Return a passage's strips, as the app cuts them."""
+    """Return a passage's strips as the app cuts them."""
     return split_into_strips(text, StripMode.SENTENCE, window_words=50)
 
 
 def needs(question: Question, strip: str) -> bool:
-    """Whether a strip is, holds or is part of a needed line."""
+    """Return whether a strip equals, contains or is part of a needed line."""
     own = plain(strip)
     words = set(own.split())
     for line in question.needed:
@@ -289,7 +290,7 @@ def _pair(text: str, passage: Passage, question: Question, relevant: bool) -> Pa
 
 
 def _without_needed(text: str, passage: Passage, question: Question) -> Pair | None:
-    """Return the passage without the needed lines: of the matter, and no answer. None where too little is left."""
+    """Return the passage without the needed lines: on the topic, but no answer. None if too little is left."""
     cut = without(passage.text, [span for span in strips_of(passage.text) if needs(question, span.text)])
     if len(cut) < LEFT * len(passage.text):
         return None
@@ -298,7 +299,7 @@ def _without_needed(text: str, passage: Passage, question: Question) -> Pair | N
 
 
 def without(text: str, spans: Sequence[Span]) -> str:
-    """Return a text without these spans and the white space behind them: what is left looks as it did."""
+    """Return a text without these spans and the white space after them; the rest is unchanged."""
     kept, position = [], 0
     for span in spans:
         kept.append(text[position : span.start])
@@ -307,7 +308,7 @@ def without(text: str, spans: Sequence[Span]) -> str:
 
 
 def near_miss_groups(file: Path, chosen: random.Random) -> Iterator[Group]:
-    """Yield the groups of `near_misses.jsonl.gz`: passages with questions that they answer and do not answer."""
+    """Yield the groups in `near_misses.jsonl.gz`: passages with questions that they answer, and that they do not."""
     for raw in read_lines(file):
         text = raw["passage"]
         spans = strips_of(text)
@@ -325,27 +326,27 @@ def near_miss_groups(file: Path, chosen: random.Random) -> Iterator[Group]:
 
 
 def dressed(group: Group, chosen: random.Random) -> Group:
-    """Return the group with its questions put in one of the ways in which people type."""
+    """Return the group with its questions rewritten in one of the ways in which people type."""
     ways = {pair.question: dress(pair.question, chosen) for pair in group.passages}
     return replace(group, passages=tuple(replace(pair, question=ways[pair.question]) for pair in group.passages))
 
 
 def is_one_of(document: str, every: int) -> bool:
-    """Whether a document is one of `every`, by its name: kept for the curve and the calibration, or put otherwise."""
+    """Return whether a document belongs to a fixed share, one in `every`, chosen by a hash of its name."""
     return int(hashlib.sha256(document.encode()).hexdigest(), 16) % every == 0
 
 
 def plain_questions(files: Sequence[Path]) -> list[Question]:
-    """Return the questions of files with one a line: `id` of its document, `question`, `type`, `evidence`."""
+    """Return the questions in files with one a line: `id` of its document, `question`, `type`, `evidence`."""
     return [_question(name_of(raw), raw) for file in files for raw in read_lines(file)]
 
 
 def document_groups(
     file: Path, folder: Path, every: int, chosen: random.Random, plain: Sequence[Question] = (), *, beside: int = 1
 ) -> Made:
-    """Return the groups of a file's documents, made of its own questions or, where there are, of `plain` ones.
+    """Return the groups of a file's documents, made from the `plain` questions if there are any, else from its own.
 
-    One of `every` documents is kept apart. `beside`: so many times the usual passages that do not answer.
+    One in `every` documents is kept apart. `beside` multiplies the usual passages that do not answer.
     """
     collection = opened([file], folder) if plain else collect([file], folder)
     names = {question.document for question in collection.questions}
@@ -359,7 +360,7 @@ def document_groups(
         forms = [question.text, question.also]
         if chosen.random() < ALSO:
             forms.reverse()
-        # Both forms, where there are two, for most questions: with the passages that each of them finds.
+        # Most questions with two wordings are used in both, each with the passages that it finds.
         asked += [(question, text) for text in dict.fromkeys(forms[: 1 + (chosen.random() < BOTH)])]
     parts = collection.assembly.parts(collection.assembly.settings)
     embedder = EmbeddedBefore(parts.embedder, [text for _, text in asked])

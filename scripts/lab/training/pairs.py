@@ -1,8 +1,8 @@
-"""Training groups for the relevance model, from labelled questions. Knows the data's sources.
+"""Make training groups for the reranker from labelled questions, by the source of the data.
 
-A group is one question with everything it is asked against: its own passage, passages that look like it and do not
-answer, its own passage with the answer's sentence cut out, its passage under a question that it does not answer, and
-single sentences. So the model learns to rank within a group, and that the right topic is not yet an answer.
+A group is a question with everything that it is scored against: its own passage, similar passages that do not answer,
+its own passage without the sentence that answers, its passage with a question that it does not answer, and single
+sentences. So the model learns to rank within a group, and that a passage on the right topic need not be an answer.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 FEWEST_WORDS, USUAL_WORDS, MOST_WORDS = 12, 50, 150
-"""Of a passage: from short web results to the app's chunks of 180 tokens."""
+"""Words in a passage: from short web results to the app's chunks of 180 tokens."""
 SHORT = 0.25
 """Share of the passages that have fewer than the usual words."""
 MOST_MINED = 3500
-"""Passages of one source among which look-alikes are sought: enough for near ones, and minutes saved on the rest."""
+"""Passages of one source that are searched for look-alikes: enough for near ones, and it saves minutes."""
 WITH_TITLE = 0.4
-"""Share of the groups with a known title whose texts carry it."""
+"""Share of the groups with a known title whose texts begin with it."""
 BEGINNING = 60
-"""Letters and digits by which a held-out passage is recognised in a longer or differently cut text."""
+"""First letters and digits by which a held-out passage is recognised in a longer or differently cut text."""
 ALTERED = 0.5
-"""Share of the groups in which the passage is also shown with a question that it does not answer."""
+"""Share of the groups in which the passage is also paired with a question that it does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How one source is used: at most `questions` of it, each with up to `lookalikes` negatives of the same source.
+    """Use of one source: at most `questions` of it, each with up to `lookalikes` negatives from the same source.
 
-    `near` takes them from the bi-encoder's nearest (else at random); `sentences` says whether strips are made of it;
-    `general` whether an encyclopaedia's passages are negatives of it as well.
+    `near` takes them from the bi-encoder's nearest, instead of at random. `sentences` says whether strips are made from
+    it, and `general` whether an encyclopaedia's passages are further negatives.
     """
 
     questions: int
@@ -72,17 +72,17 @@ SOURCES = {
     "boolq_dev": Source(1_886, "CC BY-SA 3.0", sentences=False, general=True),
 }
 LABELS = "labels"
-"""The source of what people labelled in use (docs/learning.md)."""
+"""Name of the source of pairs that users labelled (docs/learning.md)."""
 MOST_GENERAL = 9_000
-"""Passages of the encyclopaedia among which further look-alikes are sought, at most GENERAL_EACH of one article."""
+"""Passages of the encyclopaedia that are searched for further look-alikes, at most GENERAL_EACH from one article."""
 GENERAL_EACH = 4
 GENERAL = 0.5
-"""Share of the `general` groups with a look-alike from the encyclopaedia: of another article, as a search finds it."""
+"""Share of the `general` groups with a look-alike from another article of the encyclopaedia, as found by a search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One labelled question. `answer_at` is the answer's place in the passage, where it is known."""
+    """One labelled question. `answer_at` is the answer's position in the passage, if it is known."""
 
     source: str
     question: str
@@ -94,10 +94,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and a text. `answer_at`: the characters that answer; None where not known.
+    """A question and a text. `answer_at`: the characters that answer, None if not known.
 
-    `lines`, where they are known: start and end of each strip of the text, and whether a complete answer needs it.
-    `wanted`: the logit to be learned in place of the label, where an earlier model says it (teacher.py).
+    `lines`, if known: start and end of each strip of the text, and whether a complete answer needs it. `wanted`: the
+    logit to learn instead of the label, if it comes from an earlier model (teacher.py).
     """
 
     question: str
@@ -109,7 +109,7 @@ class Pair:
 
     @property
     def marked(self) -> tuple[tuple[int, int, bool], ...]:
-        """The strips of a relevant text, each with whether it is needed: the sentence in which the answer begins."""
+        """Return the strips of a relevant text, each with whether it is needed; it is if the answer begins in it."""
         if self.lines or self.answer_at is None:
             return self.lines
         start = self.answer_at[0]
@@ -119,7 +119,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One question's pairs, whole passages and single sentences apart; a relevant one comes first."""
+    """One question's pairs, with whole passages and single sentences separate; a relevant one comes first."""
 
     source: str
     passages: tuple[Pair, ...]
@@ -127,7 +127,7 @@ class Group:
 
 
 def load_rows(folder: Path) -> list[Row]:
-    """Return the rows of `passages.jsonl.gz` and `sentences.jsonl.gz` that SOURCES uses."""
+    """Return the rows in `passages.jsonl.gz` and `sentences.jsonl.gz` that SOURCES uses."""
     rows = [_row(raw) for raw in read_lines(folder / "passages.jsonl.gz") if not raw["source"].startswith("selqa")]
     rows += [row for raw in read_lines(folder / "sentences.jsonl.gz") if (row := _from_sentences(raw))]
     return [row for row in rows if row.source in SOURCES and row.question and row.passage]
@@ -135,7 +135,7 @@ def load_rows(folder: Path) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What must not be trained on, as `fingerprint`s: whole questions, and the beginnings of passages."""
+    """Held-out data as `fingerprint`s, which must not be trained on: whole questions, and beginnings of passages."""
 
     questions: frozenset[str]
     beginnings: frozenset[str]
@@ -143,7 +143,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, folder: Path) -> HeldOut:
-        """Return the questions and passages of every file of a folder. Raises SystemExit when it holds none."""
+        """Return the questions and passages in all files of a folder. Raises SystemExit if there are none."""
         questions: set[str] = set()
         passages: set[str] = set()
         for path in sorted(folder.glob("*.jsonl.gz")):
@@ -160,12 +160,12 @@ class HeldOut:
         return cls(frozenset(questions), frozenset(text for text in passages if len(text) == BEGINNING))
 
     def asks(self, question: str) -> bool:
-        """Whether the question is held out."""
+        """Return whether the question is held out."""
         return fingerprint(question) in self.questions
 
     def holds(self, text: str) -> bool:
-        """Whether the text holds the beginning of a held-out passage."""
-        if text not in self._known:  # a passage is in many pairs
+        """Return whether the text contains the beginning of a held-out passage."""
+        if text not in self._known:  # cached, since a passage is in many pairs
             letters = fingerprint(text)
             last = len(letters) - BEGINNING
             self._known[text] = any(letters[at : at + BEGINNING] in self.beginnings for at in range(last + 1))
@@ -173,7 +173,7 @@ class HeldOut:
 
 
 def fingerprint(text: str) -> str:
-    """Return the letters and digits of a text in lower case: what stays the same under other spacing and dress."""
+    """Return the letters and digits of a text in lower case, which do not depend on spacing and punctuation."""
     return "".join(character for character in text.lower() if character.isalnum())
 
 
@@ -184,12 +184,12 @@ def without_held_out(rows: Sequence[Row], held: HeldOut) -> list[Row]:
 
 
 def is_held_out(group: Group, held: HeldOut) -> bool:
-    """Whether a pair's question is held out, or its text holds the beginning of a held-out passage."""
+    """Return whether a pair's question is held out, or its text contains the beginning of a held-out passage."""
     return any(held.asks(pair.question) or held.holds(pair.text) for pair in (*group.passages, *group.strips))
 
 
 def refuse_held_out(groups: Sequence[Group], held: HeldOut) -> None:
-    """Raise SystemExit when a pair's question is held out, or its text holds the beginning of a held-out passage."""
+    """Raise SystemExit if a pair's question is held out, or its text contains the beginning of a held-out passage."""
     for group in groups:
         for pair in (*group.passages, *group.strips):
             if held.asks(pair.question) or held.holds(pair.text):
@@ -200,10 +200,10 @@ def refuse_held_out(groups: Sequence[Group], held: HeldOut) -> None:
 
 
 def load_labels(path: Path, held: HeldOut) -> tuple[list[Group], int]:
-    """Return what `localcrag labels export --as training` wrote, as groups, and how many held-out pairs are left out.
+    """Return the pairs from `localcrag labels export --as training` as groups, and the number of held-out ones dropped.
 
-    A question's first relevant text makes a group with all that are not, in which it is ranked; every other text stands
-    alone, and only its probability is learned. Pairs are taken as they are: no text is cut, no question dressed. Raises
+    A question's first relevant text is ranked in a group with all irrelevant ones. Every other text is alone, and only
+    its probability is learned. Pairs are used unchanged: no text is cut, and no question is rewritten. Raises
     SystemExit.
     """
     try:
@@ -237,7 +237,7 @@ def make_groups(
 ) -> list[Group]:
     """Return the groups of all sources in random order. `embed` returns unit vectors, shape (texts, dimension).
 
-    `encyclopaedia`: titles and passages for further negatives of the general sources.
+    `encyclopaedia` has titles and passages for further negatives of the general sources.
     """
     groups: list[Group] = []
     vectors = embed([text for _, text in encyclopaedia]) if encyclopaedia else None
@@ -269,7 +269,7 @@ def _row(raw: dict[str, Any]) -> Row:
 
 
 def locate(piece: str, text: str) -> tuple[int, int] | None:
-    """Return where `piece` first stands in `text`, capitals, spaces and punctuation (tokenised text) left aside."""
+    """Return where `piece` first occurs in `text`, ignoring case, spaces and punctuation (of tokenised text)."""
     places = [place for place, character in enumerate(text) if character.isalnum()]
     letters = "".join(text[place].lower()[:1] for place in places)
     wanted = fingerprint(piece)
@@ -278,7 +278,7 @@ def locate(piece: str, text: str) -> tuple[int, int] | None:
 
 
 def _from_sentences(raw: dict[str, Any]) -> Row | None:
-    """Return a SelQA section, put together from its sentences; the first relevant one is the answer."""
+    """Return a SelQA section, joined from its sentences; the first relevant one is the answer."""
     passage, at = "", None
     for sentence in raw["sentences"]:
         text = plain(sentence["text"])
@@ -290,7 +290,7 @@ def _from_sentences(raw: dict[str, Any]) -> Row | None:
 
 
 def plain(text: str) -> str:
-    """Return a tokenised text ("Israel 's ( only ) port ?") as it is written by hand."""
+    """Return a tokenised text ("Israel 's ( only ) port ?") with normal spacing."""
     text = re.sub(r"\s+(?=[,.;:?!%)\]]|'s\b|n't\b|'re\b|'ve\b|'ll\b)", "", text)
     text = re.sub(r"``\s*", '"', re.sub(r"\s*''", '"', re.sub(r"(?<=[(\[$])\s+", "", text)))
     return " ".join(text.split())
@@ -303,7 +303,7 @@ def _lookalikes(
     embed: Callable[[Sequence[str]], NDArray[np.float32]],
     chosen: random.Random,
 ) -> list[list[str]]:
-    """Return negatives for each row: never its own passage, one of its question, or one with its answer."""
+    """Return negatives for each row: never its own passage, a passage of the same question, or one with the answer."""
     passages = list(dict.fromkeys(row.passage for row in own))
     if len(passages) > MOST_MINED:
         passages = chosen.sample(passages, MOST_MINED)
@@ -316,7 +316,7 @@ def _lookalikes(
     for at, row in enumerate(used):
         if source.near:
             order = np.argsort(-(vectors @ asked[at]))[:12].tolist()
-            # Mostly the nearest, now and then one further down: the app also shows those.
+            # Mostly the nearest, sometimes one further down, since the app shows those, too.
             order = sorted(order, key=lambda place: order.index(place) + chosen.random() * 4)
         else:
             order = chosen.sample(range(len(passages)), min(12, len(passages)))
@@ -328,7 +328,7 @@ def _lookalikes(
 
 
 def load_encyclopaedia(path: Path, held: HeldOut, chosen: random.Random) -> list[tuple[str, str]]:
-    """Return titles and passages of a file of articles (`title`, `text`), a few of each, none of them held out."""
+    """Return titles and passages from a file of articles (`title`, `text`), a few from each, none of them held out."""
     found: list[tuple[str, str]] = []
     for article in read_lines(path):
         sentences = [span for span in split_sentences(article["text"]) if len(span.text.split()) > 4]  # no headings
@@ -347,7 +347,7 @@ def _general(
     embed: Callable[[Sequence[str]], NDArray[np.float32]],
     chosen: random.Random,
 ) -> list[tuple[str, str] | None]:
-    """Return for a share of the rows an article's passage that looks like an answer, and is of another article."""
+    """Return for a share of the rows a passage that looks like an answer, from another article."""
     asked = embed([row.question for row in used])
     found: list[tuple[str, str] | None] = []
     for at, row in enumerate(used):
@@ -406,7 +406,7 @@ def _group(
         rest = [
             other for number, other in enumerate(sentences) if number != answer and not holds(other.text, row.answers)
         ]
-        # One that shares the question's words and one of any kind.
+        # One that shares words with the question, and a random one.
         rest.sort(key=lambda other: -len(asked & content_words(other.text)) + chosen.random())
         picked = rest[:1] + chosen.sample(rest[1:], min(1, len(rest[1:])))
         strips += [Pair(question, other.text, False) for other in picked]
@@ -425,12 +425,12 @@ def _holding(sentences: Sequence[Span], place: tuple[int, int] | None) -> int | 
 
 
 def window(sentences: Sequence[Span], answer: int | None, chosen: random.Random) -> tuple[int, int]:
-    """Return the first and last sentence of a passage of a random length, with the answer somewhere in it."""
+    """Return the first and last sentence of a passage of random length that contains the answer."""
     limits = (FEWEST_WORDS, USUAL_WORDS) if chosen.random() < SHORT else (USUAL_WORDS, MOST_WORDS)
     goal = chosen.randint(*limits)
     lengths = [len(span.text.split()) for span in sentences]
     if answer is None:
-        # Long answers begin with what they are about.
+        # A long answer begins with its subject, so the passage must contain its start.
         first = last = 0 if chosen.random() < 0.5 or sum(lengths) <= goal else chosen.randrange(len(sentences))
     else:
         first = last = answer
@@ -443,7 +443,7 @@ def window(sentences: Sequence[Span], answer: int | None, chosen: random.Random)
 
 
 def _cut(row: Row, sentences: Sequence[Span], answer: Span | None) -> str | None:
-    """Return the passage without the answer's sentence: of the topic, and no answer. None where it cannot be made."""
+    """Return the passage without the answer's sentence: on the topic, but no answer. None if that is not possible."""
     rest = [span.text for span in sentences if answer is None or span.start != answer.start]
     text = " ".join(rest)
     if answer is None or len(text.split()) < USUAL_WORDS // 2 or holds(text, row.answers):

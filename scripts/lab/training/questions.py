@@ -1,4 +1,4 @@
-"""Variants of a question: the same in other words, or similar but not answered by its passage."""
+"""Variants of a question: other wordings, and similar questions that its passage does not answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEGATED = {"is": "is not", "was": "was not", "are": "are not", "were": "were not
 
 
 def dress(question: str, chosen: random.Random) -> str:
-    """Return the question as one of the many ways in which people type: a sentence, bare words, keywords."""
+    """Rewrite the question in one of the ways in which people type: a sentence, bare words, keywords."""
     bare = question.rstrip(" ?").strip()
     words = bare.split()
     keywords = [word for word in words if word.lower().strip("'\",") not in FUNCTION_WORDS]
@@ -43,10 +43,10 @@ def dress(question: str, chosen: random.Random) -> str:
 
 
 def unanswerable(question: str, passage: str, chosen: random.Random) -> str | None:
-    """Return a question like this one that the passage does not answer: another name, number, opposite, or negation.
+    """Return a similar question that the passage does not answer: with another name or number, opposite, or negation.
 
     The kinds are those that SQuAD 2.0's authors found among unanswerable questions (Rajpurkar, Jia and Liang 2018,
-    table 2). None where no rule fits.
+    table 2). None if no rule fits.
     """
     makers = [_other_name, _other_number, _opposite, _opposite]
     chosen.shuffle(makers)
@@ -69,7 +69,7 @@ def _other_name(question: str, passage: str, chosen: random.Random) -> str | Non
 
 
 def _common(name: str, lower_case: set[str]) -> bool:
-    """Whether it is no name but the first word of a sentence."""
+    """Return whether it is not a name, but only the capitalised first word of a sentence."""
     words = name.lower().split()
     return len(name) < 4 or words[0] in FUNCTION_WORDS or (len(words) == 1 and words[0] in lower_case)
 
@@ -97,5 +97,5 @@ def _negated(question: str, passage: str, chosen: random.Random) -> str | None:
     words = question.split()
     place = next((number for number, word in enumerate(words) if word.lower() in NEGATED), None)
     if not place or chosen.random() < 0.7:
-        return None  # Seldom: it fits nearly every question, and would teach the word instead of the meaning.
+        return None  # Used seldom: it fits nearly every question, and would teach the word instead of the meaning.
     return " ".join([*words[:place], NEGATED[words[place].lower()], *words[place + 1 :]])

@@ -1,13 +1,13 @@
-"""What an earlier relevance model says of general questions, for a new one to learn: what it knew is not unlearned.
+"""Use an earlier reranker's scores as targets, so that the new model does not forget what it knew.
 
-A new kind of documents pushes out what was learned before: relevance-v2 learned everyday documents for an hour, and
-lost 0.10 of AUC on an encyclopaedia. Labels hardly bring it back, since few of the negatives that they give are as hard
-as what a search finds. The earlier model's own judgement of whatever the bi-encoder finds for a question needs no label
-(learning without forgetting, Li and Hoiem, arXiv 1606.09282).
+Training on a new kind of documents displaces what a model had learned: relevance-v2 learned everyday documents for an
+hour, and lost 0.10 of AUC on an encyclopaedia. Labels hardly restore it, since few of the negatives that they give are
+as hard as what a search finds. The earlier model can judge whatever the bi-encoder finds for a question, without a
+label (learning without forgetting, Li and Hoiem, arXiv 1606.09282).
 
-The new model is read by its own calibration. So the lesson is the logit that gives, by that, the teacher's probability,
-the cosine and the overlap of words that the teacher's calibration minds counted in, and the teacher's `upper` as the
-pupil's.
+The new model is read with its own calibration. So the target is the logit that gives, with that calibration, the
+teacher's probability. It takes into account the cosine and the overlap of words that the teacher's calibration uses,
+and makes the teacher's `upper` the pupil's.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from localcrag.text.titles import in_context
 from localcrag.text.words import overlap
 
 TAUGHT = "what the earlier model says"
-"""The source of these groups."""
+"""Name of the source of these groups."""
 LICENCE = "CC BY-SA 4.0"
-"""The strictest of the general sources'."""
+"""Licence of these groups, the strictest of the general sources."""
 POOL = 6_000
-"""Passages among which is searched."""
+"""Number of passages to search in."""
 FOUND, EACH = 14, 5
-"""Passages found for a question, and how many of them are judged beside its own: mostly the first."""
+"""Passages found for a question, and the number of them that are judged in addition to its own, mostly the first."""
 TITLED = 0.5
-"""Share of the questions whose passages stand under their title."""
+"""Share of the questions whose passages begin with their title."""
 SURE = 6.0
-"""Logits beyond are all the same."""
+"""Largest absolute logit to learn; logits beyond it mean the same."""
 
 Logits = Callable[[Sequence[Pair]], NDArray[np.float32]]
 
@@ -51,7 +51,7 @@ def taught_groups(
     embed: Callable[[Sequence[str]], NDArray[np.float32]],
     chosen: random.Random,
 ) -> list[Group]:
-    """Return a group for each of so many questions of the general sources, every pair with the logit to be learned.
+    """Return a group for each of `number` questions of the general sources; every pair has the logit to learn.
 
     `logits` are the teacher's; `calibrations` are its own and the pupil's; `embed` returns unit vectors.
     """
@@ -86,7 +86,7 @@ def lessons(
     teacher: FittedCalibration,
     pupil: FittedCalibration,
 ) -> NDArray[np.float32]:
-    """Return the logits to be learned, shape (pairs,), for those of the teacher with their cosines and overlaps."""
+    """Return the logits to learn, shape (pairs,), from the teacher's logits with their cosines and overlaps."""
     said = _log_odds(teacher.passages(logits, np.array(cosines), np.array(overlaps)))
     moved = said - _log_odds(teacher.thresholds.upper) + _log_odds(pupil.thresholds.upper)
     line = pupil.passage

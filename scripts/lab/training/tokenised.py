@@ -1,7 +1,7 @@
-"""Groups of pairs as numbers: every text is tokenised once, however often it is asked; steps are put together of them.
+"""Training groups as numbers: tokenise every text only once, and put training steps together.
 
-A step's pairs are then there in a thousandth of a second, so that a GPU does not wait for a tokenizer, and what is
-learned from can be sent to a machine that has neither the documents nor the app.
+The pairs of a step are then ready in a millisecond, so that a GPU does not wait for a tokenizer. The numbers can be
+sent to a machine that has neither the documents nor the app.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from numpy.typing import NDArray
 from lab.training.pairs import Group, Pair
 
 MOST_TOKENS = 320
-"""Of a question and a text together, with the three marks of a pair."""
+"""Most tokens in a question and a text together, with the three special tokens of a pair."""
 MOST_OF_QUESTION = 128
 MARKS = 3
-"""[CLS] in front, [SEP] behind the question and behind the text."""
+"""Special tokens in a pair: [CLS] at the start, [SEP] after the question and after the text."""
 AT_ONCE = 2_000
-"""Texts that are given to the tokenizer in one call."""
+"""Texts in one call of the tokenizer."""
 
 Tokens = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Pairs of about the same length as numbers, and their lines.
+    """A batch of pairs of about the same length as numbers, and their lines.
 
-    `places` says which of the step's pairs they are. `inputs` are the model's, shape (pairs, tokens); `line`, of the
-    same shape, has for each token the number of its line among all of the share's, or the count of these where it is in
-    none. `needed` says of each line whether a complete answer needs it, `weight` is its share of its pair, 0 for a line
-    that was cut off; `marked` pairs have lines.
+    `places` are the positions of the pairs in the step. `inputs` are the model's, shape (pairs, tokens). `line`, of the
+    same shape, has for each token the number of its line among all lines of the share, or their count if the token is
+    in none. `needed` says for each line whether a complete answer needs it. `weight` is a line's share of its pair, 0
+    for a line that was cut off. `marked` is true for pairs with lines.
     """
 
     places: NDArray[np.int64]
@@ -45,16 +45,16 @@ class Share:
 
     @property
     def tokens(self) -> int:
-        """How many tokens its pairs have."""
+        """Return the number of tokens of its pairs."""
         return int(self.inputs["attention_mask"].sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What one step learns from: pairs, list by list.
+    """The pairs that one step trains on, list by list.
 
-    `lengths`: of its lists. `relevant`, and `wanted`: the logit to be learned in its place or not a number, shape
-    (pairs,).
+    `lengths` are those of its lists. `relevant` is each pair's label; `wanted` is the logit to learn instead, or NaN.
+    Both have shape (pairs,).
     """
 
     lengths: NDArray[np.int64]
@@ -64,7 +64,7 @@ class Lesson:
 
     @property
     def tokens(self) -> int:
-        """How many tokens its pairs have."""
+        """Return the number of tokens of its pairs."""
         return sum(share.tokens for share in self.shares)
 
 
@@ -72,11 +72,11 @@ class Lesson:
 class Tokenised:
     """Groups as numbers.
 
-    `tokens` are those of all texts, one behind another; text n begins at `starts[n]`. `question` and `text` say which
-    texts a pair is made of; pairs `lists[n]` to `lists[n + 1]` are one list, lists `groups[n]` to `groups[n + 1]` one
-    group, whose source is `sources[source[n]]`. Of pair n, the lines `line_starts[n]` to `line_starts[n + 1]` are
-    known: each has first token, token behind its last, and whether a complete answer needs it. `marks`: the numbers of
-    [CLS] and [SEP].
+    `tokens` has the tokens of all texts, one after the other; text n begins at `starts[n]`. `question` and `text` are
+    the numbers of a pair's two texts. Pairs `lists[n]` to `lists[n + 1]` are one list. Lists `groups[n]` to
+    `groups[n + 1]` are one group, whose source is `sources[source[n]]`. Pair n has the lines `line_starts[n]` to
+    `line_starts[n + 1]`: each has its first token, the token after its last, and whether a complete answer needs it.
+    `marks` are the numbers of [CLS] and [SEP].
     """
 
     tokens: Tokens
@@ -122,20 +122,21 @@ class Tokenised:
         )
 
     def lesson(self, groups: Sequence[int] | NDArray[np.int64], at_once: int, *, multiple: int = 1) -> Lesson:
-        """Return what a step learns from, with about `at_once` pairs in a share, each a `multiple` of tokens wide."""
+        """Return the lesson of a step, with about `at_once` pairs in a share, padded to a `multiple` of tokens."""
         lists = np.concatenate([np.arange(self.groups[n], self.groups[n + 1]) for n in groups])
         pairs = np.concatenate([np.arange(self.lists[n], self.lists[n + 1]) for n in lists])
         shares = list(self._shares(pairs, at_once, multiple))
         return Lesson(np.diff(self.lists)[lists], self.relevant[pairs], self.wanted[pairs], shares)
 
     def pairs_of(self, group: int) -> int:
-        """Return how many pairs a group has."""
+        """Return the number of pairs in a group."""
         return int(self.lists[self.groups[group + 1]] - self.lists[self.groups[group]])
 
     def steps(self, order: Sequence[int], tokens: int, window: int = 2_000) -> list[list[int]]:
-        """Return the groups in steps of about `tokens`, padding counted, those of about the same length in one.
+        """Split the groups into steps of about `tokens` tokens, including padding, with similar lengths in each.
 
-        Of each `window` groups in `order`, that is: a GPU then takes a step at once, without much padding.
+        They are sorted by length within each `window` groups of `order`, so that a GPU processes a step at once without
+        much padding.
         """
         lengths = np.diff(self.starts)
         of_pairs = np.minimum(lengths[self.question] + lengths[self.text] + MARKS, MOST_TOKENS)
@@ -154,7 +155,7 @@ class Tokenised:
         return steps
 
     def _shares(self, pairs: NDArray[np.int64], at_once: int, multiple: int) -> Iterator[Share]:
-        """Yield pairs of about the same length together: else half of what is computed would be padding."""
+        """Yield shares of pairs of about the same length; otherwise, half of the computation would be for padding."""
         lengths = np.diff(self.starts)
         order = np.argsort(lengths[self.question[pairs]] + lengths[self.text[pairs]], kind="stable")
         for places in np.array_split(order, max(1, round(len(pairs) / at_once))):
@@ -196,7 +197,7 @@ class Tokenised:
 
 
 class _Texts:
-    """Texts as tokens, each once."""
+    """Texts as tokens, each stored once."""
 
     def __init__(self, tokenizer: Any, texts: Sequence[str]) -> None:
         different = list(dict.fromkeys(texts))
@@ -217,7 +218,7 @@ class _Texts:
         self.starts = _starts([len(one) for one in of_texts])
 
     def lines(self, pair: Pair) -> list[tuple[int, int, bool]]:
-        """Return the lines of a pair's text by their tokens; a line without any begins where it ends."""
+        """Return the token ranges of the lines of a pair's text; a line without tokens has an empty range."""
         if not (lines := pair.marked):
             return []
         offsets = self._offsets[self.numbers[pair.text]]
@@ -231,5 +232,5 @@ class _Texts:
 
 
 def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
-    """Return where each of so many begins, and where the last one ends, shape (lengths + 1,)."""
+    """Return the start of each item by the lengths, and the end of the last one, shape (lengths + 1,)."""
     return np.concatenate([[0], np.cumsum(np.array(lengths, dtype=np.int64))]).astype(np.int64)

@@ -1,16 +1,17 @@
-"""Train the exit head of a relevance model, and print what it changes, for each of several cuts.
+"""Train the exit head of a reranker, and print its effect at several cuts.
 
     .venv/bin/python scripts/lab/training/train_exit_head.py DATA [--model FOLDER] [--layers N] [--cut LOGIT]
         [--questions N] [--write]
 
-Of each of so many everyday questions (DATA/everyday/train.jsonl.gz) the eleven passages that the app finds, and as many
-groups of general questions with passages that answer and do not (DATA/train), go through the model. What is learned is
-its own logit, from the states after so many layers: by ridge regression, since there are few pairs. No label is used.
+For each of N everyday questions (DATA/everyday/train.jsonl.gz), the eleven passages that the app finds go through the
+model. So do as many groups of general questions, with passages that answer and that do not (DATA/train). The head
+learns the model's own logit from the states after some layers, by ridge regression, since there are few pairs. It uses
+no labels.
 
-Printed is, for everyday/dev and for the sets in DATA/dev, of which nothing is trained on: the share of passages that
-exit; of those that the whole model takes for ambiguous or correct, how many exit; and for how many everyday questions
-another action is taken, or fewer needed lines are among the six and the three best. With --write, the head of --cut is
-written into the model's folder.
+The script prints figures for everyday/dev and for the sets in DATA/dev, on which nothing is trained: the share of
+passages that exit; how many exit of those that the whole model takes for ambiguous or correct; and for how many
+everyday questions the action changes, or fewer needed lines are among the best six and three. --write writes the head
+with the cut of --cut into the model's folder.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ from lab.training.everyday import Collection, collect, find
 from lab.training.pairs import load_rows, make_groups
 
 LOOKED_AT = 11
-"""Passages of a question: as many as the app's relevance model read when the head was trained (settings.reranked)."""
+"""Passages of a question, as many as the app's reranker scored when the head was trained (settings.reranked)."""
 OTHERS = 4
-"""Nearest passages beside its own, of a general question."""
+"""Nearest passages of a general question in addition to its own."""
 CUTS = (-5.0, -5.5, -6.0, -6.5, -7.0)
 PENALTY = 3_000.0
-"""Of the ridge, on states with unit variance; 300 gave the same."""
+"""Ridge penalty, for states with unit variance; 300 gave the same result."""
 KEPT, SHOWN = 6, 3
-"""Passages that are kept, and those that are shown where none is sure (crag/grading.py)."""
+"""Passages that are kept, and those that are shown if none is sure (crag/grading.py)."""
 SEED = 20
 Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A pair as the whole model reads it: its states after the layers, and its logit; `held`: needed lines in it."""
+    """A pair read by the whole model: its states after the layers, and its logit; `held`: needed lines in it."""
 
     question: str
     passage: Passage
@@ -69,7 +70,7 @@ class Read:
 
 
 class Reader:
-    """Reads pairs, and keeps what the exit head would see."""
+    """Runs the model on pairs, and keeps the states that the exit head would get."""
 
     def __init__(self, folder: Path, layers: int) -> None:
         self.scorer = CrossEncoder(folder.name, folder, number_format=NumberFormat.INT8)
@@ -77,7 +78,7 @@ class Reader:
 
     @torch.inference_mode()
     def read(self, question: str, passage: Passage, held: int = 0) -> Read:
-        """Return what all layers make of a pair."""
+        """Run all layers on a pair."""
         encoder: Any = self.scorer._model
         tokens = encoder.tokenizer(
             question, passage.in_context, truncation="longest_first", max_length=encoder.max_seq_length,
@@ -91,7 +92,7 @@ class Reader:
 
 
 def everyday(reader: Reader, collection: Collection, number: int) -> Iterator[Read]:
-    """Yield what is found for so many everyday questions."""
+    """Yield the pairs of `number` everyday questions with the passages that the app finds."""
     for question in random.Random(SEED).sample(collection.questions, min(number, len(collection.questions))):
         found = find(collection, question, question.text, k=LOOKED_AT)
         for passage, holds in zip(found.passages, found.holds, strict=True):
@@ -99,7 +100,7 @@ def everyday(reader: Reader, collection: Collection, number: int) -> Iterator[Re
 
 
 def general(reader: Reader, data: Path, embedder: Embedder, number: int) -> Iterator[Read]:
-    """Yield so many groups of general questions, with passages that answer and do not."""
+    """Yield the pairs of `number` groups of general questions, with passages that answer and that do not."""
     rows = random.Random(SEED).sample(load_rows(data / "train"), 20 * number)
     for group in make_groups(rows, embed=embedder.embed, chosen=random.Random(SEED))[:number]:
         for pair in group.passages:
@@ -107,7 +108,7 @@ def general(reader: Reader, data: Path, embedder: Embedder, number: int) -> Iter
 
 
 def held_out(reader: Reader, data: Path, name: str, embedder: Embedder, number: int) -> Iterator[Read]:
-    """Yield questions of a set with their own passage and its nearest others, among 300 of the set."""
+    """Yield the pairs of a set's questions with their own passage and the nearest others, among 300 of the set."""
     labelled = load_set(data / "dev", name)
     chosen = random.Random(SEED)
     pool = chosen.sample(labelled.passages, min(300, len(labelled.passages)))
@@ -129,7 +130,7 @@ def passage_of(question: str, text: str, embedder: Embedder) -> Passage:
 
 
 def fit(read: Sequence[Read]) -> tuple[Vectors, float]:
-    """Return weights, shape (numbers of the states,), and what is added, so that states give logits."""
+    """Fit the layer; return its weights, shape (size of the states,), and its bias."""
     scaler = StandardScaler()
     states = scaler.fit_transform(np.stack([one.states for one in read]))
     ridge = Ridge(alpha=PENALTY).fit(states, [one.logit for one in read])
@@ -138,14 +139,14 @@ def fit(read: Sequence[Read]) -> tuple[Vectors, float]:
 
 
 class Judged:
-    """Pairs as they are judged, by the whole model and with exits."""
+    """Pairs with their logits, for comparing the whole model with early exits."""
 
     def __init__(self, read: Sequence[Read], scorer: CrossEncoder) -> None:
         self._read, self._scorer = read, scorer
         self._logits = np.array([one.logit for one in read])
 
     def figures(self, estimates: NDArray[np.floating[Any]], cut: float) -> dict[str, float]:
-        """Return what exits below a cut come to."""
+        """Return the figures for exits below a cut."""
         exits = estimates < cut
         ours, whole = self._graded(np.where(exits, estimates, self._logits)), self._graded(self._logits)
         hot = np.array([one.grade is not Grade.INCORRECT for one in whole])

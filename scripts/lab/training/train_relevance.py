@@ -1,41 +1,42 @@
-"""Train the relevance model from labelled data: a cross-encoder folder with its model card.
+"""Train the reranker from labelled data, and write a cross-encoder folder with its model card.
 
     .venv/bin/python scripts/lab/training/train_relevance.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER
         [--minutes 110]
 
-TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/lab/training/pairs.py says what is made of them);
-nothing of DEV_FOLDER is trained on, and a pair that holds any of it ends the run. Begins with the weights of the
-bi-encoder, all-MiniLM-L6-v2, or with those of --base (a relevance model, or what
-scripts/lab/training/weights_from_onnx.py made); with --frozen N its lowest layers stay as they are, so that more pairs
-are learned in the same time. The work folder keeps the pairs, the curve and a checkpoint: run again, it goes on.
+TRAIN_FOLDER contains passages.jsonl.gz and sentences.jsonl.gz (scripts/lab/training/pairs.py describes their use).
+Nothing in DEV_FOLDER is trained on, and a training pair that contains any of it ends the run. Training starts from the
+weights of the bi-encoder all-MiniLM-L6-v2, or from those of --base (a reranker, or the output of
+scripts/lab/training/weights_from_onnx.py). With --frozen N, its lowest N layers do not change, so that more pairs are
+learned in the same time. The work folder keeps the pairs, the curve and a checkpoint: another run resumes.
 
-With --teacher FOLDER, what an earlier relevance model says of passages that are found for general questions is learned
-as it is said (scripts/lab/training/teacher.py): what is new does not push out what was known.
+--teacher FOLDER: learn an earlier reranker's scores of passages that are found for general questions
+(scripts/lab/training/teacher.py), so that new data does not displace what it knew.
 
-With --learn-from FOLDER, the opinion of a larger relevance model, trained before, counts beside the label of every pair
-and line: what is learned is half of each.
+--learn-from FOLDER: learn the scores of a larger reranker that was trained before. The target of every pair and line is
+half its label and half that score.
 
-With --labels FILE, pairs that people labelled in use (`localcrag labels export --as training FILE`) are trained on as
-they are, beside the others; none of them is among the groups kept apart for the curve.
+--labels FILE: also train on pairs that users labelled (`localcrag labels export --as training FILE`), unchanged. None
+of them is among the groups kept apart for the curve.
 
-With --documents FILE …, questions on whole documents as well, with what the app finds for them
-(scripts/lab/training/everyday.py), and with --plain FILE … further ones on those documents, such as
-scripts/lab/training/documents/plain_questions.jsonl.gz: in the words of the text, answered and not; and
-other_wordings.jsonl.gz, 1,500 of the questions in four other wordings each, which must get what the question gets.
-Documents of our own are in further_documents.jsonl.gz beside it; notes and leaflets of a few lines, with direct
-questions, in short_documents.jsonl.gz; and in twin_documents.jsonl.gz 302 with questions in pairs that look equally
-doubtful, of which the text decides one. With --near-misses FILE …, passages with questions that they do not answer.
+--documents FILE …: also train on questions about whole documents, with the passages that the app finds for them
+(scripts/lab/training/everyday.py). --plain FILE … adds further questions about those documents, such as these files in
+scripts/lab/training/documents: plain_questions.jsonl.gz, in the words of the text, answered and not; and
+other_wordings.jsonl.gz, 1,500 of the questions in four other wordings each, which must get the same scores. Our own
+documents are in further_documents.jsonl.gz there; short_documents.jsonl.gz has notes and leaflets of a few lines with
+direct questions; twin_documents.jsonl.gz has 302 documents with pairs of questions that look equally doubtful, of which
+the text decides one. --near-misses FILE …: passages with questions that they do not answer.
 
-With --words-stay, the words of --base stay as they are, a multilingual embedder's, and the model ships without them
-(localcrag/models/reranker_format.py). translated_documents.jsonl.gz beside the other files has documents in seven
-languages for --documents, and translated_questions.jsonl.gz questions in one language on documents in English; set
-LOCALCRAG_EMBEDDER to that embedder, so that what is found for them is what the app would find.
+--words-stay: keep the token embeddings of --base, a multilingual embedding model, unchanged; the reranker then ships
+without them (localcrag/models/reranker_format.py). translated_documents.jsonl.gz has documents in seven languages for
+--documents, and translated_questions.jsonl.gz questions in one language about documents in English. Set
+LOCALCRAG_EMBEDDER to that embedding model, so that training finds the same passages as the app.
 
-Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
-pair within its group (ranking), and where the answer's place is known, that of each line by a second head: whether a
-complete answer needs it (so that the model looks for an answer, not for a topic; the app reads strips by that head).
-The trainer of sentence-transformers is not used: it has neither groups of two lengths in one step nor a second head,
-and needs two more packages. The result is an ordinary sentence-transformers cross-encoder.
+There are three losses: binary cross-entropy of each pair (so that the logit can be calibrated); cross-entropy of the
+relevant pair within its group (ranking); and, where the place of the answer is known, binary cross-entropy of each line
+by a second head, for whether a complete answer needs the line (so that the model looks for an answer and not for a
+topic; the app scores strips with that head). The trainer of sentence-transformers is not used: it has neither groups of
+two lengths in one step nor a second head, and needs two more packages. The result is an ordinary sentence-transformers
+cross-encoder.
 """
 
 from __future__ import annotations
@@ -75,15 +76,15 @@ BASE = ROOT / "models" / "all-minilm-l6-v2"
 WARM_UP = 0.05
 LARGE_PAGES = "glibc.malloc.hugetlb=1"
 EMBEDDED = 400
-"""Characters of a text by which its look-alikes are found: they show its matter, in a third of the time."""
+"""First characters of a text that are embedded to find look-alikes: they show its topic in a third of the time."""
 MOST_VALIDATED = 300
-"""Groups kept apart for the curve; of a small set a tenth."""
+"""Most groups kept apart for the curve; a tenth of a small set."""
 
 T = TypeVar("T")
 
 
 def embed_cached(embedder: BiEncoder, work: Path) -> Any:
-    """Return a function that embeds the beginnings of texts once, and finds them in the work folder the next time."""
+    """Return a function that embeds the beginnings of texts, with a cache in the work folder."""
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
@@ -100,7 +101,7 @@ def embed_cached(embedder: BiEncoder, work: Path) -> Any:
 
 
 def made_once(path: Path, make: Callable[[], T]) -> T:
-    """Return what was made and kept at `path` by an earlier run; made and kept now where there is none."""
+    """Return the object stored at `path` by an earlier run, or make and store it."""
     if not path.exists():
         temporary = path.with_suffix(".tmp")
         temporary.write_bytes(pickle.dumps(make()))
@@ -112,7 +113,7 @@ def made_once(path: Path, make: Callable[[], T]) -> T:
 def prepare(
     data: Path, held_out: Path, encyclopaedia: Path | None, work: Path, *, seed: int, share: float = 1.0
 ) -> list[pairs.Group]:
-    """Return the training groups, made once and kept. Raises SystemExit when held-out data is among them."""
+    """Return the training groups, cached in the work folder. Raises SystemExit if held-out data is among them."""
     held = pairs.HeldOut.of(held_out)
 
     def make() -> list[pairs.Group]:
@@ -132,7 +133,7 @@ def prepare(
 
 
 def prepare_lessons(arguments: argparse.Namespace) -> list[pairs.Group]:
-    """Return the groups that the teacher judges, made once and kept. Raises ModelError."""
+    """Return the groups with the teacher's scores, cached in the work folder. Raises ModelError."""
 
     def make() -> list[pairs.Group]:
         held = pairs.HeldOut.of(arguments.held_out)
@@ -149,9 +150,9 @@ def prepare_lessons(arguments: argparse.Namespace) -> list[pairs.Group]:
 
 
 def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list[pairs.Group]]:
-    """Return the groups of documents and near misses to train on, and those kept apart; each file's made once and kept.
+    """Return the groups of documents and near misses to train on, and those kept apart; cached for each file.
 
-    The names of the documents kept apart are in the work folder as well: a calibration is fitted to them.
+    The names of the documents kept apart are also written to the work folder, since a calibration is fitted to them.
     """
     parts: list[everyday.Made] = []
     plain = everyday.plain_questions(arguments.plain)
@@ -181,7 +182,7 @@ def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group],
 def _documents_made(
     file: Path, folder: Path, arguments: argparse.Namespace, plain: Sequence[everyday.Question] = ()
 ) -> everyday.Made:
-    """Return the groups of a file's documents, which its folder keeps."""
+    """Return the groups of a file's documents, cached in its folder."""
     path = folder / ("plain.pickle" if plain else "groups.pickle")
     made = made_once(
         path,
@@ -200,7 +201,7 @@ def apart(groups: list[pairs.Group]) -> tuple[list[pairs.Group], list[pairs.Grou
 
 
 def with_labels(seen: Sequence[pairs.Group], file: Path, held_out: Path) -> list[pairs.Group]:
-    """Return the groups to train on, with those of labelled pairs behind them."""
+    """Return the groups to train on, followed by those of labelled pairs."""
     labelled, left_out = pairs.load_labels(file, pairs.HeldOut.of(held_out))
     count = sum(len(group.passages) + len(group.strips) for group in labelled)
     print(f"{count} labelled pairs, {left_out} more left out: question or text held out", file=sys.stderr)
@@ -208,7 +209,7 @@ def with_labels(seen: Sequence[pairs.Group], file: Path, held_out: Path) -> list
 
 
 def put_together(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list[pairs.Group]]:
-    """Return the groups for the curve and those to train on, of all sources in random order."""
+    """Return the groups for the curve, and those to train on, from all sources in random order."""
     groups = prepare(
         arguments.data, arguments.held_out, arguments.encyclopaedia, arguments.work,
         seed=arguments.seed, share=arguments.share,
@@ -322,12 +323,12 @@ def main(given: Sequence[str] | None = None) -> None:
 
 
 def _mark(labels: Path | None) -> str:
-    """Return what tells material with these labels from that with others; a file that is not there has no mark."""
+    """Return a mark for the cache's name that depends on the labels; "" if there are none."""
     return f"-{hashlib.sha256(labels.read_bytes()).hexdigest()[:16]}" if labels and labels.exists() else ""
 
 
 def summary(progress: Progress) -> dict[str, Any]:
-    """Return what was trained on, and how much of it."""
+    """Return the duration and the amounts of training data, in all and by source."""
     questions = {name[len(QUESTIONS_OF) :]: count for name, count in progress.counts.items() if QUESTIONS_OF in name}
     return {
         "minutes": progress.seconds / 60,
@@ -357,13 +358,13 @@ def card(name: str, report: dict[str, Any], curve: list[dict[str, float]]) -> st
 
 
 def licence_of(source: str) -> str:
-    """Return the licence of a source; labels are of whoever gave them, and quote that person's documents."""
+    """Return the licence of a source. Labels belong to the person who gave them, and quote that person's documents."""
     further = {pairs.LABELS: "own, may quote private documents", teacher.TAUGHT: teacher.LICENCE, **everyday.LICENCES}
     return further.get(source) or pairs.SOURCES[source].licence
 
 
 def earlier_training(base: Path) -> str:
-    """Return what the card of the model that this one began with says of its own training; "" where there is none."""
+    """Return the training section of the base model's card under a heading of its own; "" if it has none."""
     path = base / "CARD.md"
     text = path.read_text("utf-8") if path.exists() else ""
     found = re.search(r"^## Training\n(.*?)(?=^## (?!#)|\Z)", text, flags=re.MULTILINE | re.DOTALL)
@@ -411,10 +412,10 @@ The curve, on {kept_apart} groups kept apart:
 
 
 def with_large_pages() -> None:
-    """Begin again with the C library's memory in large pages, where that is to be had (Linux).
+    """Restart the script with the C library's memory in large pages, if the system offers them (Linux).
 
-    Torch asks for hundreds of megabytes a step and gives them back; in small pages, a fifth of the time is the kernel's
-    (20 against 27 pairs a second).
+    Torch allocates and frees hundreds of megabytes in each step. With small pages, the kernel takes a fifth of the
+    time (20 pairs a second instead of 27).
     """
     if sys.platform == "linux" and "GLIBC_TUNABLES" not in os.environ:
         let_start_programs("this script once more")

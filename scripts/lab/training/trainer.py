@@ -1,4 +1,4 @@
-"""The model that learns, its place head and its optimiser; three losses, and a larger model beside the labels."""
+"""The reranker in training: its place head and optimiser, three losses, and a larger model's scores."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from localcrag.models.reranker import PLACE_FILE, reads_lines
 
 LEARNING_RATE = 1e-4
 RANKING, PLACE = 0.5, 0.5
-"""Weights of the two losses beside the binary cross-entropy."""
+"""Weights of the two losses in addition to the binary cross-entropy."""
 LESSON = 0.5
-"""Weight of a pair that an earlier model judges, beside one with a label."""
+"""Weight of a pair with an earlier model's score, compared with one with a label."""
 OPINION = 0.5
-"""Share of a larger model's opinion in what is to be learned of a pair and of a line; the label has the rest."""
+"""Share of a larger model's score in the target of a pair and of a line; the label has the rest."""
 DISTANCE = 0.1
-"""Weight of the distance of a pair's logit from that of the larger model."""
+"""Weight of the distance between a pair's logit and the larger model's."""
 PLACE_RATE = 10
-"""Times the learning rate for the layer that begins with nothing."""
+"""Factor of the learning rate for the place head, which starts untrained."""
 AHEAD = 4
-"""Steps whose numbers are put together before their turn, beside the learning."""
+"""Steps that are prepared in advance, in parallel with training."""
 
 Forward: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
-"""Logits of pairs, shape (pairs,), and the place head's of lines, shape (lines,)."""
+"""Logits of pairs, shape (pairs,), and the place head's logits of lines, shape (lines,)."""
 
 
 class Network:
-    """A cross-encoder with its place head, on a GPU where there is one."""
+    """A cross-encoder with its place head, on a GPU if there is one."""
 
     def __init__(self, base: Path, *, dropout: float = 0.0) -> None:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.in_bf16 = multiplies_in_bf16(self.device)
-        # Attention in bf16 written out in full: torch's own for processors takes twice the time on the way back (27
-        # against 43 pairs a second on two cores); in fp32 it takes 0.8 times.
+        # In bf16 on a CPU, eager attention is faster: torch's fused one takes twice the time in the backward pass (27
+        # pairs a second instead of 43 on two cores). In fp32, the fused one takes 0.8 times as long.
         self.model: Any = AutoModelForSequenceClassification.from_pretrained(
             base,
             num_labels=1,
@@ -61,7 +61,7 @@ class Network:
             self.place.load_state_dict(load_file(base / PLACE_FILE))
 
     def __call__(self, share: Share, *, learns: bool) -> Forward:
-        """Return what the model says of a share."""
+        """Run the model on a share, and return its logits."""
         inputs = {name: torch.from_numpy(values).to(self.device).long() for name, values in share.inputs.items()}
         line = torch.from_numpy(share.line).to(self.device)
         with (
@@ -79,7 +79,7 @@ class Network:
 
 
 class Trainer:
-    """The network that learns, its optimiser, and the larger one that it learns from where there is one."""
+    """The network in training, its optimiser, and the larger network that it learns from, if there is one."""
 
     def __init__(
         self,
@@ -100,9 +100,9 @@ class Trainer:
             self.larger.model.eval()
         self.model, self.place = self.network.model, self.network.place
         self.device, self.in_bf16 = self.network.device, self.network.in_bf16
-        # Of few, on a processor, the numbers stay in its caches (27 against 14 pairs a second with 8 and with 40).
-        # A GPU waits for what calls it, and is to be called seldom (1,000 pairs a second with 128, on an H100), with
-        # numbers of a few shapes, or it looks for memory again and again.
+        # On a CPU, small batches stay in its caches (27 pairs a second with 8, 14 with 40). A GPU waits for the
+        # program that calls it, so batches are large (1,000 pairs a second with 128, on an H100). They have few
+        # shapes; otherwise, it would allocate memory again and again.
         self.at_once, self.multiple = (512, 32) if self.device == "cuda" else (8, 1)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(base)
         if frozen:
@@ -119,7 +119,7 @@ class Trainer:
         self.optimiser = torch.optim.AdamW(parts, lr=rate, weight_decay=0.01, fused=True)
 
     def lessons(self, seen: Tokenised, steps: Sequence[Sequence[int]]) -> Iterator[Lesson]:
-        """Yield the lesson of each step's groups, put together ahead of its turn."""
+        """Yield the lesson of each step's groups, prepared in advance."""
         rest = iter(steps)
         put_together = partial(seen.lesson, at_once=self.at_once, multiple=self.multiple)
         with ThreadPoolExecutor(1) as reader:
@@ -131,7 +131,7 @@ class Trainer:
                 yield ahead.popleft().result()
 
     def step(self, lesson: Lesson, rate: float) -> float:
-        """Learn at `rate` of the learning rate. Return the loss."""
+        """Train on a lesson at `rate` times the learning rate, and return the loss."""
         self.model.train()
         for part in self.optimiser.param_groups:
             part["lr"] = self.rate * rate * part["times"]
@@ -169,7 +169,7 @@ class Trainer:
         return loss if larger is None else loss + DISTANCE * smooth_l1_loss(logits, larger)
 
     def _ranking_loss(self, logits: torch.Tensor, lesson: Lesson) -> torch.Tensor | None:
-        """Return the mean cross-entropy of the relevant pair within its list, shape (); None where no list has any."""
+        """Return the mean cross-entropy of the relevant pair within its list, shape (); None if no list has one."""
         lengths = lesson.lengths
         starts = np.cumsum(lengths) - lengths
         ranked = (lengths > 1) & lesson.relevant[starts] & np.isnan(lesson.wanted[starts])
@@ -194,7 +194,7 @@ class Trainer:
         return self._all(self.network, lesson, learns=False)[0].cpu().numpy()
 
     def _all(self, network: Network, lesson: Lesson, *, learns: bool) -> Forward:
-        """Return what a network says of all shares: of the pairs in the order given, of the lines in the shares'."""
+        """Run a network on all shares; return the logits of pairs in the lesson's order, of lines in the shares'."""
         said = [network(share, learns=learns) for share in lesson.shares]
         back = np.argsort(np.concatenate([share.places for share in lesson.shares]))
         return torch.cat([one for one, _ in said])[torch.from_numpy(back).to(self.device)], torch.cat(

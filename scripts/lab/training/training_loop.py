@@ -1,4 +1,7 @@
-"""A training loop that resumes after an interruption: schedule, curve, checkpoint, number format. Knows no model."""
+"""A training loop that resumes after an interruption: schedule, curve, checkpoint, number format.
+
+It knows nothing of the model that is trained.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +21,29 @@ from localcrag.models.encoders import pick_dtype
 
 
 def multiplies_in_bf16(device: str) -> bool:
-    """Whether bf16 saves time on a device; a processor that has to emulate it takes thirty times as long as in fp32."""
+    """Return whether bf16 saves time on a device; a CPU that emulates it takes thirty times as long as in fp32."""
     return device == "cuda" or pick_dtype(device) is torch.bfloat16
 
 
 class Learner(Protocol):
-    """What learns."""
+    """The model and data in training."""
 
     def learn(self, number: int, rate: float) -> tuple[float, Mapping[str, int]]:
-        """Take step `number` at `rate` of the learning rate; return the loss, and how much of what it was."""
+        """Take step `number` at `rate` times the learning rate; return the loss, and counts of the training data."""
 
     def validate(self) -> Mapping[str, float]:
-        """Return the figures of a row of the curve."""
+        """Return the figures for a row of the curve."""
 
     def state(self) -> dict[str, Any]:
-        """Return everything needed to go on."""
+        """Return everything that is needed to resume."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Resume from a state."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """What a checkpoint keeps beside the learner; the curve has a row of figures for every checkpoint."""
+    """The part of a checkpoint other than the learner; the curve has a row of figures for every checkpoint."""
 
     step: int = 0
     seconds: float = 0.0
@@ -51,9 +54,9 @@ class Progress:
 def train(
     learner: Learner, steps: int, checkpoint: Path, *, minutes: float, warm_up: float, check_every: int
 ) -> Progress:
-    """Take so many steps, or as many as `minutes` reach; the learning rate falls to 0 by then.
+    """Train for `steps` steps, or as many as fit into `minutes`; the learning rate falls to 0 by then.
 
-    It rises over the share `warm_up` of them. Goes on from the checkpoint where there is one.
+    It first rises over the share `warm_up` of the steps. Resumes from the checkpoint if there is one.
     """
     progress = Progress()
     if checkpoint.exists():
@@ -83,7 +86,7 @@ def train(
 
 
 def _save(learner: Learner, progress: Progress, path: Path) -> None:
-    """Write the checkpoint, beside the old one first: a killed run leaves a whole one."""
+    """Write the checkpoint to a second file, then replace the old one, so that a killed run leaves a complete one."""
     temporary = path.with_suffix(".tmp")
     torch.save({"learner": learner.state(), "progress": progress}, temporary)
     temporary.replace(path)

