@@ -1,4 +1,4 @@
-"""Curves of an evaluation: how far relevances can be trusted, sweeps of thresholds, and strips kept by length.
+"""Curves of an evaluation: how far relevances can be trusted, sweeps of thresholds, and strips.
 
 The first part measures the quality of probabilities, from arrays to numbers: AUC, calibration error, log loss, Brier
 score. The second part applies it to the runs of an evaluation.

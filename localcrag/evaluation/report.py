@@ -1,4 +1,4 @@
-"""Reports: an evaluation as HTML, Markdown and JSON, a comparison of two, and summaries for the terminal."""
+"""Reports: an evaluation as HTML, Markdown and JSON, a comparison of two, and summaries for the."""
 
 from __future__ import annotations
 

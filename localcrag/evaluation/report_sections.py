@@ -1,4 +1,4 @@
-"""The sections of an evaluation's report: verdict, figures, decisions, scores, strips, time, causes of loss."""
+"""The sections of an evaluation's report: verdict, figures, decisions, scores, strips, time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of an evaluation: each question's run under each configuration, their metrics, and their files."""
+"""Results of an evaluation: each question's run under each configuration, their metrics, and their."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedding model (a bi-encoder), and helpers for every encoder: device, number format, calibration file.
+"""The embedding model (a bi-encoder), and helpers for every encoder: device, number format.
 
 The helpers know torch and the files of a sentence-transformers folder, but not what the model is used for.
 

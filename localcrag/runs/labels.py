@@ -1,4 +1,4 @@
-"""Labels: what people say of a run's answer, passages and sentences, and the evaluation question that a run makes.
+"""Labels: what people say of a run's answer, passages and sentences, and the evaluation question.
 
 An evaluation question is a proposal, made from what was verified at the time of the run; a person accepts, changes or
 refuses it. A label keeps the scores of its run, so that a calibration can be fitted to labels (LabelledScore,

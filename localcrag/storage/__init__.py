@@ -1,1 +1,1 @@
-"""Everything that localcrag stores: the SQLite database, vector indexes, PostgreSQL collections and backups."""
+"""Everything that localcrag stores: the SQLite database, vector indexes, PostgreSQL collections."""

@@ -1,4 +1,4 @@
-"""Plans for a table: the column to compute with, the rows that are meant, and results for groups of rows."""
+"""Plans for a table: the column to compute with, the rows that are meant, and results for groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desktop entry on macOS: an app bundle compiled by osacompile, which receives files as Apple events."""
+"""The desktop entry on macOS: an app bundle compiled by osacompile, which receives files as Apple."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Collections in SQLite: documents, chunks, full-text and vector search, folders, and collection files."""
+"""Collections in SQLite: documents, chunks, full-text and vector search, folders, and collection."""

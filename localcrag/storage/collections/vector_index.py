@@ -1,4 +1,4 @@
-"""The vector index of a collection: files with a graph (vectors/), and the chunks added since then, in memory.
+"""The vector index of a collection: files with a graph (vectors/), and the chunks added since.
 
 The files are a cache that can always be rebuilt from SQLite. They are not written for every change: new chunks are
 compared one by one, and deleted chunks are removed from the graph's results. A change therefore costs the same in a

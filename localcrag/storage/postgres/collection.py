@@ -1,4 +1,4 @@
-"""A collection in PostgreSQL: all operations that need no embedding model, and names and tags of documents."""
+"""A collection in PostgreSQL: all operations that need no embedding model, and names and tags of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a collection in PostgreSQL: listed documents, scanned pages, chunks, term counts and vectors."""
+"""Rows of a collection in PostgreSQL: listed documents, scanned pages, chunks, term counts and."""
 
 from __future__ import annotations
 
