@@ -1,4 +1,4 @@
-"""The app without an interface: one object that asks, searches, adds documents and owns all other.
+"""The app without an interface: one object that asks, searches, adds documents and owns the parts.
 
 `Assembly` joins the database, the models and the collections. `search` and `read_passage` return passages without an
 answer; nothing they do is stored.

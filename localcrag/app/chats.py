@@ -1,4 +1,4 @@
-"""Conversations: questions that run in background threads, take turns with the models, and ask for.
+"""Conversations: questions that run in background threads, take turns with the models, and ask.
 
 Only one answer uses the models at a time; the others queue. A question that waits for a person's consent to a web query
 gives up its turn until the person has decided.

@@ -1,4 +1,4 @@
-"""Calibration: fit relevances and thresholds to labels, and measure what they change on held-out.
+"""Calibration: fit relevances and thresholds to labels, and measure what they change on others.
 
 The first part chooses the threshold `upper` by a criterion: F1, web rate or cost. The next parts fit the probabilities
 (Platt scaling), choose `lower` and `strip`, and compare the new calibration with the active one by cross-validation.

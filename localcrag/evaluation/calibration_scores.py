@@ -1,4 +1,4 @@
-"""Labelled scores from an evaluation set, retrieved and scored as in the app, without a language.
+"""Labelled scores from an evaluation set, retrieved and scored as in the app, without an LLM.
 
 A passage of a document is relevant if it contains an accepted answer and comes from a document that the set names (if
 it names any). A passage that contains the answer but comes from another document is left out, because its relevance is

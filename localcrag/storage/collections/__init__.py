@@ -1,1 +1,1 @@
-"""Collections in SQLite: documents, chunks, full-text and vector search, folders, and collection."""
+"""Collections in SQLite: documents, chunks, full-text and vector search, and folders."""

@@ -1,4 +1,4 @@
-"""Collection files (export and import), and hidden collections that collect an import until it is.
+"""Collection files (export and import), and hidden collections that collect an import.
 
 A collection file is a SQLite file of its own format (FORMAT, KIND). It may come from a stranger, so the reader checks
 its schema, its digests and every value of every document.

@@ -1,4 +1,4 @@
-"""A collection in PostgreSQL: all operations that need no embedding model, and names and tags of."""
+"""A collection in PostgreSQL: all operations that need no embedding model, and names and tags."""
 
 from __future__ import annotations
 

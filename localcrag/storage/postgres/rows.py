@@ -1,4 +1,4 @@
-"""Rows of a collection in PostgreSQL: listed documents, scanned pages, chunks, term counts and."""
+"""Rows of a collection in PostgreSQL: listed documents, scanned pages, chunks and term counts."""
 
 from __future__ import annotations
 
