@@ -29,7 +29,6 @@ from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
 from localcrag.records.thresholds import of_uncalibrated_grades
 from localcrag.runs import export, labels, statistics
-from localcrag.runs import labels as labels_module
 from localcrag.runs.export import ExportedSet, TrainingPair
 from localcrag.runs.labels import Label, LabelKind, Pin
 from localcrag.runs.statistics import Aggregates, KnowledgeGap, aggregate
@@ -269,7 +268,7 @@ class Learning:
         Raises as `label` does.
         """
         run = self._runs.get(run_id)
-        made = [labels_module.make(run, kind, target, good) for kind, target, good in said]
+        made = [labels.make(run, kind, target, good) for kind, target, good in said]
         return [self.labels.put(label) for label in made]
 
     def pin(self, run_id: str, answers: Sequence[str]) -> Pin:

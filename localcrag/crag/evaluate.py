@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import assert_never
 
 from localcrag.crag import grading
-from localcrag.crag import grading as cross_encoder
 from localcrag.crag.context import FEWER_PASSAGES, Clock, Context
 from localcrag.crag.grading import Judged, is_scored, made_whole, without_doubles
 from localcrag.crag.screen import injection
@@ -211,7 +210,7 @@ def evaluate(
         yield StepStarted("evaluate", ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(first)))
         graded = yield from score(question, found, context, clock, first=len(first))
     else:
-        graded = cross_encoder.unscored(found, thresholds=context.thresholds)
+        graded = grading.unscored(found, thresholds=context.thresholds)
     kept = yield from keep(question, graded, context, clock)
     yield Evaluated(kept, clock.cost(), len(graded))
     return kept
@@ -268,7 +267,7 @@ def score(
                         error=error,
                     )
                 )
-                return cross_encoder.unscored(passages, thresholds=context.thresholds)
+                return grading.unscored(passages, thresholds=context.thresholds)
     return done
 
 
@@ -287,7 +286,7 @@ def grade(
     parts = context.parts
     screened = injection.screened(passages, parts.rules)
     if context.settings.scorer is ScorerKind.CROSS_ENCODER:
-        graded = cross_encoder.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
+        graded = grading.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
     else:
         graded = yield from grading.grade_by_llm(
             question,
@@ -308,7 +307,7 @@ def keep(
 
     The whole list answers what its part answered, so it is at least as relevant.
     """
-    kept = cross_encoder.best(graded, context.settings.k)
+    kept = grading.best(graded, context.settings.k)
     judged = context.steps.evaluate and context.settings.scorer is ScorerKind.CROSS_ENCODER
     if not judged or context.budget.limited:
         return kept

@@ -17,7 +17,6 @@ from localcrag.records.evaluation_set import HeldBy
 from localcrag.records.run import Run, Turn
 from localcrag.runs import export as labels_export
 from localcrag.runs import labels
-from localcrag.runs import labels as labelled_question
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
 from localcrag.storage.database import Database
@@ -121,7 +120,7 @@ def test_labels_are_found_and_removed_by_document_also_those_of_answers(
 
 
 def test_an_answer_proposes_its_backed_sentence_and_the_strip_behind_it_shortest_first(answered: Run) -> None:
-    proposed = labelled_question.proposed(answered)
+    proposed = labels.proposed(answered)
     assert (proposed.question, proposed.held_by, proposed.documents) == (ANSWERABLE, HeldBy.DOCUMENTS, ("rules.txt",))
     assert proposed.answers == (LIMIT, STRIP)
 
@@ -131,23 +130,23 @@ def test_an_answer_that_quotes_proposes_what_it_quotes(tmp_path: Path) -> None:
     desk.llm = FakeLanguageModel("Ships sail to Rome [1].", "Ships sail to Rome [1].")
     run = desk.ask(ANSWERABLE)[1]
     assert run.answer.startswith("What the language model wrote is not backed")
-    assert labelled_question.proposed(run).answers[0] == STRIP
-    assert labelled_question.proposed(run).documents == ("rules.txt",)
+    assert labels.proposed(run).answers[0] == STRIP
+    assert labels.proposed(run).documents == ("rules.txt",)
 
 
 def test_a_sentence_that_misses_the_point_is_not_proposed_but_what_is_quoted_below_it(answered: Run) -> None:
     beside = f"{answered.answer}\n\nWhat the sources say that comes nearest to the question:\n\n“{STRIP}” [1]"
-    assert labelled_question.proposed(dataclasses.replace(answered, answer=beside)).answers == (STRIP,)
+    assert labels.proposed(dataclasses.replace(answered, answer=beside)).answers == (STRIP,)
 
 
 def test_an_abstention_proposes_that_nobody_holds_an_answer(abstained: Run) -> None:
-    proposed = labelled_question.proposed(abstained)
+    proposed = labels.proposed(abstained)
     assert (proposed.held_by, proposed.answers, proposed.documents) == (HeldBy.NOWHERE, (), ())
     assert abstained.action is Action.INCORRECT
 
 
 def test_an_answer_of_the_web_proposes_the_recorded_results_with_it(by_web: Run) -> None:
-    proposed = labelled_question.proposed(by_web)
+    proposed = labels.proposed(by_web)
     assert (proposed.held_by, proposed.web, proposed.documents) == (HeldBy.WEB, WEB.results, ())
     assert proposed.answers[0] == "The moon orbits the earth."
 
@@ -155,7 +154,7 @@ def test_an_answer_of_the_web_proposes_the_recorded_results_with_it(by_web: Run)
 def test_a_follow_up_keeps_its_turns(answered: Run) -> None:
     turn = Turn("Which limits are there?", "One for hotels.")
     follow_up = dataclasses.replace(answered, question="And in London?", history=(turn,))
-    assert (labelled_question.proposed(follow_up).question, labelled_question.proposed(follow_up).history) == (
+    assert (labels.proposed(follow_up).question, labels.proposed(follow_up).history) == (
         "And in London?",
         (turn,),
     )
@@ -170,15 +169,15 @@ def test_a_pin_keeps_a_persons_answers_and_comes_back_as_a_question(
     pins = PinStore(Database(tmp_path / "pins.sqlite3"))
     pins.put(
         "default",
-        labelled_question.with_answers(labelled_question.proposed(answered), [" 195  euros", "195 EUR", "195 euros"]),
+        labels.with_answers(labels.proposed(answered), [" 195  euros", "195 EUR", "195 euros"]),
     )
-    pins.put("other", labelled_question.with_answers(labelled_question.proposed(abstained), []))
+    pins.put("other", labels.with_answers(labels.proposed(abstained), []))
     first, second = pins.find()
     assert first.question.answers == ("195 euros", "195 EUR")
     assert (first.run_id, first.question.documents) == (answered.run_id, ("rules.txt",))
     assert (second.collection, second.question.held_by) == ("other", HeldBy.NOWHERE)
     assert pins.find(collection="other") == [second]
-    pins.put("default", labelled_question.with_answers(labelled_question.proposed(answered), []))
+    pins.put("default", labels.with_answers(labels.proposed(answered), []))
     assert pins.find(run_id=answered.run_id)[0].question.held_by is HeldBy.NOWHERE
     pins.remove(answered.run_id)
     with pytest.raises(LabelError, match="Nothing is pinned"):
@@ -186,7 +185,7 @@ def test_a_pin_keeps_a_persons_answers_and_comes_back_as_a_question(
 
 
 def test_an_abstention_that_should_have_been_answered_is_pinned_with_the_answer(abstained: Run) -> None:
-    pinned = labelled_question.with_answers(labelled_question.proposed(abstained), ["27 days"])
+    pinned = labels.with_answers(labels.proposed(abstained), ["27 days"])
     assert (pinned.held_by, pinned.answers) == (HeldBy.DOCUMENTS, ("27 days",))
 
 
@@ -265,9 +264,9 @@ def test_a_sentence_that_was_only_partly_backed_is_accepted_when_a_person_says_t
 
 def test_what_is_pinned_of_a_run_counts_more_than_its_labels(answered: Run) -> None:
     bad = labels.make(answered, ANSWER, "", good=False)
-    pinned = {answered.run_id: labelled_question.with_answers(labelled_question.proposed(answered), ["195 euros"])}
+    pinned = {answered.run_id: labels.with_answers(labels.proposed(answered), ["195 euros"])}
     assert json.loads(labels_export.as_set([bad], TEXTS, pinned).lines[0])["answers"] == ["195 euros"]
-    unanswerable = {answered.run_id: labelled_question.with_answers(labelled_question.proposed(answered), [])}
+    unanswerable = {answered.run_id: labels.with_answers(labels.proposed(answered), [])}
     line = json.loads(labels_export.as_set(good(answered), TEXTS, unanswerable).lines[0])
     assert (line["answers"], "documents" in line) == ([], False)
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from localcrag.records.errors import StoreError
 from localcrag.storage.postgres import schema
-from localcrag.storage.postgres import schema as registry
 from localcrag.storage.postgres.address import PORT, parse_postgres
 from localcrag.storage.postgres.connection import PostgresDatabase
 from localcrag.storage.postgres.document_store import PostgresStore
@@ -144,10 +143,10 @@ def a_server(*options: str, programs: Path | None = None, tls: Path | None = Non
 def opened(database: PostgresDatabase, name: str, *, embedder: str, dimension: int) -> PostgresStore:
     """Return a collection of a database, made there if need be."""
     schema.prepare(database)
-    there = registry.find(database, name)
-    number = there["id"] if there else registry.make(
+    there = schema.find(database, name)
+    number = there["id"] if there else schema.make(
         database, name, embedder=embedder, dimension=dimension, arriving="a test", created_at="2026-11-27"
     )  # fmt: skip
-    registry.index(database, number)
-    registry.open_to_all(database, number)
+    schema.index(database, number)
+    schema.open_to_all(database, number)
     return PostgresStore(database, number, name, embedder=embedder, dimension=dimension)

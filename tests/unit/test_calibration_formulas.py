@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from localcrag.evaluation import calibration, curves
-from localcrag.evaluation import calibration as thresholds
 
 LOGIT, BOTH = calibration.Form((0,)), calibration.Form((0, 1))
 TEMPERATURE = calibration.Form((0,), bias=False)
@@ -40,8 +39,8 @@ def test_logits_that_fall_with_relevance_are_refused() -> None:
         calibration.fit(made(-0.8, 0.0, 0.0), LOGIT)
 
 
-def step(threshold: float, objective: float, *, admissible: bool = True) -> thresholds.Step:
-    return thresholds.Step(threshold, objective, 0.0, admissible)
+def step(threshold: float, objective: float, *, admissible: bool = True) -> calibration.Step:
+    return calibration.Step(threshold, objective, 0.0, admissible)
 
 
 @pytest.mark.parametrize(
@@ -56,16 +55,16 @@ def step(threshold: float, objective: float, *, admissible: bool = True) -> thre
     ],
 )
 def test_a_threshold_is_the_best_admissible_one_or_a_default_as_good(
-    steps: list[thresholds.Step], expected: float
+    steps: list[calibration.Step], expected: float
 ) -> None:
-    assert thresholds.choose(steps, 0.7) == expected
+    assert calibration.choose(steps, 0.7) == expected
 
 
-def at(steps: list[thresholds.Step], threshold: float) -> thresholds.Step:
+def at(steps: list[calibration.Step], threshold: float) -> calibration.Step:
     return next(step for step in steps if step.threshold == threshold)
 
 
-def measured(steps: list[thresholds.Step], threshold: float) -> list[float]:
+def measured(steps: list[calibration.Step], threshold: float) -> list[float]:
     return [at(steps, threshold).objective, at(steps, threshold).constraint]
 
 
@@ -75,17 +74,17 @@ EQUAL = np.ones(5)
 
 
 def test_lower_is_measured_by_what_is_called_incorrect_without_and_with_the_answer() -> None:
-    steps = thresholds.sweep_lower(BEST, THERE, EQUAL)
+    steps = calibration.sweep_lower(BEST, THERE, EQUAL)
     assert measured(steps, 0.3) == pytest.approx([0.5, 0.0])
     assert measured(steps, 0.5) == pytest.approx([0.5, 1 / 3])
-    assert thresholds.choose(steps, 0.3) == 0.3
+    assert calibration.choose(steps, 0.3) == 0.3
 
 
 def test_an_answer_is_lost_only_when_every_sentence_that_holds_it_is_dropped() -> None:
     relevances = np.array([0.9, 0.3, 0.6, 0.4, 0.2])
     marks = np.array([True, True, False, True, False])
     passages = np.array([0, 0, 1, 1, 1])
-    steps = thresholds.sweep_strip(relevances, marks, passages, EQUAL)
+    steps = calibration.sweep_strip(relevances, marks, passages, EQUAL)
     assert measured(steps, 0.35) == pytest.approx([0.4, 0.0])
     # Passage 1 has lost its answer, passage 0 not; weighted by their sentences.
     assert measured(steps, 0.5) == pytest.approx([0.6, 0.6])

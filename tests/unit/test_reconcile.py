@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 
 from localcrag.crag import reconcile
-from localcrag.crag import reconcile as source_notes
 from localcrag.crag.context import Clock
 from localcrag.crag.contradiction import Difference
 from localcrag.records.enums import ConflictJudge, ConflictRule, Origin
@@ -109,7 +108,7 @@ def test_a_statement_that_lost_elsewhere_is_not_shown_as_undecided() -> None:
     result = reconcile.resolve(found, sources, evidence, ConflictRule.NEWER)
     assert [one.winner for one in result.conflicts] == [Origin.WEB, Origin.WEB]
     assert [piece.n for piece in result.evidence] == [2, 3, 4]
-    assert source_notes.disagreement(result.conflicts, sources) == ""
+    assert reconcile.disagreement(result.conflicts, sources) == ""
 
 
 @pytest.mark.parametrize("rule", list(ConflictRule))
@@ -184,7 +183,7 @@ def test_a_language_model_that_fails_is_said_and_the_facts_stand() -> None:
 def test_the_answer_says_that_sources_disagree_with_both_quoted_cited_and_dated() -> None:
     undecided = conflict(claim(1, "2019-05-02"), claim(2))
     sources = [source(1, "2019-05-02"), source(2)]
-    text = source_notes.told("It is 195 euros [1].", "What is it?", [undecided], pieces("a", "b"), sources)
+    text = reconcile.told("It is 195 euros [1].", "What is it?", [undecided], pieces("a", "b"), sources)
     assert text == (
         "Your documents and the web disagree here.\n\n"
         "- Your document 1.pdf, page 3 (2019-05-02) says: “Statement 1.” [1]\n"
@@ -192,7 +191,7 @@ def test_the_answer_says_that_sources_disagree_with_both_quoted_cited_and_dated(
         "It is 195 euros [1]."
     )
     settled = reconcile.decided(undecided, ConflictRule.WEB)
-    assert source_notes.told("It is 210 [2].", "What is it?", [settled], pieces("a", "b"), sources) == "It is 210 [2]."
+    assert reconcile.told("It is 210 [2].", "What is it?", [settled], pieces("a", "b"), sources) == "It is 210 [2]."
 
 
 def test_the_place_of_a_statement_that_is_disputed_is_said_as_citations_say_it() -> None:
@@ -206,10 +205,10 @@ def test_the_place_of_a_statement_that_is_disputed_is_said_as_citations_say_it()
         [piece, pair.web],
         ConflictRule.SHOW_BOTH,
     ).conflicts
-    said = source_notes.disagreement([found], [sheet, source(2)])
+    said = reconcile.disagreement([found], [sheet, source(2)])
     assert "- Your document prices.xlsx, sheet Prices, rows 14–15 (no date) says: “" in said
     slide = dataclasses.replace(sheet, document="talk.pptx", page=3)
-    assert "Your document talk.pptx, slide 3 (no date)" in source_notes.disagreement(
+    assert "Your document talk.pptx, slide 3 (no date)" in reconcile.disagreement(
         [conflict(claim(1), claim(2))], [slide, source(2)]
     )
 
@@ -235,10 +234,10 @@ def test_the_age_of_documents_is_said_where_it_matters(
     question: str, local: str | None, web: str | None, expected: str
 ) -> None:
     sources = [source(1, local), source(2, web)]
-    said = source_notes.age(question, pieces("a", "b"), sources)
+    said = reconcile.age(question, pieces("a", "b"), sources)
     assert said.endswith(expected)
     assert bool(said) is bool(expected)
-    assert source_notes.age(question, pieces("a"), sources) == "", "documents alone"
+    assert reconcile.age(question, pieces("a"), sources) == "", "documents alone"
 
 
 @pytest.mark.parametrize(
@@ -262,4 +261,4 @@ def test_the_age_of_documents_is_said_where_it_matters(
     ],
 )
 def test_questions_of_the_present_are_told_by_their_words(question: str, expected: bool) -> None:
-    assert source_notes.about_the_present(question) is expected
+    assert reconcile.about_the_present(question) is expected

@@ -30,7 +30,6 @@ from localcrag.storage.collections.queries import no_document
 from localcrag.storage.collections.sqlite_collection import LocalHome
 from localcrag.storage.database import Database
 from localcrag.storage.postgres import schema
-from localcrag.storage.postgres import schema as registry
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.collection import PostgresHome
 from localcrag.storage.postgres.connection import PostgresDatabase
@@ -137,7 +136,7 @@ class Homes:
         if name in queries.collection_names(self._database):
             raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
         server = self.server(address)
-        row = registry.require(server, there or name)
+        row = schema.require(server, there or name)
         home = Elsewhere(str(server.address), row["id"], HomeState.THERE)
         admin.make(
             self._database, name, home, embedder=row["embedder"], dimension=row["dimension"],

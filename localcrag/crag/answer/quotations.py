@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from localcrag.crag.answer import layout
-from localcrag.crag.answer import layout as fragments
 from localcrag.crag.answer.generate import Certainty, Task
 from localcrag.crag.answer.layout import Fragment
 from localcrag.crag.answer.verify import says_all
@@ -122,7 +121,7 @@ def laid(
         # If a single strip is quoted under the number of its piece, only that strip counts.
         own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
         new = any(not _repeats(strip.text, said) for strip in own)
-        one = Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), own)))
+        one = Laid(piece, tuple(layout.of_evidence(piece, passages.get(piece.passage), own)))
         if (new or not own) and (one.body or (headings and one.fragments)):
             found.append(one)
     return found
@@ -262,7 +261,7 @@ def _shown(
     cited = [piece for piece in evidence if piece.passage == passage.id]
     most = max(cited, key=lambda piece: piece.relevance, default=None)
     path = path_of(passage.section, passage, titled=True)
-    shown = fragments.of_passage(passage, within, (start, end))
+    shown = layout.of_passage(passage, within, (start, end))
     body = layout.markdown(shown, f"[{most.n}]" if most else "", path=path)
     return f"{_head(passage, path)}\n\n{body}"
 

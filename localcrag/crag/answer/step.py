@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from localcrag.crag import reconcile
-from localcrag.crag import reconcile as source_notes
 from localcrag.crag.answer import generate as prompts
 from localcrag.crag.answer import quotations, verify
-from localcrag.crag.answer import verify as links
 from localcrag.crag.answer.generate import Certainty, Task
 from localcrag.crag.answer.verify import misses_the_point
 from localcrag.crag.context import NO_ANSWER, Asked, Context
@@ -72,7 +70,7 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     if draft.outcome is not Outcome.NO_EVIDENCE:  # Its text says more about the web than the note does.
         said += quotations.web_note(task.web)
     # Add notes on the sources: that they disagree, or how old they are.
-    said = source_notes.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
+    said = reconcile.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
     yield Answered(said, draft.outcome in ABSTAINS, uncertain)
 
 
@@ -215,7 +213,7 @@ def _write(asked: Asked, evidence: Sequence[Evidence], context: Context) -> Gene
             written = prompts.whole_sentences(written)
             break
     yield Generated(clock.cost())
-    return links.only_known(written, evidence)
+    return verify.only_known(written, evidence)
 
 
 def _verify(

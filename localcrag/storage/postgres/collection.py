@@ -15,7 +15,6 @@ from localcrag.storage.collections.chunks import COLUMNS, chunk_from, packed, ti
 from localcrag.storage.collections.queries import checked_tag, no_document, no_folder
 from localcrag.storage.postgres import rows as scan_rows
 from localcrag.storage.postgres import schema
-from localcrag.storage.postgres import schema as vacuuming
 from localcrag.storage.postgres.address import PostgresAddress
 from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, kept
 from localcrag.storage.postgres.document_store import (
@@ -294,7 +293,7 @@ class PostgresHome:
 
         The tables are rewritten, and are locked during that time. A plain VACUUM would leave the text in the files.
         """
-        vacuuming.vacuum(self.database, self.id)
+        schema.vacuum(self.database, self.id)
 
     def delete(self) -> None:
         """Delete the collection on the server, for everyone who uses it."""

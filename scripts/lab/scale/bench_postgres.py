@@ -25,7 +25,6 @@ from localcrag.app.assembly import Assembly
 from localcrag.records.protocols import Vectors
 from localcrag.settings import load
 from localcrag.storage.postgres import schema
-from localcrag.storage.postgres import schema as registry
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.connection import PostgresDatabase
 from localcrag.storage.postgres.document_store import PostgresStore
@@ -97,7 +96,7 @@ def measure(corpus: Path, address: str, sizes: Sequence[int], folder: Path) -> I
         vectors = assembly.models.embedder.embed_questions(asked)
     with closing(PostgresDatabase(parse_postgres(address))) as database:
         schema.prepare(database)
-        number = registry.make(
+        number = schema.make(
             database, "scale", embedder="scale", dimension=vectors.shape[1], arriving="bench", created_at="now"
         )
         store = PostgresStore(database, number, "scale", embedder="scale", dimension=vectors.shape[1])
@@ -108,7 +107,7 @@ def measure(corpus: Path, address: str, sizes: Sequence[int], folder: Path) -> I
             speed = put(store, range(there, size // OF_A_DOCUMENT), make)
             figures = {"chunks": float(size), "put, chunks a second": speed}
             started = time.perf_counter()
-            registry.index(database, number)
+            schema.index(database, number)
             figures["graph made, s"] = time.perf_counter() - started
             figures["put with the graph, chunks a second"] = put(store, range(ADDED), make)
             figures |= searched(store, asked, vectors)

@@ -26,8 +26,6 @@ from xml.parsers.expat import ExpatError
 import lxml.etree
 
 from localcrag.documents.readers import kinds, packages
-from localcrag.documents.readers import kinds as _compound
-from localcrag.documents.readers import kinds as _kinds
 from localcrag.records.errors import EncryptedDocument
 
 PACKAGE = "EncryptedPackage"
@@ -52,7 +50,7 @@ class _UnknownWay(Exception):
 
 def is_locked_office(path: Path, head: bytes) -> bool:
     """Return whether a file is a current Office file with a password; older files raise an error when they are read."""
-    return _kinds.identify(head) == _kinds.OLE and _compound.holds(path, PACKAGE)
+    return kinds.identify(head) == kinds.OLE and kinds.holds(path, PACKAGE)
 
 
 def office_refusal(data: bytes, name: str) -> EncryptedDocument:
@@ -97,8 +95,8 @@ def _file(data: bytes) -> Any:
     from msoffcrypto.format import doc97, ppt97, xls97  # noqa: PLC0415
 
     msoffcrypto: Any = untyped_msoffcrypto  # has no type hints
-    kinds: tuple[Any, ...] = (doc97, ppt97, xls97)
-    for kind in kinds:
+    formats: tuple[Any, ...] = (doc97, ppt97, xls97)
+    for kind in formats:
         # msoffcrypto writes an opened file to a temporary one, but reader processes may not write files.
         kind.tempfile = SimpleNamespace(TemporaryFile=BytesIO)
     with _translated():

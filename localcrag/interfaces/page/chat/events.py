@@ -13,7 +13,6 @@ from localcrag.app.assembly import Assembly
 from localcrag.app.chats import Answering, Conversations
 from localcrag.interfaces.page import feedback, renderers, run_panel
 from localcrag.interfaces.page.chat import chat
-from localcrag.interfaces.page.chat import chat as scope
 from localcrag.interfaces.page.chat.chat import ChatColumn, hidden
 from localcrag.interfaces.page.chat.choices import ChatChoices, number, preset_of
 from localcrag.interfaces.page.handlers import (
@@ -179,7 +178,7 @@ class ChatEvents:
             gr.update(choices=collections, value=opened.collection),
             opened.preset or "",
             gr.update(choices=llms, value=opened.llm or ""),
-            *told(lambda: scope.values(self._assembly, opened.collection, opened.restriction)),
+            *told(lambda: chat.values(self._assembly, opened.collection, opened.restriction)),
         )
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
@@ -211,7 +210,7 @@ class ChatEvents:
         # Gradio reports a dropdown's value also when it loses the focus.
         if shown and shown.collection == collection:
             return *self._unchanged(), gr.skip(), gr.skip()
-        everywhere = told(lambda: scope.values(self._assembly, collection, EVERYWHERE))
+        everywhere = told(lambda: chat.values(self._assembly, collection, EVERYWHERE))
         return *self._show(None, request), *everywhere
 
     def new_chat(self, request: gr.Request) -> Values:
@@ -312,7 +311,7 @@ class ChatEvents:
         elif (named := number(str(request.query_params.get("chat", "")))) and named in self._chats():
             return named
         preset, llm = preset_of(said[column.preset]), said[column.llm] or None
-        within = scope.read(said[column.scope.chosen])
+        within = chat.read(said[column.scope.chosen])
         begin = self._assembly.chats.begin
         return told(lambda: begin(said[self.at.collection], preset=preset, llm=llm, restriction=within)).id
 
