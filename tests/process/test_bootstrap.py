@@ -279,7 +279,7 @@ def test_torn_stamps_cost_a_second_round_and_no_new_environment(ready: Project) 
     done = ready.run("bootstrap.py")
     assert done.returncode == 0
     assert "A virtual environment" not in done.stdout
-    assert len(steps(done.stdout)) == 6
+    assert len(steps(done.stdout)) == 7
 
 
 # Interrupted, and failed.
