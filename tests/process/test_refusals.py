@@ -54,8 +54,8 @@ def test_nothing_after_those(): ...
 CONFTEST = """
 import localcrag
 localcrag.guard()
-from localcrag.privacy.guard import let_start_programs
-let_start_programs("these tests do")
+from localcrag.privacy.guard import allow_all_programs
+allow_all_programs("these tests do")
 """
 UNNAMED = {
     "test_here", "test_in_another_process", "test_in_one_of_another_data_folder", "test_in_a_confined_process",

@@ -63,7 +63,7 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the next file is read
-        print(process.places(error), file=sys.stderr, flush=True)  # noqa: T201
+        print(process.error_places(error), file=sys.stderr, flush=True)  # noqa: T201
         kind = type(error).__name__
         said = f"{name} cannot be read: {kind} in its reader, a fault of localcrag. The terminal says where."
         send(out, {"error": "UnreadableDocument", "said": said})

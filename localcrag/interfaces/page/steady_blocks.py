@@ -32,7 +32,7 @@ class SteadyBlocks(gr.Blocks):
         return told
 
 
-def leaving_no_files(*uploads: gr.File | gr.UploadButton) -> None:
+def fix_upload_leak(*uploads: gr.File | gr.UploadButton) -> None:
     """Have components pass on the paths of dropped files only: Gradio 6.31 leaves an empty file behind for each."""
     for one in uploads:
         # A subclass would be the usual way, but Gradio would write a stub file for it next to this module.

@@ -18,12 +18,12 @@ from pydantic import TypeAdapter, ValidationError
 from localcrag.records.documents import Document
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
-from localcrag.records.thresholds import FittedCalibration, HowFitted, ScorerIdentity, StoredCalibration
-from localcrag.storage.collections.admin import checked, collection_row
+from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, ScorerIdentity, StoredCalibration
+from localcrag.storage.collections.admin import collection_row, normalised_name
 from localcrag.storage.database import Database
-from localcrag.storage.schema import SHOWN
+from localcrag.storage.schema import IS_VISIBLE
 
-DOCUMENT = """
+DOCUMENTS_QUERY = """
 SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
        (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
@@ -43,7 +43,7 @@ FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 
 def documents_of(database: Database, collection: str) -> list[Document]:
     """Return a collection's documents, sorted by name; an empty list if there is no such collection."""
-    return [document_from(row) for row in database.rows(DOCUMENT + " ORDER BY d.name", collection)]
+    return [document_from(row) for row in database.rows(DOCUMENTS_QUERY + " ORDER BY d.name", collection)]
 
 
 def document_from(row: sqlite3.Row) -> Document:
@@ -86,11 +86,11 @@ def original_of(database: Database, collection: str, name: str) -> bytes | None:
 
 def collection_names(database: Database) -> list[str]:
     """Return the names of all collections, without unfinished imports."""
-    sql = f"SELECT k.name FROM collections k WHERE {SHOWN} ORDER BY k.name"  # noqa: S608 - our own SQL
+    sql = f"SELECT k.name FROM collections k WHERE {IS_VISIBLE} ORDER BY k.name"  # noqa: S608 - our own SQL
     return [row["name"] for row in database.rows(sql)]
 
 
-def number_of(database: Database, name: str) -> int:
+def find_collection_id(database: Database, name: str) -> int:
     """Return the id of a collection. Raises UnknownCollection."""
     rows = database.rows("SELECT id FROM collections WHERE name = ?", name)
     if not rows:
@@ -98,13 +98,13 @@ def number_of(database: Database, name: str) -> int:
     return int(rows[0]["id"])
 
 
-def of_other_embedders(database: Database, embedder: str) -> list[str]:
+def with_other_embedder(database: Database, embedder: str) -> list[str]:
     """Return the names of the collections that were indexed with another embedding model."""
-    sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {SHOWN} ORDER BY k.name"  # noqa: S608 - our own SQL
+    sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {IS_VISIBLE} ORDER BY k.name"  # noqa: S608 - our own SQL
     return [row["name"] for row in database.rows(sql, embedder)]
 
 
-def has_a_past(database: Database, name: str) -> bool:
+def has_history(database: Database, name: str) -> bool:
     """Return whether there are runs, labels or pins of a collection of that name, which may be deleted."""
     sql = """
     SELECT 1 FROM runs WHERE collection = ?1 UNION SELECT 1 FROM labels WHERE collection = ?1
@@ -181,10 +181,10 @@ def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> N
 
 def embedder_of(database: Database, collection: str) -> str | None:
     """Return the embedding model that was chosen for the collection, or None."""
-    return embedders(database).get(collection)
+    return chosen_embedders(database).get(collection)
 
 
-def embedders(database: Database) -> dict[str, str]:
+def chosen_embedders(database: Database) -> dict[str, str]:
     """Return the embedding models that were chosen for single collections, by the collection's name."""
     rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")
     return {row["collection"]: row["embedder"] for row in rows}
@@ -262,7 +262,7 @@ def tags_of(connection: sqlite3.Connection, shelf: int, name: str) -> list[str]:
     return [row["tag"] for row in connection.execute(sql, (shelf, name))]
 
 
-def put(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
+def add_tags(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
     """Add tags to a document that has none."""
     connection.executemany("INSERT INTO document_tags VALUES (?, ?)", [(document_id, one) for one in tags])
 
@@ -274,7 +274,7 @@ def no_folder(name: str) -> UnknownDocument:
 
 def checked_tag(word: str) -> str:
     """Return a tag without needless spaces and leading “#”. Raises NameRefused."""
-    word = checked(" ".join(word.split()).lstrip("#"), "tag")
+    word = normalised_name(" ".join(word.split()).lstrip("#"), "tag")
     if len(word) > LONGEST_TAG:
         raise NameRefused(f"The tag has {len(word)} characters; {LONGEST_TAG} are the most. Shorten it.")
     if "*" in word or "," in word:
@@ -301,7 +301,7 @@ def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple
 @dataclass(frozen=True, slots=True)
 class _Record:
     calibration: FittedCalibration
-    how: HowFitted
+    how: CalibrationOrigin
 
 
 class CalibrationStore:
@@ -337,7 +337,7 @@ class CalibrationStore:
         return [_stored(row) for row in rows]
 
     def apply(
-        self, identity: ScorerIdentity, collection: str, calibration: FittedCalibration, how: HowFitted
+        self, identity: ScorerIdentity, collection: str, calibration: FittedCalibration, how: CalibrationOrigin
     ) -> StoredCalibration:
         """Store a calibration as the active one, and return it. Raises StoreError."""
         now = _now()

@@ -22,31 +22,31 @@ from localcrag.records.errors import IndexFileError
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
-from localcrag.storage.collections.engines import LEAST_LOOKED_AT, Found, Ids
-from localcrag.storage.collections.full_text import KEPT, State
-from localcrag.storage.collections.index_files import Growth, IndexFile
+from localcrag.storage.collections.engines import LEAST_CANDIDATES, Ids, NearestRows
+from localcrag.storage.collections.full_text import CHANGES_KEPT, State
+from localcrag.storage.collections.index_files import IndexBuilder, IndexFile
 from localcrag.storage.collections.index_folder import IndexFolder, IndexRow
 
 MOST_RECENT = 5_000
 """Maximum number of chunks outside the file before it is written again; comparing so many takes a millisecond."""
-NOT_WRITTEN = 4
+SEARCH_WRITES_FACTOR = 4
 """Multiple of MOST_RECENT at which a search itself writes the file, if nothing was saved before."""
-WRITTEN_AFTER = 50_000
+ROWS_PER_WRITE = 50_000
 """Chunks to add before the growing file is written, so that a killed process resumes from there. Once a quarter of the
 rows written so far is more, that number applies."""
-SPARE = 32
+EXTRA = 32
 """Extra chunks to fetch, up to EXACT in all: the file's vectors are rounded, and the exact ones decide the order."""
 EXACT = 64
 """Nearest chunks of the file whose exact vectors are read from SQLite; the rounded ones suffice for the others."""
 BATCH = 5_000
 """Chunks whose vectors are read from SQLite at once."""
-LEFT_ALONE = 60.0
+UNUSED_SECONDS = 60.0
 """Seconds since the last write after which an unused file is removed when the index is rebuilt."""
-MOST_GONE = 0.3
+MOST_DELETED = 0.3
 """Share of deleted chunks above which a file is written again without them: they cost time and memory."""
 MOST_IN_GRAPH = 5_000
 """Maximum number of nearest vectors to request from the graph."""
-MORE = 1.25
+OVERSAMPLING = 1.25
 """Factor on the number of vectors requested first from the graph if documents are restricted. With 1, they would have
 enough allowed ones only if these were spread evenly."""
 
@@ -86,10 +86,10 @@ class ChunkIndex:
         *,
         engines: EngineChoice = EngineChoice(),  # noqa: B008 - a frozen record
         most_recent: int = MOST_RECENT,
-        written_after: int = WRITTEN_AFTER,
+        rows_per_write: int = ROWS_PER_WRITE,
     ) -> None:
         """Open the index file if it can be trusted; the first `refresh` adds the chunks that it lacks."""
-        self._store, self._most_recent, self._written_after = store, most_recent, written_after
+        self._store, self._most_recent, self._written_after = store, most_recent, rows_per_write
         self._engines = engines
         self._folder = IndexFolder(folder, store.id)
         self._lock = threading.RLock()
@@ -110,7 +110,7 @@ class ChunkIndex:
             self._gone = np.zeros(row.rows, np.bool_)
             self._gone[np.frombuffer(row.gone, "<i4")] = True
 
-    def consistent(self) -> bool:
+    def is_consistent(self) -> bool:
         """Return whether the file that was written last is intact; True if there is none."""
         row = self._store.index_file()
         return row is None or self._folder.trusted(row)
@@ -143,7 +143,7 @@ class ChunkIndex:
         lost = np.setdiff1d(self._chunks(), _ids(came)) if gone is None else _ids(gone)
         new = np.setdiff1d(_ids(came), self._there(_ids(came)), assume_unique=True)
         anything = self._leave_out(lost)
-        if growing and len(self._recent.chunks) + len(new) > NOT_WRITTEN * self._most_recent:
+        if growing and len(self._recent.chunks) + len(new) > SEARCH_WRITES_FACTOR * self._most_recent:
             if self._overtaken():
                 return self._follow(growing=True) or anything or bool(len(new))
             self._grow(new, state)
@@ -195,22 +195,22 @@ class ChunkIndex:
             row = self._store.index_file()
             if row and self._file is None:
                 self._folder.forget(self._keep(None))  # The file is damaged, and so few chunks need none.
-            elif self._state and self._state[0] - (row.state[0] if row else 0) > KEPT // 10:
+            elif self._state and self._state[0] - (row.state[0] if row else 0) > CHANGES_KEPT // 10:
                 # Record the newer state before the changes up to it are pruned. The highest id stays that of the file,
                 # so that the next start reads the chunks outside the file again.
                 if row is None:
                     self._keep(None)
                 elif self._file and row.name == self._file.path.name:
-                    self._keep(replace(row, state=(self._state[0], row.state[1]), gone=_gone_in(self._gone)))
+                    self._keep(replace(row, state=(self._state[0], row.state[1]), gone=_deleted_rows(self._gone)))
 
-    def make_anew(self) -> None:
+    def rebuild(self) -> None:
         """Rebuild the file if it contains vectors of deleted chunks. Raises StoreError."""
         with self._lock:
             self._overtaken()
             self.refresh()
             if self._file and self._state and self._gone.any():
                 self._grow(np.empty(0, np.int64), self._state, anew=True)
-            self._folder.clean(self._store.index_file(), LEFT_ALONE)
+            self._folder.clean(self._store.index_file(), UNUSED_SECONDS)
 
     def _grow(self, new: Ids, state: State, *, anew: bool = False) -> None:
         """Write a file that also has these and the recent chunks; rebuild it from scratch if that is better."""
@@ -223,7 +223,7 @@ class ChunkIndex:
             self._do_without(wanted, state)
             return
         with self._folder.failing():
-            growth = Growth(self._store.dimension, before, self._engines)
+            growth = IndexBuilder(self._store.dimension, before, self._engines)
         written = growth.rows
         for some, documents, vectors in self._stored(wanted):
             with self._folder.failing():
@@ -242,19 +242,19 @@ class ChunkIndex:
         self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
         self._folder.forget(self._keep(None))
 
-    def _write(self, growth: Growth, state: State) -> None:
+    def _write(self, growth: IndexBuilder, state: State) -> None:
         """Write a new file next to the current one, record it in the database, and use it. Raises IndexFileError."""
         gone = self._gone if growth.before is self._file else np.zeros(0, np.bool_)
         gone = np.concatenate([gone, np.zeros(growth.rows - len(gone), np.bool_)])
         file, told = self._folder.write(growth, self._store.dimension)
-        row = IndexRow(file.path.name, told, growth.rows, state, _gone_in(gone))
+        row = IndexRow(file.path.name, told, growth.rows, state, _deleted_rows(gone))
         try:
             before = self._keep(row)
         except IndexFileError:
             self._folder.forget(row.name)
             raise
         self._file, self._gone, self._state, self._writable = file, gone, state, True
-        growth.go_on_from(file)
+        growth.continue_from(file)
         self._recent.keep(self._recent.chunks > file.chunks[-1])
         self._folder.forget(before)
         self._folder.clean(row)
@@ -266,7 +266,7 @@ class ChunkIndex:
         return None if before == self._known else before
 
     def _many_gone(self) -> bool:
-        return bool(self._gone.sum() > MOST_GONE * len(self._gone))
+        return bool(self._gone.sum() > MOST_DELETED * len(self._gone))
 
     def _other_engine(self) -> bool:
         """Return whether the file was written by another engine than the one that should serve it now."""
@@ -292,7 +292,7 @@ class ChunkIndex:
             found = self._recent.nearest(vector, k, allowed)
             if self._file:
                 share = 1.0 if within is None else min(1.0, len(within) / max(1, self._documents))
-                number = max(k, min(k + SPARE, EXACT))
+                number = max(k, min(k + EXTRA, EXACT))
                 rows, rounded = _nearest_rows(self._file, self._gone, vector, number, chosen=chosen, share=share)
                 chunks = self._file.chunks[rows].tolist()
                 found += zip(chunks[EXACT:], rounded[EXACT:].tolist(), strict=True)
@@ -331,7 +331,7 @@ def _nearest_rows(
     *,
     chosen: NDArray[np.bool_] | None,
     share: float,
-) -> Found:
+) -> NearestRows:
     """Return up to `number` rows of existing chunks in chosen documents, nearest first, with their cosines.
 
     `gone` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of all
@@ -343,9 +343,9 @@ def _nearest_rows(
         there = ~gone[rows]
         return there if chosen is None else there & chosen[file.documents[rows]]
 
-    evenly = number if chosen is None else MORE * number / max(share, 1 / file.rows)
-    wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, gone.mean())))
-    while wanted <= MOST_IN_GRAPH and file.engine.compared * max(wanted, LEAST_LOOKED_AT) < share * file.rows:
+    evenly = number if chosen is None else OVERSAMPLING * number / max(share, 1 / file.rows)
+    wanted = math.ceil(evenly / (1.0 - min(MOST_DELETED, gone.mean())))
+    while wanted <= MOST_IN_GRAPH and file.engine.compared * max(wanted, LEAST_CANDIDATES) < share * file.rows:
         found = file.nearest(vector, wanted, 2 * number)
         if found is None:
             break
@@ -354,10 +354,10 @@ def _nearest_rows(
         if there.sum() >= number:
             return rows[there][:number], cosines[there][:number]
         wanted *= 3
-    return file.nearest_of(np.flatnonzero(allowed(slice(None))), vector, number)
+    return file.nearest_among(np.flatnonzero(allowed(slice(None))), vector, number)
 
 
-def _gone_in(file: NDArray[np.bool_]) -> bytes:
+def _deleted_rows(file: NDArray[np.bool_]) -> bytes:
     return np.flatnonzero(file).astype("<i4").tobytes()
 
 

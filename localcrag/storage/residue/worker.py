@@ -16,7 +16,7 @@ from typing import IO, Any
 from localcrag.privacy.worker_process import send, serve
 
 
-def found_in(folder: Path, left_out: list[Path], wanted: list[list[bytes]], out: IO[bytes]) -> None:
+def report_matches(folder: Path, left_out: list[Path], wanted: list[list[bytes]], out: IO[bytes]) -> None:
     """Send a frame for each file, with the number and first place of each item in `wanted` that the file contains.
 
     An item is a list of forms, any of which counts. The folders in `left_out` and links are skipped. The last frame has
@@ -71,7 +71,7 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             at += length
         wanted.append(forms)
     left_out = [Path(os.fsdecode(bytes.fromhex(one))) for one in asked["left_out"]]
-    found_in(Path(os.fsdecode(bytes.fromhex(asked["folder"]))), left_out, wanted, out)
+    report_matches(Path(os.fsdecode(bytes.fromhex(asked["folder"]))), left_out, wanted, out)
 
 
 def main() -> None:
