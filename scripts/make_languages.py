@@ -32,7 +32,7 @@ from localcrag.text.translation import ENGLISH, FOLDER, LANGUAGES
 PACKAGE = Path(__file__).resolve().parent.parent / "localcrag"
 METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2")]
 KEYWORDS = {
-    "_": None, "gettext": None, "ngettext": (1, 2), "later": None,
+    "_": None, "gettext": None, "ngettext": (1, 2), "gettext_noop": None,
     # Calls whose first argument is shown to the user: timed steps, kinds of planted instructions, audience of a preset.
     "clock": (1,), "rule": (1,), "PresetRules": (1,),
 }  # fmt: skip

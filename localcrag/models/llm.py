@@ -160,7 +160,7 @@ class LookupLlama(llama_cpp.Llama):
         """Yield the tokens of the answer; guess some of them if decoding is greedy and unconstrained."""
         plain = super().generate(tokens, **options)
         free = all(options.get(name) is None for name in ("grammar", "logits_processor", "stopping_criteria"))
-        if options.get("temp") != 0 or not free or self._is_recurrent():
+        if options.get("temp") != 0 or not free or self._has_recurrent_state():
             yield from plain
             return
         # llama-cpp-python evaluates the prompt and gives the first token.
@@ -197,7 +197,7 @@ class LookupLlama(llama_cpp.Llama):
         logits = llama_cpp.llama_get_logits_ith(self.ctx, place)
         return int(np.ctypeslib.as_array(logits, shape=(self.n_vocab(),)).argmax())
 
-    def _is_recurrent(self) -> bool:
+    def _has_recurrent_state(self) -> bool:
         """Return whether evaluated tokens cannot be removed, because the model has a recurrent state."""
         return bool(llama_cpp.llama_model_is_recurrent(self.model) or llama_cpp.llama_model_is_hybrid(self.model))
 

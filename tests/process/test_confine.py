@@ -89,8 +89,8 @@ def test_a_reader_that_tries_gets_nowhere(tmp_path: Path) -> None:
 
 
 def test_calls_of_another_form_are_refused_too() -> None:
-    code = "from localcrag.privacy.worker_process import confine, FOREIGN; import ctypes; confine(); "
-    code += "libc = ctypes.CDLL(None, use_errno=True); print(libc.syscall(FOREIGN + 41, 2, 1, 0))"
+    code = "from localcrag.privacy.worker_process import confine, FIRST_X32_CALL; import ctypes; confine(); "
+    code += "libc = ctypes.CDLL(None, use_errno=True); print(libc.syscall(FIRST_X32_CALL + 41, 2, 1, 0))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout == "-1\n" or done.returncode == -signal.SIGSYS
 

@@ -347,7 +347,7 @@ try:
 except OSError:
     pass
 from localcrag.privacy import egress_log
-egress_log.keep_in(pathlib.Path("{tmp_path / "later"}"))
+egress_log.log_to_folder(pathlib.Path("{tmp_path / "later"}"))
 """
     environment = {name: value for name, value in os.environ.items() if name != egress_log.FOLDER_VARIABLE}
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, env=environment)

@@ -24,7 +24,7 @@ try:
         raise RuntimeError("{TEXT}") from error
 except RuntimeError as error:
     traceback.print_exc()  # As Gradio does.
-    tasks.why(error, "It")  # As our own work behind the page does.
+    tasks.describe_failure(error, "It")  # As our own work behind the page does.
 """
 
 

@@ -50,7 +50,7 @@ def file_of(folder: Path, *names: str) -> Path:
 @pytest.fixture
 def assembly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Assembly]:
     """An app without a model, whose imports let others in behind each document."""
-    monkeypatch.setattr(copies, "LONGEST_PIECE", 0.0)
+    monkeypatch.setattr(copies, "LONGEST_TRANSACTION", 0.0)
     with closing(Assembly(load(data_dir=tmp_path / "data"))) as one:
         yield one
 
@@ -141,7 +141,7 @@ from pathlib import Path
 from localcrag.app.collections import copies
 from localcrag.app.assembly import Assembly
 from localcrag.settings import load
-copies.LONGEST_PIECE = 0.0
+copies.LONGEST_TRANSACTION = 0.0
 assembly = Assembly(load(data_dir=Path(sys.argv[1])))
 for _, moved in assembly.collection_copies.import_file(Path(sys.argv[2])):
     if moved.done == 3:

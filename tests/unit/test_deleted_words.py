@@ -119,7 +119,7 @@ def test_what_a_language_of_stems_said_is_overwritten_too(tmp_path: Path) -> Non
 def test_others_write_between_two_steps_and_full_text_stays_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(full_text, "PAGES", 2)
+    monkeypatch.setattr(full_text, "PAGES_PER_STEP", 2)
     database, store = opened(tmp_path)
     for number in range(80):
         put(store, f"{number}.txt", words(60, number))
@@ -310,14 +310,14 @@ from localcrag.app.health import examine_stored
 from localcrag.storage.collections import full_text
 from localcrag.storage.database import Database
 
-full_text.PAGES = 1
+full_text.PAGES_PER_STEP = 1
 steps = 0
 def killed():
     global steps
     steps += 1
     if steps == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-full_text.overwrite(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
+full_text.overwrite_deleted_words(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
 """
 
 

@@ -127,7 +127,7 @@ def test_what_cannot_be_done_at_the_end_is_said_and_noted(database: Database) ->
 
 
 def test_the_thread_does_it_by_itself(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localcrag.app.collections.deletion.BETWEEN_LOOKS", 0.01)
+    monkeypatch.setattr("localcrag.app.collections.deletion.CHECK_SECONDS", 0.01)
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
     overwriting = beside(database, Going()).begin()

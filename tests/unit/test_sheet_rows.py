@@ -94,7 +94,7 @@ def test_what_an_open_document_spreadsheet_says_is_unpacked_once(
         taken.append(part.filename)
         return unpacked(archive, part)
 
-    monkeypatch.setattr(packages, "unpacked", counted)
+    monkeypatch.setattr(packages, "read_part", counted)
     assert rows_of(make_ods(tmp_path / "a", {"Stock": STOCK}), "stock.ods") == READ
     assert taken == ["content.xml"]
 
