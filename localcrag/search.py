@@ -26,9 +26,8 @@ import inscriptis
 from pydantic import BaseModel, Field, ValidationError
 
 from localcrag.privacy import addresses, egress_log, guard
-from localcrag.privacy.addresses import is_private
+from localcrag.privacy.addresses import causes, is_private, trusted_certificates
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.network import causes, trusted_certificates
 from localcrag.records import errors
 from localcrag.records.errors import (
     AllEnginesFailed,

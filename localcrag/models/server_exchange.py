@@ -24,9 +24,8 @@ import httpx
 
 from localcrag.models.server_address import ServerAddress, outside_private_network
 from localcrag.privacy import guard
-from localcrag.privacy.addresses import is_private
+from localcrag.privacy.addresses import causes, is_private, trusted_certificates
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.network import causes, trusted_certificates
 from localcrag.records.errors import EgressRefused, ServerError, ServerNotRunning, ServerPathMissing
 from localcrag.records.protocols import JsonSchema
 from localcrag.records.run import Message

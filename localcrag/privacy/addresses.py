@@ -1,10 +1,16 @@
-"""Names and addresses of computers: which ones are local or private; without name look-ups."""
+"""Computers on a network: local and private addresses, trusted certificates, causes of a failed call.
+
+Nothing here looks up a name or makes a connection.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ssl
 
 # This computer and private networks: RFC 1122 (127/8), RFC 1918, RFC 3927 and RFC 4291 (link-local), RFC 4193 (ULA).
 # They are listed here because ipaddress.is_private also includes documentation and benchmark ranges.
@@ -74,3 +80,22 @@ def normalise_host(host: Any) -> str:
         return ""
     text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
     return text.strip("[]").rstrip(".").lower()
+
+
+def trusted_certificates() -> ssl.SSLContext:
+    """Return a context that trusts httpx's certificates and this computer's own, such as a home network's authority."""
+    import httpx  # noqa: PLC0415 - worker processes, which import this module, need no HTTP client
+
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_default_certs()
+    return context
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """Return `error` and the errors that caused it: httpx wraps httpcore's error, which wraps the system's."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return chain

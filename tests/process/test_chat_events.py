@@ -17,8 +17,8 @@ from gradio.state_holder import SessionState
 
 from localcrag.app.assembly import Assembly
 from localcrag.app.tasks import Job
-from localcrag.interfaces.page.chat import choices
 from localcrag.interfaces.page.chat.chat import TURNS_SHOWN, View
+from localcrag.interfaces.page.chat.events import chat_number
 from localcrag.interfaces.page.handlers import MAX_TABS, Tabs
 from localcrag.interfaces.page.page import App, build
 from localcrag.records.enums import Preset
@@ -75,7 +75,7 @@ def test_what_is_clicked_twice_is_done_in_that_order(app: App) -> None:
 @pytest.mark.parametrize("chat", ["²", "9" * 5000, "one", ""])
 def test_a_chat_that_no_number_names_is_none(app: App, chat: str) -> None:
     assert app.chats.open(the(chat=chat), request("one"))[WHERE] == ""
-    assert choices.chat_number(chat) is None
+    assert chat_number(chat) is None
 
 
 def test_an_answer_that_ends_between_a_look_and_the_next_is_shown(app: App, assembly: Assembly) -> None:

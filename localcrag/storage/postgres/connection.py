@@ -13,9 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from localcrag.privacy import guard
-from localcrag.privacy.addresses import is_private
+from localcrag.privacy.addresses import causes, is_private, trusted_certificates
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.network import causes, trusted_certificates
 from localcrag.records.errors import EgressRefused, StoreError
 from localcrag.storage.postgres.address import PostgresAddress, not_private_message
 

@@ -1,6 +1,6 @@
 """Search all files of a folder, and the tables of the database, for residue of deleted documents.
 
-A separate process reads the files; worker.py gives the reason.
+A separate process reads the files; __main__.py gives the reason.
 """
 
 from __future__ import annotations

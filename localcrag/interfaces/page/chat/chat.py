@@ -2,7 +2,7 @@
 
 The column has the chat's turns, the card that asks for consent before a query leaves for the web (`ConsentCard`), the
 line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened`, `log` and `follow`
-return the HTML and the values that show a chat. The handlers of events are in events.py and choices.py.
+return the HTML and the values that show a chat. The handlers of events are in events.py.
 """
 
 from __future__ import annotations
