@@ -321,7 +321,7 @@ class Conversations:
         models: ModelTurn,
     ) -> Generator[AnswerProgress, None, None]:
         run: Run | None = None
-        state, said = TurnState.STOPPED, ""
+        state, text = TurnState.STOPPED, ""
         try:
             with closing(run_when_model_is_free(answer, models, self._any_unloaded)) as happened:
                 for one in happened:
@@ -330,14 +330,14 @@ class Conversations:
                         state = TurnState.ANSWERED
                     yield one
         except LocalcragError as error:
-            state, said = TurnState.FAILED, str(error)
+            state, text = TurnState.FAILED, str(error)
             raise
         except Exception:
-            state, said = TurnState.FAILED, "This question ended in an error; the terminal shows which."
+            state, text = TurnState.FAILED, "This question ended in an error; the terminal shows which."
             raise
         finally:
             # Runs also when the answer is stopped, which closes this generator: the partial answer is kept.
-            said = said or (run.answer if run else "")
+            text = text or (run.answer if run else "")
             self._chats.put(
-                chat_id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)
+                chat_id, dataclasses.replace(turn, answer=text, run_id=run.run_id if run else None, state=state)
             )

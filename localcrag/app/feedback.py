@@ -78,8 +78,8 @@ def choose_web_passage(run: Run, number: int | None = None) -> GradedPassage:
         return wanted
     cited = [n for support in run.support if support.shown and support.supported for n in support.citations]
     behind = [piece.passage for n in cited for piece in run.evidence if piece.n == n]
-    of_web = {passage.id: passage for passage in found}
-    return next((of_web[name] for name in behind if name in of_web), max(found, key=lambda one: one.relevance))
+    by_id = {passage.id: passage for passage in found}
+    return next((by_id[name] for name in behind if name in by_id), max(found, key=lambda one: one.relevance))
 
 
 def make_web_document(passage: GradedPassage) -> WebDocument:

@@ -33,7 +33,7 @@ def answer_text(done: Computation, citation: str) -> str:
     """Return the answer in Markdown; `citation` goes after its first sentence."""
     first = f"{_first_sentence(done)} {citation}".rstrip()
     first += ":" if _is_listed(done) else "."
-    said = [
+    paragraphs = [
         first,
         *(
             " ".join(part)
@@ -42,18 +42,18 @@ def answer_text(done: Computation, citation: str) -> str:
         ),
     ]
     if done.groups:
-        said.append(_groups(done))
+        paragraphs.append(_groups(done))
         more = len(done.groups) - MAX_SHOWN
-        said += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
+        paragraphs += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
     elif done.values:
-        said.append("\n".join(f"- {inline_markdown(value)}" for value in done.values[:MAX_SHOWN]))
+        paragraphs.append("\n".join(f"- {inline_markdown(value)}" for value in done.values[:MAX_SHOWN]))
         more = len(done.values) - MAX_SHOWN
     else:
-        said += [_table(done)] if done.rows else []
+        paragraphs += [_table(done)] if done.rows else []
         more = done.row_count - min(len(done.rows), MAX_SHOWN)
     if more > 0:
-        said.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
-    return "\n\n".join(said)
+        paragraphs.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
+    return "\n\n".join(paragraphs)
 
 
 def operation_in_words(done: Computation) -> str:

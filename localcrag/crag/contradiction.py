@@ -207,16 +207,16 @@ def _name_word(word: str) -> str:
 def _dates(text: str) -> Iterator[Fact]:
     for pattern in DATES:
         for match in pattern.finditer(text):
-            said = match.groupdict()
-            month = MONTH_NUMBERS[said["name"].lower()] if said.get("name") else int(said.get("month") or 0)
-            year, day = int(said.get("year") or 0), int(said.get("day") or 0)
+            parts = match.groupdict()
+            month = MONTH_NUMBERS[parts["name"].lower()] if parts.get("name") else int(parts.get("month") or 0)
+            year, day = int(parts.get("year") or 0), int(parts.get("day") or 0)
             # 3/4/2024 may put the day or the month first; an ISO date (2024-04-03) is unambiguous.
-            readings = {(year, month, day), (year, day, month)} if said.get("month") else {(year, month, day)}
+            readings = {(year, month, day), (year, day, month)} if parts.get("month") else {(year, month, day)}
             if "-" in match[0]:
                 readings = {(year, month, day)}
             values = tuple((float(y), float(m), float(d)) for y, m, d in sorted(readings) if m <= 12 and d <= 31)
             if values:
-                places = [match.span(name) for name, part in said.items() if part]
+                places = [match.span(name) for name, part in parts.items() if part]
                 yield Fact(FactKind.DATE, values, "", min(places)[0], max(end for _, end in places))
 
 

@@ -248,13 +248,13 @@ def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, 
     if Skill.ALONE in context.parts.skills:
         yield from generate_and_verify(task, context)
         return True
-    said = ngettext(
+    intro = ngettext(
         "What %(num)s passage says most, in its own words:",
         "What %(num)s passages say most, in their own words:",
         read,
     )
     shown = quotations.render(quotations.all_quotations(task, context), refinement.sources)
-    yield Answered(f"{said}\n\n{shown}", abstained=False)
+    yield Answered(f"{intro}\n\n{shown}", abstained=False)
     return True
 
 

@@ -264,17 +264,19 @@ class _Group:
         seconds = round(time.perf_counter() - archive.begun, 3)
         count = len(self._within.intersection(archive.members))
         if not count:
-            said = f"{archive.name} holds no file that could be added."
-            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=said)
-        said = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
-        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=said)
+            message = f"{archive.name} holds no file that could be added."
+            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=message)
+        message = ngettext(
+            "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
+        )
+        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=message)
 
 
 def _note(waits: Sequence[int], twin: str | None) -> str | None:
-    said = [f"The same content is in the collection as “{twin}”."] if twin else []
+    parts = [f"The same content is in the collection as “{twin}”."] if twin else []
     if waits:
-        said.append(prepare.waiting_pages_note(waits))
-    return " ".join(said) or None
+        parts.append(prepare.waiting_pages_note(waits))
+    return " ".join(parts) or None
 
 
 Result = TypeVar("Result")

@@ -150,10 +150,10 @@ class _ScanProgress:
     begun: float = field(default_factory=time.perf_counter)
 
     def progress(self, document: Document) -> IngestProgress:
-        of_one = (time.perf_counter() - self.begun) / self.done if self.done else None
-        left = of_one * self.waiting if of_one is not None else None
+        per_page = (time.perf_counter() - self.begun) / self.done if self.done else None
+        left = per_page * self.waiting if per_page is not None else None
         total = self.done + self.waiting
-        return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, of_one)
+        return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, per_page)
 
 
 @dataclass(slots=True)
@@ -285,13 +285,13 @@ def _illegible_error(what: str, text: str) -> str:
     """Return the error for a page whose letters are not recognised; `text` is the other text of the document."""
     names = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in text if letter.isalpha())
     script = max(names, key=lambda name: names[name], default="")
-    of = (
+    script_note = (
         f" in {script.capitalize()} letters, as the rest of the document"
         if script and script not in RECOGNISED_SCRIPTS
         else ""
     )
     return (
-        f"{what} shows text{of} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is sharp "
+        f"{what} shows text{script_note} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is sharp "
         "enough to be read. Add what it says as a text file, or make the PDF searchable with another program."
     )
 

@@ -211,9 +211,9 @@ class Database:
         """Write the files of a restored backup to `folder`, except those that exist already. Raises StoreError."""
         with self.transaction() as connection:
             try:
-                for path, data in backup.missing_files(connection, folder):
+                for path, content in backup.missing_files(connection, folder):
                     with durable_files.atomic_file(path) as file:
-                        file.write_bytes(data)
+                        file.write_bytes(content)
             except OSError as error:
                 raise StoreError(
                     f"A file of the backup could not be written to {folder}: {error.strerror or error}. Check that the "

@@ -67,8 +67,8 @@ class DocumentNames:
         own = home.names.there(names)
         others = self._of_files(home, [one for one in names if one not in own])
         also = document_aliases(self._database, name, sorted({*own, *others}))
-        of_other = {other: document for document, others in also.items() for other in others}
-        found = dict.fromkeys(one if one in own else of_other.get(one, one) for one in names)
+        documents_by_alias = {other: document for document, others in also.items() for other in others}
+        found = dict.fromkeys(one if one in own else documents_by_alias.get(one, one) for one in names)
         return [ResolvedName(one, also.get(one, ())) for one in found]
 
     def _of_files(self, home: CollectionBackend, names: Sequence[str]) -> Iterable[str]:

@@ -47,8 +47,8 @@ def mostly_foreign(documents: Sequence[Document], settings: Settings) -> bool:
 
     Documents of unknown language are not counted.
     """
-    told = [document.language for document in documents if document.language]
-    return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in told) > len(told)
+    known = [document.language for document in documents if document.language]
+    return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in known) > len(known)
 
 
 PROGRESS_SECONDS = 0.2

@@ -258,8 +258,8 @@ def _free_document_name(name: str, origin: str, taken: set[str]) -> str:
     """Return a free name: with the origin collection appended and, if needed, a number."""
     path, number = PurePosixPath(name), 1
     while True:
-        origin_said = origin if number == 1 else f"{origin} {number}"
-        new = str(path.with_name(f"{path.stem} ({origin_said.replace('/', '-')}){path.suffix}"))
+        label = origin if number == 1 else f"{origin} {number}"
+        new = str(path.with_name(f"{path.stem} ({label.replace('/', '-')}){path.suffix}"))
         if new not in taken:
             return new
         number += 1

@@ -146,14 +146,14 @@ def fingerprint_documents(
     documents = list(_stored(home, chosen))
     texts = (*(text for one in documents for text in (one.text, *_recognised_texts(one))), *quoted)
     own = {(home.name, name) for name in chosen}
-    said = tuple(phrases("\n".join(texts), _other_texts(database, home, own)))
+    distinctive = tuple(phrases("\n".join(texts), _other_texts(database, home, own)))
     return DocumentFingerprints(
         asked=asked,
         names=chosen,
         texts=texts,
-        phrases=said,
+        phrases=distinctive,
         pieces=tuple(piece for one in documents for piece in _pieces(database, one, own)),
-        vectors=tuple(chunk.vector for one in documents for chunk in _distinctive_chunks(one, said)),
+        vectors=tuple(chunk.vector for one in documents for chunk in _distinctive_chunks(one, distinctive)),
         copies=tuple(copy for one in documents for copy in _copies(database, one, own)),
     )
 

@@ -113,7 +113,7 @@ def scan_folder(folder: WatchedFolder) -> Iterator[FolderScan]:
     look, patterns = FolderScan(), Patterns(folder.include, folder.exclude)
     within = folder.path.resolve()
     to_do = [""]
-    told = 0
+    reported = 0
     while to_do:
         inside = to_do.pop()
         try:
@@ -134,8 +134,8 @@ def scan_folder(folder: WatchedFolder) -> Iterator[FolderScan]:
                     to_do.append(path)
             elif patterns.wants(path) and (seen := _seen(entry, path, look.devices[inside], within)):
                 look.files[path] = seen
-        if len(look.files) >= told + FILES_PER_REPORT:
-            told = len(look.files)
+        if len(look.files) >= reported + FILES_PER_REPORT:
+            reported = len(look.files)
             yield look
     yield look
 

@@ -142,11 +142,11 @@ def _send(place: Endpoint, handed: HandOver) -> bool:
     try:
         connection.request("POST", OPEN_PATH, json.dumps(asdict(handed)), headers)
         answer = connection.getresponse()
-        said = answer.read().decode("utf-8", "replace").strip()
+        reason = answer.read().decode("utf-8", "replace").strip()
     except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()
     if answer.status != http.client.NO_CONTENT:
-        raise HandOverRefused(said)
+        raise HandOverRefused(reason)
     return True

@@ -80,8 +80,8 @@ def built_for_graphics(package: str, folder: Path | None = None) -> frozenset[Gr
 def _cuda(system: System) -> GraphicsDevices | None:
     if not _library(system, "libcuda.so.1") or not any(any(system.root.glob(one)) for one in NVIDIA_DEVICES):
         return None
-    said = (system.root / "proc/driver/nvidia/gpus").glob("*/information")
-    lines = [line for path in sorted(said) for line in path.read_text("utf-8", "replace").splitlines()]
+    files = (system.root / "proc/driver/nvidia/gpus").glob("*/information")
+    lines = [line for path in sorted(files) for line in path.read_text("utf-8", "replace").splitlines()]
     return GraphicsDevices(
         Graphics.CUDA, tuple(line.partition(":")[2].strip() for line in lines if line.startswith("Model:"))
     )

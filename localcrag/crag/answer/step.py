@@ -66,17 +66,17 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     passages below.
     """
     draft = yield from _draft(task, context)
-    said = _WORDINGS[draft.outcome](task, draft, context)
+    text = _WORDINGS[draft.outcome](task, draft, context)
     uncertain = task.certainty is Certainty.DOUBTFUL and draft.outcome not in ABSTAINS
     if draft.outcome not in {*ABSTAINS, Outcome.DOUBTFUL} and _shows_likeliest(task):
-        said += f"\n\n{_WORDINGS[Outcome.DOUBTFUL](task, draft, context)}"
+        text += f"\n\n{_WORDINGS[Outcome.DOUBTFUL](task, draft, context)}"
     if draft.outcome is not Outcome.NO_EVIDENCE:  # Its text says more about the web than the note does.
-        said += quotations.web_note(task.web)
+        text += quotations.web_note(task.web)
     # Add notes on the sources: that they disagree, or how old they are.
-    said = reconcile.add_source_notes(
-        said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources
+    text = reconcile.add_source_notes(
+        text, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources
     )
-    yield Answered(said, draft.outcome in ABSTAINS, uncertain)
+    yield Answered(text, draft.outcome in ABSTAINS, uncertain)
 
 
 def _shows_likeliest(task: Task) -> bool:

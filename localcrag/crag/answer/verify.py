@@ -208,11 +208,11 @@ def _support(
     sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[int, str]
 ) -> Support:
     without_own = _OWN_PREFIX.sub("", sentence, count=1)
-    said = without_own if content_words(without_own) else sentence
+    statement = without_own if content_words(without_own) else sentence
     most = max((piece.relevance for piece in evidence), default=0.0)
     judged: dict[int, SupportJudgement] = {}
     for piece in evidence:
-        judgement = _weigh(judge(said, piece.text, question, titles[piece.n]), piece.relevance, most)
+        judgement = _weigh(judge(statement, piece.text, question, titles[piece.n]), piece.relevance, most)
         # Two strips of one piece have the same number; the one that backs the sentence better counts.
         other = judged.get(piece.n)
         if other is None or _RANKS.index(judgement.backing) < _RANKS.index(other.backing):

@@ -218,8 +218,8 @@ class _Closure:
             return []
         block = own.parts[number].block
         under = [other for other in own.numbers if block in own.parts[other].headings]
-        said = [other for other in under if own.parts[other].kind is not BlockKind.HEADING]
-        return said[:1] if not any(own.places[other] in self._first for other in said) else []
+        texts = [other for other in under if own.parts[other].kind is not BlockKind.HEADING]
+        return texts[:1] if not any(own.places[other] in self._first for other in texts) else []
 
     def named_rows(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield the rows whose first cell is named in the question."""

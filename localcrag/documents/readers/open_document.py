@@ -140,11 +140,11 @@ def _html_properties(path: Path) -> Properties:
     if not markup.strip():
         return Properties()
     root = lxml_html.document_fromstring(markup)
-    said: dict[str, str | None] = {}
+    metadata: dict[str, str | None] = {}
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
-        said.setdefault(name.strip().lower(), meta.get("content"))
-    day = _first(said.get(name) for name in META_NAMES) or _only_time(root)
+        metadata.setdefault(name.strip().lower(), meta.get("content"))
+    day = _first(metadata.get(name) for name in META_NAMES) or _only_time(root)
     return Properties(day, _title(root.findtext("head/title")))
 
 

@@ -229,8 +229,8 @@ def read_message(path: Path, name: str, *, whole: bool) -> EmailMessage:
 
 def _to_email(message: MessageProperties, name: str, *, whole: bool, depth: int = 0) -> EmailMessage:
     made = EmailMessage(_POLICY)
-    said, subtype = _body(message, name)
-    made.set_content(said, subtype=subtype, cte="base64")
+    body, subtype = _body(message, name)
+    made.set_content(body, subtype=subtype, cte="base64")
     _set_headers(made, message)
     for attached in message.within("__attach_version1.0_"):
         _attach(made, attached, name, whole=whole, depth=depth)

@@ -138,8 +138,8 @@ def pictures_in_data(path: Path, *, is_notebook: bool) -> Generator[Member, None
     """Yield the pictures of a file that may show text, each once."""
     names, seen = UniqueNames(), set[bytes]()
     written = path.read_bytes()
-    of_cells = _notebook_pictures(written, seen) if is_notebook else ()
-    for name, data in chain(of_cells, pictures_in(written.decode("latin-1"), LEAST_PIXELS, seen)):
+    cell_pictures = _notebook_pictures(written, seen) if is_notebook else ()
+    for name, data in chain(cell_pictures, pictures_in(written.decode("latin-1"), LEAST_PIXELS, seen)):
         yield Member(names.of(safe_path(name)), data)
 
 

@@ -91,17 +91,19 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
     """Rename a document. Raises NameRefused, UnknownCollection and UnknownDocument."""
     new = normalised_name(new, "document")
     with database.transaction() as connection:
-        shelf = collection_row(connection, collection)["id"]
+        collection_id = collection_row(connection, collection)["id"]
         if new == old:
             return
-        if connection.execute("SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (shelf, new)).fetchone():
+        if connection.execute(
+            "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new)
+        ).fetchone():
             raise name_taken(collection, new)
         changed = connection.execute(
-            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, shelf, old)
+            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, collection_id, old)
         )
         if not changed.rowcount:
             raise UnknownDocument(f"The collection “{collection}” has no document “{old}” any more.")
-        index_new_name(connection, shelf, new)
+        index_new_name(connection, collection_id, new)
 
 
 def index_new_name(connection: sqlite3.Connection, shelf: int, name: str) -> None:
@@ -203,18 +205,18 @@ class SqliteNames:
         """
         rename = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
         with self._database.transaction() as connection:
-            shelf = collection_row(connection, self._collection)["id"]
+            collection_id = collection_row(connection, self._collection)["id"]
             # Rename by way of temporary names that no document can have, in case documents swap names.
-            away = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
+            temporary = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
             moved = {
-                there: new
-                for there, (old, new) in away.items()
-                if connection.execute(rename, (there, shelf, old)).rowcount
+                temporary_name: new
+                for temporary_name, (old, new) in temporary.items()
+                if connection.execute(rename, (temporary_name, collection_id, old)).rowcount
             }
-            for there, new in moved.items():
-                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (shelf, new))
-                connection.execute(rename, (new, shelf, there))
-                index_new_name(connection, shelf, new)
+            for temporary_name, new in moved.items():
+                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new))
+                connection.execute(rename, (new, collection_id, temporary_name))
+                index_new_name(connection, collection_id, new)
 
     def there(self, names: Iterable[str]) -> set[str]:
         """Return those of these names that belong to documents."""

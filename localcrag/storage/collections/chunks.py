@@ -161,9 +161,9 @@ def interrupted_collections(database: Database) -> list[str]:
 
 def missing_vectors(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
     """Return the id and text of the chunks without a new vector, shortest first, and the number of all chunks."""
-    there = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}
+    finished = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}
     texts = chunk_texts(database, collection)
-    return [one for one in texts if one[0] not in there], len(texts)
+    return [one for one in texts if one[0] not in finished], len(texts)
 
 
 def add_new_vectors(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> None:
@@ -181,12 +181,12 @@ def use_new_vectors(database: Database, collection: str, *, embedder: str, dimen
     Return whether they were replaced. Raises StoreError.
     """
     with database.transaction() as connection:
-        lacking = connection.execute(
+        missing = connection.execute(
             f"SELECT 1 FROM ({_OF_COLLECTION}) WHERE id NOT IN (SELECT chunk_id FROM new_vectors WHERE embedder = ?) "  # noqa: S608
             "LIMIT 1",
             (collection, embedder),
         ).fetchone()
-        if lacking:
+        if missing:
             return False
         connection.execute(
             "UPDATE vectors SET vector = (SELECT n.vector FROM new_vectors n WHERE n.chunk_id = vectors.chunk_id) "  # noqa: S608

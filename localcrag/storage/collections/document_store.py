@@ -80,10 +80,10 @@ class ScanStore:
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
         """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
-        said = json.dumps(read.plain(), ensure_ascii=False)
+        content = json.dumps(read.plain(), ensure_ascii=False)
         sql = "UPDATE scans SET read = ?, confidence = ?, seconds = ? WHERE document_id = ? AND page = ?"
         with self._database.transaction() as connection:
-            connection.execute(sql, (said, read.confidence, seconds, document.id, page))
+            connection.execute(sql, (content, read.confidence, seconds, document.id, page))
 
     def record_failure(self, document: Document, page: int, error: str) -> None:
         """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
@@ -351,8 +351,8 @@ class DocumentStore:
         document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
         before, after = "SELECT max(id) FROM chunks WHERE id < ?1 AND ", "SELECT min(id) FROM chunks WHERE id > ?1 AND "
         identifier = self._database.rows((after if behind else before) + document, chunk_id)[0][0]
-        there = self.chunks([identifier]) if identifier is not None else {}
-        return (identifier, there[identifier][1]) if there else None
+        found = self.chunks([identifier]) if identifier is not None else {}
+        return (identifier, found[identifier][1]) if found else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""

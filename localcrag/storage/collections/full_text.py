@@ -66,10 +66,10 @@ def changes_since(database: Database, collection: int, before: State) -> Changes
     if (newest or 0) < number or (oldest or 0) > number + 1:
         return None
     changed = "SELECT chunk_id FROM chunk_changes WHERE number > ?2 AND collection_id = ?1"
-    there = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?1 AND c.id"
-    came = {row[0] for row in database.rows(f"{there} > ?2", collection, highest)}
-    came |= {row[0] for row in database.rows(f"{there} IN ({changed})", collection, number)}
-    return came, {row[0] for row in database.rows(changed, collection, number)} - came
+    existing = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?1 AND c.id"
+    added = {row[0] for row in database.rows(f"{existing} > ?2", collection, highest)}
+    added |= {row[0] for row in database.rows(f"{existing} IN ({changed})", collection, number)}
+    return added, {row[0] for row in database.rows(changed, collection, number)} - added
 
 
 def prune(connection: sqlite3.Connection) -> None:
@@ -193,8 +193,8 @@ def keyword_search(
         return [row["id"] for row in database.rows(ranked.format("", int(k)), query)]
     if within is not None and len(within) <= FEW_DOCUMENTS:
         sql = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
-        theirs = frozenset(_ids(database, sql, json.dumps(list(within))))
-        best = _ids(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=theirs)
+        allowed = frozenset(_ids(database, sql, json.dumps(list(within))))
+        best = _ids(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=allowed)
     else:
         best = _ids(database, ranked.format("", -1), query)
     return _first_of(database, collection, best, k, within)
@@ -239,8 +239,8 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
     If too many chunks would match, the query requires a rare word, or all the frequent ones, and ranks by all of these.
     The words are quoted, so that nothing in a question is taken for FTS5's query syntax.
     """
-    telling = [word for word in words if not is_function_word(word)]
-    frequency = {word: _count(database, index, f'"{word}"') for word in telling}
+    content_words = [word for word in words if not is_function_word(word)]
+    frequency = {word: _count(database, index, f'"{word}"') for word in content_words}
     for word in words:
         # The frequency of a function word is not needed if the other words already match too many chunks.
         if word not in frequency and (sum(frequency.values()) <= MOST_SCORED or not any(frequency.values())):
@@ -248,13 +248,13 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
     if len(frequency) == len(words) and sum(frequency.values()) <= MOST_SCORED:
         return _any(words)
     known = sorted((word for word in frequency if frequency[word]), key=frequency.__getitem__)
-    telling = [word for word in known if word in telling] or known[:1]
+    content_words = [word for word in known if word in content_words] or known[:1]
     rare: list[str] = []
-    for word in telling:
+    for word in content_words:
         if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
             break
         rare.append(word)
-    frequent = telling[len(rare) :]
+    frequent = content_words[len(rare) :]
     if rare:
         # A word in very many chunks is as uninformative as a function word.
         frequent = [word for word in frequent if _count(database, index, f'"{word}"', MOST_RANKED) <= MOST_RANKED]

@@ -121,8 +121,8 @@ class IndexFolder:
             with suppress(OSError):
                 # Another process may be writing a file now, or may not have recorded it yet.
                 age = abs(time.time() - path.stat().st_mtime)
-                left = is_abandoned(path) if path.suffix == TEMPORARY else age >= forgotten
-                if left and path not in ours:
+                abandoned = is_abandoned(path) if path.suffix == TEMPORARY else age >= forgotten
+                if abandoned and path not in ours:
                     path.unlink()
 
     def remove(self) -> None:

@@ -232,9 +232,9 @@ def untag(database: Database, collection: str, names: Sequence[str], tags: Seque
     with database.transaction() as connection:
         for name in names if tags else ():
             if name.endswith("/"):
-                shelf = collection_row(connection, collection)["id"]
+                collection_id = collection_row(connection, collection)["id"]
                 sql = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
-                connection.executemany(sql, [(shelf, name.rstrip("/"), word) for word in tags])
+                connection.executemany(sql, [(collection_id, name.rstrip("/"), word) for word in tags])
             else:
                 document = _document(connection, collection, name)
                 sql = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
@@ -291,11 +291,11 @@ def _document(connection: sqlite3.Connection, collection: str, name: str) -> int
 
 def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
     """Return a collection's id, and the name of one of its folders without the slash at the end."""
-    shelf, folder = collection_row(connection, collection)["id"], name.rstrip("/")
+    collection_id, folder = collection_row(connection, collection)["id"], name.rstrip("/")
     sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    if not connection.execute(sql, (shelf, len(folder) + 1, f"{folder}/")).fetchone():
+    if not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
         raise no_folder(name)
-    return shelf, folder
+    return collection_id, folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,12 +64,12 @@ def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[
             if not session.rows(f"{there} LIMIT 1", collection=collection, folder=f"{folder}/"):
                 raise no_folder(name)
             sql = "INSERT INTO localcrag.folder_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            of: object = folder
+            target: object = folder
         else:
             sql = "INSERT INTO localcrag.document_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            of = _document(session, collection, name, called)["id"]
+            target = _document(session, collection, name, called)["id"]
         for word in words:
-            session.run(sql, collection=collection, of=of, tag=word)
+            session.run(sql, collection=collection, of=target, tag=word)
 
 
 def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
@@ -127,14 +127,14 @@ class PostgresNames:
         rename = "UPDATE localcrag.documents SET name = :new WHERE collection_id = :collection AND name = :name"
         # Rename by way of temporary names that no document can have, in case documents swap names. They begin with
         # \x01, because a PostgreSQL text cannot contain NUL.
-        away = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
+        temporary = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
         with store.writing() as session:
-            for there, (old, _) in away.items():
-                session.run(rename, new=there, collection=store.id, name=old)
-            for there, (_, new) in away.items():
-                for document in find(session, store.id, there):
+            for temporary_name, (old, _) in temporary.items():
+                session.run(rename, new=temporary_name, collection=store.id, name=old)
+            for temporary_name, (_, new) in temporary.items():
+                for document in find(session, store.id, temporary_name):
                     store.remove(session, new)
-                    session.run(rename, new=new, collection=store.id, name=there)
+                    session.run(rename, new=new, collection=store.id, name=temporary_name)
                     if document["title"] is None:
                         index_new_name(session, store.id, document["id"], new)
             session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=store.id)
@@ -146,8 +146,8 @@ class PostgresNames:
             "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
             "AND name = ANY(CAST(:names AS text[]))"
         )
-        asked = [one for one in names if "\0" not in one]  # A PostgreSQL text cannot contain NUL.
-        return {row["name"] for row in store.database.rows(sql, collection=store.id, names=asked)}
+        storable = [one for one in names if "\0" not in one]  # A PostgreSQL text cannot contain NUL.
+        return {row["name"] for row in store.database.rows(sql, collection=store.id, names=storable)}
 
     def within(self, name: str) -> list[str]:
         """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""

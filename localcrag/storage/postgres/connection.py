@@ -36,16 +36,18 @@ REMEDIES = {
 
 def refused_error(address: PostgresAddress, error: DatabaseError) -> StoreError:
     """Return the error for a request that the server refused."""
-    remedy = next((said for code, said in REMEDIES.items() if error_code(error).startswith(code)), "Nothing changed.")
+    remedy = next(
+        (advice for code, advice in REMEDIES.items() if error_code(error).startswith(code)), "Nothing changed."
+    )
     return StoreError(f"The PostgreSQL server at {address.at} refused: {_message(error).rstrip('.')}. {remedy}")
 
 
 def unreachable_error(address: PostgresAddress, error: BaseException) -> StoreError:
     """Return the error for a connection that broke or could not be opened."""
     cause = error.__cause__ or error
-    said = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return StoreError(
-        f"The PostgreSQL server at {address.at} does not answer: {said.rstrip('.')}. What was reported as done is "
+        f"The PostgreSQL server at {address.at} does not answer: {reason.rstrip('.')}. What was reported as done is "
         "there. Check that it runs and that this computer is connected, then try again."
     )
 
@@ -56,8 +58,8 @@ def error_code(error: DatabaseError) -> str:
 
 
 def _message(error: DatabaseError) -> str:
-    said = error.args[0] if error.args else ""
-    return str(said.get("M", "")) if isinstance(said, dict) else str(said)
+    fields = error.args[0] if error.args else ""
+    return str(fields.get("M", "")) if isinstance(fields, dict) else str(fields)
 
 
 CONNECT_SECONDS = 5.0
@@ -239,9 +241,9 @@ class PostgresDatabase:
                 self._drop(use)
                 # The server may have refused and then closed the connection, so that pg8000 failed to close its side.
                 # The refusal is the useful error.
-                said_no = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
-                if said_no:
-                    raise refused_error(self.address, said_no) from error
+                refusal = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
+                if refusal:
+                    raise refused_error(self.address, refusal) from error
                 raise unreachable_error(self.address, error) from error
 
     def _open(self) -> Connection:

@@ -186,9 +186,9 @@ class PostgresScans:
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
         """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
-        said = json.dumps(read.plain(), ensure_ascii=False)
+        content = json.dumps(read.plain(), ensure_ascii=False)
         sets = "read = :read, confidence = CAST(:confidence AS double precision), seconds = :seconds"
-        self._set(document, page, sets, read=said, confidence=read.confidence, seconds=seconds)
+        self._set(document, page, sets, read=content, confidence=read.confidence, seconds=seconds)
 
     def record_failure(self, document: Document, page: int, error: str) -> None:
         """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""

@@ -60,9 +60,9 @@ class _MatchRecorder:
         self._marks, self.found = list(marks), dict[str, None]()
 
     def __contains__(self, value: object) -> bool:
-        held = [mark.said for mark in self._marks if mark.within(value)]
-        self.found |= dict.fromkeys(held)
-        return bool(held)
+        matches = [mark.said for mark in self._marks if mark.within(value)]
+        self.found |= dict.fromkeys(matches)
+        return bool(matches)
 
 
 def tables_containing(database: Database, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
@@ -71,11 +71,11 @@ def tables_containing(database: Database, marks: Sequence[ResidueSignature]) -> 
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     for (table,) in database.rows(tables):
         for column in database.rows("SELECT name FROM pragma_table_info(?)", table):
-            held = _MatchRecorder(marks)
+            recorder = _MatchRecorder(marks)
             # SQLite calls `chosen` for one value after the other, so that only one value at a time is in memory.
             sql = f'SELECT count(*) FROM "{table}" WHERE chosen("{column["name"]}")'  # noqa: S608 - our own names
-            database.rows(sql, chosen=held)
+            database.rows(sql, chosen=recorder)
             places += [
-                ResidueLocation(database.path.name, said, table=f"{table}.{column['name']}") for said in held.found
+                ResidueLocation(database.path.name, said, table=f"{table}.{column['name']}") for said in recorder.found
             ]
     return places

@@ -55,9 +55,9 @@ def _places(path: Path, wanted: list[list[bytes]]) -> tuple[list[list[int]], int
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         places = []
         for number, forms in enumerate(wanted):
-            there = [at for form in forms if (at := data.find(form)) >= 0]
-            if there:
-                places.append([number, min(there)])
+            offsets = [at for form in forms if (at := data.find(form)) >= 0]
+            if offsets:
+                places.append([number, min(offsets)])
         return places, len(data)
 
 
@@ -70,8 +70,8 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             forms.append(attached[at : at + length])
             at += length
         wanted.append(forms)
-    left_out = [Path(os.fsdecode(bytes.fromhex(one))) for one in asked["left_out"]]
-    report_matches(Path(os.fsdecode(bytes.fromhex(asked["folder"]))), left_out, wanted, out)
+    excluded = [Path(os.fsdecode(bytes.fromhex(one))) for one in asked["left_out"]]
+    report_matches(Path(os.fsdecode(bytes.fromhex(asked["folder"]))), excluded, wanted, out)
 
 
 def main() -> None:

@@ -74,8 +74,8 @@ class _Markup:
                 yield self._beside.pop("", "")
             yield from self._block(block)
         yield self._beside.pop(self._sheet or "", "")
-        for name, said in self._beside.items():
-            yield f"<h2>{escape(name)}</h2>{said}" if said and self._sheet is not None else said
+        for name, markup in self._beside.items():
+            yield f"<h2>{escape(name)}</h2>{markup}" if markup and self._sheet is not None else markup
         if document.notes:
             yield "<ol>"
             for note in document.notes:
@@ -97,8 +97,8 @@ class _Markup:
             case "table" if block.table:
                 yield from self._table(block.table)
             case "block_quote":
-                said = "".join(self._blocks(block.blocks))
-                yield f"<blockquote>{said.replace('<p>', f'<p>{NOTES}', self._slides)}</blockquote>"
+                content = "".join(self._blocks(block.blocks))
+                yield f"<blockquote>{content.replace('<p>', f'<p>{NOTES}', self._slides)}</blockquote>"
             case "code_block":
                 yield f"<pre>{escape(block.text or '')}</pre>"
             case "math":
@@ -250,16 +250,16 @@ def open_pages(
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
     data, sheets = text_with_drawings(path) if media_type == kinds.ODT else path.read_bytes(), None
-    beside: Mapping[str, str] = {}
+    extra_html: Mapping[str, str] = {}
     if media_type in kinds.SEPARATED:
         text, sheets = _sheet_numbers.csv_sheets(decode(data, name))
         data = text.encode()
     elif media_type in WORKBOOKS:
         sheets = _sheet_numbers.workbook_sheets(path, media_type)
-        beside = (sheet_annotations if media_type == kinds.XLSX else old_sheet_annotations)(path)
+        extra_html = (sheet_annotations if media_type == kinds.XLSX else old_sheet_annotations)(path)
     elif media_type == kinds.ODS:
-        sheets, beside = _ods_sheets(path)
-    yield page(None, data, name, media_type, sheets=sheets, beside=beside)
+        sheets, extra_html = _ods_sheets(path)
+    yield page(None, data, name, media_type, sheets=sheets, beside=extra_html)
 
 
 def _ods_sheets(path: Path) -> tuple[Sheets, Mapping[str, str]]:
@@ -269,8 +269,8 @@ def _ods_sheets(path: Path) -> tuple[Sheets, Mapping[str, str]]:
 
 def _numbered(slides: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
     try:
-        for number, (slide, beside) in enumerate(slides, start=1):
-            yield page(number, slide, name, media_type, beside={"": beside})
+        for number, (slide, extra_html) in enumerate(slides, start=1):
+            yield page(number, slide, name, media_type, beside={"": extra_html})
     except _SLIDES_DAMAGED as error:
         raise packages.damaged(name, FORMATS[media_type][1], error) from error
 

@@ -95,15 +95,15 @@ def _in_order(pieces: Sequence[ScannedLine], usual: float) -> list[list[ScannedL
     if gutter is None:
         return _rows(pieces)
     rows: list[list[ScannedLine]] = []
-    beside: list[ScannedLine] = []
+    band: list[ScannedLine] = []
     # A piece across the gap (a title, a table over the whole width) separates the pieces above it from those below.
     for piece in sorted(pieces, key=_middle):
         if piece.left < gutter < piece.right:
-            rows += [*_columns(beside, gutter, usual), [piece]]
-            beside = []
+            rows += [*_columns(band, gutter, usual), [piece]]
+            band = []
         else:
-            beside.append(piece)
-    return [*rows, *_columns(beside, gutter, usual)]
+            band.append(piece)
+    return [*rows, *_columns(band, gutter, usual)]
 
 
 def _columns(pieces: Sequence[ScannedLine], gutter: float, usual: float) -> list[list[ScannedLine]]:
