@@ -457,10 +457,10 @@ class Limits:
         """Return the limits in words: "between 0 and 1"."""
         if self.least is not None and self.most is not None:
             return f"between {self.least} and {self.most}"
-        said = [f"{self.least} or more"] if self.least is not None else []
-        said += [f"above {self.above}"] if self.above is not None else []
-        said += [f"at most {self.most}"] if self.most is not None else []
-        return " and ".join(said)
+        text = [f"{self.least} or more"] if self.least is not None else []
+        text += [f"above {self.above}"] if self.above is not None else []
+        text += [f"at most {self.most}"] if self.most is not None else []
+        return " and ".join(text)
 
 
 def parse_number(name: str, text: str) -> float:

@@ -167,11 +167,11 @@ def folder_result(name: str, count: int, failed: Sequence[str]) -> IngestResult:
     return IngestResult(name, IngestStatus.ADDED, note=note, warnings=tuple(first_messages(failed)))
 
 
-def with_warnings(results: Sequence[Result], said: Collection[str]) -> list[Result]:
-    """Return the results, with the warnings `said` about the collection attached to the last one that succeeded."""
+def with_warnings(results: Sequence[Result], warnings: Collection[str]) -> list[Result]:
+    """Return the results, with the warnings `warnings` about the collection attached to the last one that succeeded."""
     last = max((at for at, one in enumerate(results) if not one.error), default=-1)
     return [
-        dataclasses.replace(one, warnings=(*one.warnings, *said)) if at == last else one
+        dataclasses.replace(one, warnings=(*one.warnings, *warnings)) if at == last else one
         for at, one in enumerate(results)
     ]
 

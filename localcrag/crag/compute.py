@@ -127,10 +127,10 @@ def computation_in_words(done: Computation) -> str:
     where = _(" where %(conditions)s", conditions=_(" and ").join(done.filters)) if done.filters else ""
     table = f"“{done.table}”, {done.document}" if done.table else done.document
     rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.of_rows))
-    said = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
+    text = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
     if done.groups:
-        said.append("; ".join(groups_in_words(done)[:MAX_SHOWN]) + ".")
-    return " ".join([*said, *left_out_in_words(done), *done.notes])
+        text.append("; ".join(groups_in_words(done)[:MAX_SHOWN]) + ".")
+    return " ".join([*text, *left_out_in_words(done), *done.notes])
 
 
 def left_out_in_words(done: Computation) -> list[str]:

@@ -338,19 +338,19 @@ def complete_list(passage: PassageT, store: ChunkStore) -> PassageT:
     return dataclasses.replace(passage, text=text, start=start, end=end, lead=lead, rows=rows)
 
 
-def list_continues(chunk: Chunk, behind: Chunk) -> bool:
+def list_continues(chunk: Chunk, following: Chunk) -> bool:
     """Return whether the list that a chunk ends with, or leads into, continues in the next chunk."""
-    if (chunk.page, chunk.section) != (behind.page, behind.section):
+    if (chunk.page, chunk.section) != (following.page, following.section):
         return False
-    own, others = split_blocks(chunk.text), split_blocks(behind.text)
+    own, others = split_blocks(chunk.text), split_blocks(following.text)
     if not own or not others or others[0].kind is not BlockKind.ITEM:
         return False  # Lone quotation marks of e-mails (">") are not a block.
     last, first = own[-1], others[0]
     if last.kind is BlockKind.ITEM:
-        begins = _FIRST.match(behind.text, first.start)
+        begins = _FIRST.match(following.text, first.start)
         # After (h), (i) is the letter and not the Roman numeral.
-        anew = begins and not (begins[1].lower() == "i" and _H.match(chunk.text, last.start))
-        return last.steps is first.steps and not anew
+        again = begins and not (begins[1].lower() == "i" and _H.match(chunk.text, last.start))
+        return last.steps is first.steps and not again
     return last.kind in _TEXT and bool(INTRODUCTION_END.search(chunk.text))
 
 

@@ -304,10 +304,10 @@ def list_findings(task: Task, context: Context, scope: SearchScope) -> str:
     doubtful = [one for one in shown if one not in sure and one not in worded]
     parts, titled = [_coverage(scope)], scope.documents > 1
     if sure:
-        said = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
+        text = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
         if asks_how_many(task.asked.standalone):
-            said = _("%(places)s They are places, not things: count what they name.", places=said)
-        parts += [said, quotations.render(sure, task.refinement.sources, titled=titled)]
+            text = _("%(places)s They are places, not things: count what they name.", places=text)
+        parts += [text, quotations.render(sure, task.refinement.sources, titled=titled)]
     if doubtful:
         number = len(doubtful)
         also = ngettext("%(num)s place may be about it as well:", "%(num)s places may be about it as well:", number)
@@ -416,9 +416,9 @@ def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event
                   why=context.budget.exhaustion_reason)
             )  # fmt: skip
             break
-        said = _progress(at, len(ids), clock.cost().seconds)
+        text = _progress(at, len(ids), clock.cost().seconds)
         with clock.paused():  # Another question may go first; its time does not count.
-            yield StepStarted("evaluate", said)
+            yield StepStarted("evaluate", text)
         graded = yield from _grade_batch(question, ids[at : at + BATCH_SIZE], vectors, context, clock)
         now = [passage for passage in graded if passage.grade is not Grade.INCORRECT]
         relevant += now
@@ -505,8 +505,8 @@ def _refine_findings(question: str, found: _Findings, context: Context) -> Gener
     words = content_words(requested_topic(question) or question)
     strips += tuple(strip for passage in worded for strip in _keyword_strips(passage, words))
     evidence, sources = recompose((*relevant, *worded), strips)
-    said = injection.add_removed_strips(strips, (*found.relevant, *found.worded), rules)
-    yield Refined(said, evidence, sources, clock.cost())
+    text = injection.add_removed_strips(strips, (*found.relevant, *found.worded), rules)
+    yield Refined(text, evidence, sources, clock.cost())
     return Refinement(strips, evidence, sources)
 
 

@@ -104,13 +104,13 @@ def ingest(
     read_scans: bool = False,
     workers: int = 1,
     abandon: Callable[[], None] = lambda: None,
-    together: Transaction = nullcontext,
+    transaction: Transaction = nullcontext,
 ) -> Generator[IngestEvent, None, None]:
     """Add files in their order, and the files within them, which `as_file` provides while they are needed.
 
     `unlock` opens files that come with a password; they are stored without it. With `read_scans`, pages that are
     pictures wait for text recognition (scans.py). `workers` files are read at once. `abandon` ends calls of `open_file`
-    and `unlock` that are waiting. Everything that is stored inside `together` is one transaction. Raises StoreError if
+    and `unlock` that are waiting. Everything that is stored inside `transaction` is one transaction. Raises StoreError if
     the database fails, and what `as_file` raises.
     """
     tools = ReadingTools(
@@ -133,7 +133,7 @@ def ingest(
         _numbered(uploads), work, bounds, size_of=memory_size, discard=discard_item, abandon=abandon
     )
     try:
-        with ahead, closing(_Group(embedder, shelf, pace, together)) as group:
+        with ahead, closing(_Group(embedder, shelf, pace, transaction)) as group:
             yield from _embed_and_store(ahead.items(), group)
     finally:
         # Also after an interruption, so that the next question finds the documents that were stored.

@@ -41,15 +41,15 @@ class Recogniser(ProcessPool):
     def __init__(self, patience: float = PATIENCE) -> None:
         super().__init__(MODULE, patience)
 
-    def read(self, picture: bytes, what: str, *, threads: int = 0, go_on: Callable[[], None]) -> ScannedPage:
+    def read(self, picture: bytes, what: str, *, threads: int = 0, checkpoint: Callable[[], None]) -> ScannedPage:
         """Return the text of a page's picture (PNG); `what` is the page's name in errors.
 
-        `go_on` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is the
+        `checkpoint` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is the
         number of CPU threads; 0 means one per core. Raises UnreadableDocument. Several threads may call this at once.
         """
         process = self.take()
         try:
-            page = self._read(process, picture, what, threads, go_on)
+            page = self._read(process, picture, what, threads, checkpoint)
         except BaseException:
             # The next message of this process would be taken for the answer to the next page.
             self.drop(process)
@@ -58,9 +58,9 @@ class Recogniser(ProcessPool):
         return page
 
     def _read(
-        self, process: ChildProcess, picture: bytes, what: str, threads: int, go_on: Callable[[], None]
+        self, process: ChildProcess, picture: bytes, what: str, threads: int, checkpoint: Callable[[], None]
     ) -> ScannedPage:
-        go_on()
+        checkpoint()
         process.ask({"threads": threads}, picture)
         while True:
             try:
@@ -71,7 +71,7 @@ class Recogniser(ProcessPool):
                 raise UnreadableDocument(f"The text of {what} cannot be recognised: {content['error']}.")
             if "page" in content:
                 return ScannedPage.of(content["page"])
-            go_on()
+            checkpoint()
             process.ask({"go": "on"}, b"")
 
 

@@ -209,9 +209,9 @@ def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[ThresholdSt
     """Return for each threshold the shares of questions without and with an answer that are called INCORRECT."""
     steps = []
     for threshold in STEPS:
-        said = best < threshold
-        found = float(np.average(said[~there], weights=weights[~there]))
-        missed = float(np.average(said[there], weights=weights[there]))
+        text = best < threshold
+        found = float(np.average(text[~there], weights=weights[~there]))
+        missed = float(np.average(text[there], weights=weights[there]))
         steps.append(ThresholdStep(float(threshold), found, missed, missed <= MOST_MISSED))
     return steps
 
@@ -325,11 +325,11 @@ def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> P
     for known, asked in _folds(data.there, seed):
         of_known, of_asked = np.isin(data.rows.questions, known), np.isin(data.rows.questions, asked)
         fitted = fit(data.rows.only(of_known), PASSAGE, smoothed=True)
-        said = predict(fitted, data.rows).astype(np.float64)
-        best = data.best(said)
+        text = predict(fitted, data.rows).astype(np.float64)
+        best = data.best(text)
         deciding = np.intersect1d(known, counted)
         upper = choose_upper(best[deciding], data.there[deciding], criterion)
-        relevances[of_asked] = said[of_asked]
+        relevances[of_asked] = text[of_asked]
         correct[asked] = best[asked] >= upper
     return Predicted(relevances, correct[counted])
 
@@ -352,16 +352,16 @@ def changes(
     place = {int(number): at for at, number in enumerate(counted)}
 
     def over_rows(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(said: Predicted, drawn: Places) -> float:
+        def value(text: Predicted, drawn: Places) -> float:
             chosen = np.concatenate([rows[number] for number in drawn])
-            return figure(said.relevances[chosen], marks[chosen])
+            return figure(text.relevances[chosen], marks[chosen])
 
         return value
 
     def of_questions(figure: Callable[[Marks, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(said: Predicted, drawn: Places) -> float:
+        def value(text: Predicted, drawn: Places) -> float:
             chosen = np.array([place[number] for number in drawn.tolist() if number in place], dtype=np.intp)
-            return figure(said.correct[chosen], there[chosen])
+            return figure(text.correct[chosen], there[chosen])
 
         return value
 

@@ -65,14 +65,14 @@ def reliability(probabilities: Floats, marks: Marks, weights: Floats | None = No
     weights = np.ones(len(probabilities)) if weights is None else weights
     places = bin_numbers(probabilities)
     # All bins are summed at once, because a bootstrap needs thousands of curves.
-    counts, of_bins, said, relevant = (
+    counts, of_bins, text, relevant = (
         np.bincount(places, values, minlength=BINS)
         for values in (None, weights, weights * probabilities, weights * marks)
     )
     total = of_bins.sum()
     return [
         CalibrationBin(
-            float(said[at] / of_bins[at]),
+            float(text[at] / of_bins[at]),
             float(relevant[at] / of_bins[at]),
             float(of_bins[at] / total),
             int(counts[at]),

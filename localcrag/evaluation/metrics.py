@@ -69,9 +69,9 @@ def answer_text(run: Run) -> str:
 
 
 def _f1(text: str, answer: str) -> float:
-    said, accepted = normalised(text).split(), normalised(answer).split()
-    common = sum((Counter(said) & Counter(accepted)).values())
-    return 2 * common / (len(said) + len(accepted)) if common else 0.0
+    message, accepted = normalised(text).split(), normalised(answer).split()
+    common = sum((Counter(message) & Counter(accepted)).values())
+    return 2 * common / (len(message) + len(accepted)) if common else 0.0
 
 
 def in_texts(question: Question, texts: Iterable[str]) -> float | None:

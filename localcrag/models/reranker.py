@@ -73,8 +73,8 @@ class ExitHead(torch.nn.Linear):
         self.load_state_dict(tensors)
         self.requires_grad_(False)
         with safe_open(path, framework="pt") as file:
-            told = file.metadata() or {}
-        self.layers, self.cut = int(told[LAYERS]), float(told[CUT])
+            reported = file.metadata() or {}
+        self.layers, self.cut = int(reported[LAYERS]), float(reported[CUT])
 
     def estimate(self, states: torch.Tensor, passage: torch.Tensor) -> torch.Tensor:
         """Return logits, shape (pairs,), from hidden states, shape (pairs, tokens, size).

@@ -183,18 +183,18 @@ def _write(
             return
         lines = exchange.lines(exchange.address.below("/chat/completions"), body)
         stopped.ends(lines)
-        said = _StreamParser(exchange, usage)
+        message = _StreamParser(exchange, usage)
         try:
             for line in lines:
                 if stopped.is_set:
                     return
-                text = said.by(line) if line else ""
-                if text or line is None or said.thinks:
+                text = message.by(line) if line else ""
+                if text or line is None or message.thinks:
                     yield text
-                if said.ended:
+                if message.ended:
                     return
             if not stopped.is_set:
-                said.end()
+                message.end()
         except ServerError as error:
             raise GenerationError(str(error)) from error
         finally:

@@ -78,8 +78,8 @@ class _LogState:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        told = os.environ.get(FOLDER_VARIABLE)
-        self.folder = Path(told) if told else None
+        reported = os.environ.get(FOLDER_VARIABLE)
+        self.folder = Path(reported) if reported else None
         self.waiting: list[EgressAttempt] = []
 
 

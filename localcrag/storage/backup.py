@@ -120,8 +120,8 @@ def _find_damage(copy: sqlite3.Connection) -> Iterator[str]:
 
 
 def _summary(copy: sqlite3.Connection, path: Path, size: int) -> BackupSummary:
-    def number(of: str) -> int:
-        return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - our own table name
+    def number(source: str) -> int:
+        return int(copy.execute(f"SELECT count(*) FROM {source}").fetchone()[0])  # noqa: S608 - our own table name
 
     rows = copy.execute(
         "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id "
@@ -175,8 +175,8 @@ def exclusive_lock(path: Path) -> Iterator[sqlite3.Connection | None]:
         connection.close()
 
 
-def restore(path: Path, copy: Path, bring_up: Callable[[Path], None]) -> BackupSummary:
-    """Replace the database `path` with a backup, and return the backup's counts; `bring_up` migrates a database.
+def restore(path: Path, copy: Path, migrate: Callable[[Path], None]) -> BackupSummary:
+    """Replace the database `path` with a backup, and return the backup's counts; `migrate` migrates a database.
 
     The entries of the connection log are added to those of the backup. If the process is killed, either the old or the
     new database is there. An unreadable old database is kept in a folder `damaged-…` next to the new one. Raises
@@ -187,7 +187,7 @@ def restore(path: Path, copy: Path, bring_up: Callable[[Path], None]) -> BackupS
         with closing(open_read_only(copy)) as source, closing(sqlite3.connect(new)) as target:
             source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
-        bring_up(new)
+        migrate(new)
         if live is not None:
             _copy_connection_log(live, new)
         replace_database(new, path, live)

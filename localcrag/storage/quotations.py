@@ -146,15 +146,15 @@ def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[
         yield from (one["text"] for one in found if one.get("document") in names)
 
 
-def remove_quotations(database: Database, quoting: QuotedDocuments) -> RemovedQuotations:
+def remove_quotations(database: Database, documents: QuotedDocuments) -> RemovedQuotations:
     """Remove everything that quotes the documents, all or nothing. Raises StoreError.
 
     A chat loses the turns that quote them, including hidden versions, and is deleted if no turn is left. A run that had
     such a turn as context is removed as well.
     """
     with database.transaction() as connection:
-        quoted, redacted, context_turns = _runs(connection, quoting)
-        turns = _turns(connection, quoting, quoted)
+        quoted, redacted, context_turns = _runs(connection, documents)
+        turns = _turns(connection, documents, quoted)
         removed_answers = {(turn["question"], turn["answer"]) for turn in turns}
         quoted |= {run for run, before in context_turns.items() if not removed_answers.isdisjoint(before)}
         _remove(connection, "runs", "id", quoted)
@@ -166,10 +166,10 @@ def remove_quotations(database: Database, quoting: QuotedDocuments) -> RemovedQu
             runs=len(quoted),
             redacted=len(redacted.keys() - quoted),
             turns=len(turns),
-            chats=_settle_chats(connection, turns, quoting),
-            labels=_remove(connection, "labels", "id", _labels(connection, quoting, quoted)),
-            pins=_remove(connection, "pins", "run_id", _pins(connection, quoting, quoted)),
-            web_answers=_remove(connection, "web_cache", "rowid", _web_answers(connection, quoting)),
+            chats=_settle_chats(connection, turns, documents),
+            labels=_remove(connection, "labels", "id", _labels(connection, documents, quoted)),
+            pins=_remove(connection, "pins", "run_id", _pins(connection, documents, quoted)),
+            web_answers=_remove(connection, "web_cache", "rowid", _web_answers(connection, documents)),
         )
 
 

@@ -57,21 +57,21 @@ _COSTS = frozenset(("cost", "costing", "expensive", "price"))
 
 def row_comparison_test(reading: ParsedQuestion) -> Test | None:
     """Return the condition that compares two columns of each row; None if it is unclear which."""
-    said, columns = reading.request.forms.versus, compared_columns(reading)
-    if said is None or said.relation is None or columns is None:
+    text, columns = reading.request.forms.versus, compared_columns(reading)
+    if text is None or text.relation is None or columns is None:
         return None
-    return Test(columns[0], said.relation, "", than=columns[1], start=said.split)
+    return Test(columns[0], text.relation, "", than=columns[1], start=text.split)
 
 
 def compared_columns(reading: ParsedQuestion) -> tuple[Column, Column] | None:
     """Return the two columns that the question compares in each row; None if it is unclear which."""
-    said = reading.request.forms.versus
-    if said is None or any(_is_margin(reading, one) for one in reading.request.conditions):
+    text = reading.request.forms.versus
+    if text is None or any(_is_margin(reading, one) for one in reading.request.conditions):
         return None
-    if any(_is_of_other_row(reading, cell, said.split) for cell in reading.cells):
+    if any(_is_of_other_row(reading, cell, text.split) for cell in reading.cells):
         return None
-    columns = column_pair(reading, said.split, of_time=said.word in TIME_COMPARATIVES)
-    if columns is None or not fit_comparative(said.word, reading, columns):
+    columns = column_pair(reading, text.split, of_time=text.word in TIME_COMPARATIVES)
+    if columns is None or not fit_comparative(text.word, reading, columns):
         return None
     return columns if _has_single_rows(reading, columns) else None
 
@@ -79,8 +79,8 @@ def compared_columns(reading: ParsedQuestion) -> tuple[Column, Column] | None:
 def resolve_time_words(reading: ParsedQuestion) -> None:
     """Let "now" and "before" name the column whose header has another word for it, or this year."""
     known = reading.known
-    said = [condition.relative for condition in reading.request.conditions if condition.relative]
-    years = {str(one.asked.year) for one in said if one.low.month is None}
+    text = [condition.relative for condition in reading.request.conditions if condition.relative]
+    years = {str(one.asked.year) for one in text if one.low.month is None}
     words: list[Word] = []
     for word in reading.words:
         group = next((group for group in THEN_AND_NOW if word.stem in group), frozenset())
@@ -141,11 +141,11 @@ def _scale(column: Column) -> str:
 
 def _is_margin(reading: ParsedQuestion, one: Condition) -> bool:
     """Return whether a condition says by how much two columns differ: "more than 20 over budget"."""
-    text, said = reading.request.text, reading.request.forms.versus
-    if said is None or not isinstance(one.low, Amount):
+    text, message = reading.request.text, reading.request.forms.versus
+    if message is None or not isinstance(one.low, Amount):
         return False
-    if one.end <= said.start:
-        return re.fullmatch(r"\s*(?:\w+\s+)?", text[one.end : said.start]) is not None
+    if one.end <= message.start:
+        return re.fullmatch(r"\s*(?:\w+\s+)?", text[one.end : message.start]) is not None
     return re.search(r"\bby\s*\Z", text[: one.start]) is not None
 
 
@@ -160,9 +160,9 @@ def _is_of_other_row(reading: ParsedQuestion, cell: NamedCell, split: int) -> bo
 
 def _named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
     """Return the columns that the words name best; columns with all words of their header named take precedence."""
-    said = {word.stem for word in words}
+    text = {word.stem for word in words}
     found = best_named(known, columns, words)
-    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= said]
+    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= text]
     return whole or found
 
 
@@ -170,7 +170,7 @@ def fit_comparative(word: str, reading: ParsedQuestion, columns: Sequence[Column
     """Return whether the columns contain what a comparative is about: prices, if something costs more."""
     about = COMPARATIVES.get(word, frozenset())
     headers = {stem for column in columns for stem in reading.known.header_words(column)}
-    if not about and _COSTS & {said.stem for said in reading.words} - headers:
+    if not about and _COSTS & {text.stem for text in reading.words} - headers:
         about = PRICE
     if not about:
         return True
@@ -297,23 +297,23 @@ def _row_count(known: TableVocabulary, tests: Sequence[Test]) -> int:
 
 def extreme_difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the rows in which two columns differ most or least; None if it is unclear which columns."""
-    known, said = reading.known, reading.request.forms.versus
+    known, text = reading.known, reading.request.forms.versus
     columns = compared_columns(reading)
-    if said is None or columns is None or said.word in TIME_COMPARATIVES or not _asks_for_rows(reading, said.start):
+    if text is None or columns is None or text.word in TIME_COMPARATIVES or not _asks_for_rows(reading, text.start):
         return None
     tests = tuple(reading.tests)
-    if said.relation:
-        tests += (Test(columns[0], said.relation, "", than=columns[1], start=said.split),)
-    if said.relation is Relation.EQUAL:
+    if text.relation:
+        tests += (Test(columns[0], text.relation, "", than=columns[1], start=text.split),)
+    if text.relation is Relation.EQUAL:
         return None
     base = [column for column in columns if PLANNED & known.header_words(column)]
-    base = [columns[1]] if said.relation else base
-    if said.in_percent and len(base) != 1:
+    base = [columns[1]] if text.relation else base
+    if text.in_percent and len(base) != 1:
         return None  # It is unclear which of the two columns the percentage is of.
     return TablePlan(
-        known, Operation.DIFFERENCE, columns[0], tests, pick=said.end,
-        side_columns=columns[::-1] if said.relation is Relation.BELOW else columns,
-        percent_of=base[0] if said.in_percent else None,
+        known, Operation.DIFFERENCE, columns[0], tests, pick=text.end,
+        side_columns=columns[::-1] if text.relation is Relation.BELOW else columns,
+        percent_of=base[0] if text.in_percent else None,
     )  # fmt: skip
 
 

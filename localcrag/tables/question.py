@@ -124,7 +124,7 @@ def find_column_comparison(text: str) -> tuple[str, ColumnComparison | None]:
     if gap := _GAP.search(rest):
         rest = blank_out(blank_out(rest, gap.start(), gap.start("between")), gap.start("than"), gap.end())
         return rest, ColumnComparison(None, "", gap.start(), gap.end("than"), _end(gap), percent is not None)
-    end = next((said for form in _ENDS if (said := form.search(rest))), None)
+    end = next((message for form in _ENDS if (message := form.search(rest))), None)
     if end is None:
         return _find_comparison(text)
     shorter, versus = _find_comparison(blank_out(rest, *end.span()))
@@ -142,7 +142,7 @@ def _find_comparison(text: str) -> tuple[str, ColumnComparison | None]:
 
     A question that does not ask for rows has none, whatever its words.
     """
-    found = next((said for form in _FORMS if (said := form.search(text))), None)
+    found = next((message for form in _FORMS if (message := form.search(text))), None)
     if found is None or not _ASKS_FOR_ROWS.match(text):
         return text, None
     split = found.end("than")
@@ -298,9 +298,9 @@ def requested_number(text: str, superlative: str) -> tuple[int, str]:
     return 1, text
 
 
-def number_value(said: str) -> int:
+def number_value(text: str) -> int:
     """Return the value of a whole number that is written in digits or as a word."""
-    return int(NUMBER_WORDS.get(said.lower(), said))
+    return int(NUMBER_WORDS.get(text.lower(), text))
 
 
 def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
@@ -535,8 +535,8 @@ def _extreme_request(
     rest = blank_out(rest, *superlative.span())
     sums = _SUM.search(rest)
     of_groups = Operation.AVERAGE if averages else Operation.SUM if sums else None
-    said = averages or sums
-    rest = blank_out(rest, *said.span()) if said else rest
+    message = averages or sums
+    rest = blank_out(rest, *message.span()) if message else rest
     return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, of_groups=of_groups)
 
 

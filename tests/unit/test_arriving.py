@@ -126,7 +126,7 @@ def test_a_name_that_is_taken_meanwhile_is_refused_or_gets_a_number(assembly: As
     assert rows(assembly) == {"collections": 1}
     with assembly.database.transaction() as connection:
         connection.execute("DELETE FROM collections")
-    events = assembly.collection_copies.import_file(file, beside=True)
+    events = assembly.collection_copies.import_file(file, extra=True)
     assert next(events)[0] == "house"
     with assembly.database.transaction() as connection:
         connection.execute(insert)

@@ -135,7 +135,7 @@ def test_others_write_between_two_steps_and_full_text_stays_whole(
             put(store, f"{steps % 80}.txt", words(60, next(seeds)))
         check(database)
 
-    full_text.overwrite_deleted_words(database, go_on=meanwhile)
+    full_text.overwrite_deleted_words(database, between_steps=meanwhile)
     assert steps > 10
     assert full_text.has_pending_words(database), "what changed meanwhile is left"
     full_text.overwrite_deleted_words(database)

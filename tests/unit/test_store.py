@@ -477,7 +477,7 @@ def test_what_was_asked_last_is_the_newest_run_where_the_clock_was_set_back_also
         )
     with database.transaction() as connection:
         connection.execute("DELETE FROM runs WHERE id = 'r1'")
-    database.empty_log(anew=True)
+    database.empty_log(vacuum=True)
     assert [run.run_id for run in runs.newest(2)] == ["r3", "r2"]
     assert [run.run_id for run in runs.lines()] == ["r0", "r2", "r3"]
     database.close()

@@ -200,7 +200,7 @@ class Collections:
             read_scans=self._settings.now.read_scans,
             workers=at_once,
             abandon=readers.abandon,
-            together=self._home(collection).together,
+            transaction=self._home(collection).together,
         )
 
     def scanned(self) -> list[str]:
@@ -229,7 +229,7 @@ class Collections:
 
         def read_page(original: bytes, document: Document, page: int) -> ScannedPage:
             picture = readers.picture(original, document.name, page, dpi=SCAN_DPI)
-            return recogniser.read(picture.png, place_name(document.name, page), threads=threads, go_on=go_on)
+            return recogniser.read(picture.png, place_name(document.name, page), threads=threads, checkpoint=go_on)
 
         def abandon() -> None:
             readers.abandon()
@@ -254,7 +254,7 @@ class Collections:
 
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
         data_dir = self._settings.now.data_dir
-        return temporary_file(member.data, data_dir, prefix=".within-", what=member.name, changed=member.changed)
+        return temporary_file(member.data, data_dir, prefix=".within-", description=member.name, modified_at=member.changed)
 
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document with its attachments and all derived data; return the number of attachments.

@@ -136,12 +136,14 @@ def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collect
     Headings that are in the `path` shown above the fragments are not repeated.
     """
     shown_above = {name.casefold() for name in path}
-    told = [one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in shown_above]
-    while len(told) > 1 and told[-1].kind is BlockKind.HEADING:
-        told.pop()  # A heading with nothing under it.
+    reported = [
+        one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in shown_above
+    ]
+    while len(reported) > 1 and reported[-1].kind is BlockKind.HEADING:
+        reported.pop()  # A heading with nothing under it.
     parts: list[str] = []
     above: Fragment | None = None
-    for kind, some in groupby((one for one in told if _HAS_WORD.search(one.text)), key=_form):
+    for kind, some in groupby((one for one in reported if _HAS_WORD.search(one.text)), key=_form):
         run = list(some)
         parts += _render_run(kind, run, above)
         above = run[-1]

@@ -88,8 +88,8 @@ def _shows_likeliest(task: Task) -> bool:
 
 
 def _source_words(task: Task, context: Context) -> str:
-    told = reconcile.quoted_evidence(task.conflicts)
-    shown = quotations.select_quotations(task, context, without=told) or quotations.select_quotations(task, context)
+    reported = reconcile.quoted_evidence(task.conflicts)
+    shown = quotations.select_quotations(task, context, without=reported) or quotations.select_quotations(task, context)
     shown = shown or quotations.all_quotations(task, context)
     return quotations.render(shown, task.refinement.sources)
 
@@ -271,9 +271,9 @@ def _with_source_words(supports: Sequence[Support], task: Task, context: Context
     """Return an answer that is backed, with the sources' words below it if it is not enough alone."""
     answer, question = verify.compose(supports), task.asked.standalone
     shown = [support for support in supports if support.shown]
-    said = " ".join(support.sentence for support in shown)
+    text = " ".join(support.sentence for support in shown)
     below = quotations.select_quotations(
-        task, context, reconcile.quoted_evidence(task.conflicts), said if _prefers_sources(task, context) else ""
+        task, context, reconcile.quoted_evidence(task.conflicts), text if _prefers_sources(task, context) else ""
     )
     alone = Skill.ALONE in context.parts.skills
     backed = all(support.supported for support in shown)
@@ -283,26 +283,26 @@ def _with_source_words(supports: Sequence[Support], task: Task, context: Context
         left_out = below
     elif alone:
         cited = {n for support in shown for n in support.citations}
-        left_out = quotations.missing_lists([one for one in below if one.piece.n in cited], said, question)
+        left_out = quotations.missing_lists([one for one in below if one.piece.n in cited], text, question)
     else:
-        left_out = quotations.missing_pieces(below, said, question)
+        left_out = quotations.missing_pieces(below, text, question)
     sources = task.refinement.sources
     if _prefers_sources(task, context) and (
-        quotations.is_copied_list(said)
-        or (left_out and (quotations.beats_any_sentence(below, question) or _misses(said, task, context)))
+        quotations.is_copied_list(text)
+        or (left_out and (quotations.beats_any_sentence(below, question) or _misses(text, task, context)))
     ):
         return _Draft(Outcome.IN_THEIR_WORDS)
-    if alone and backed and below and _misses(said, task, context):
+    if alone and backed and below and _misses(text, task, context):
         answer += f"\n\n{quotations.nearer_source_words(quotations.render(below, sources))}"
     elif left_out:
         answer += f"\n\n{quotations.source_words(quotations.render(left_out, sources))}"
     return _Draft(Outcome.WRITTEN, answer)
 
 
-def _misses(said: str, task: Task, context: Context) -> bool:
+def _misses(text: str, task: Task, context: Context) -> bool:
     """Return whether an answer misses the point, compared with the best strip."""
     best = task.best_quotations
     try:
-        return bool(best) and misses_the_point(said, best[0].text, task.asked.standalone, context.parts.scorer)
+        return bool(best) and misses_the_point(text, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
         return False  # Without the reranker no strip is the best; its failure was reported before.

@@ -269,5 +269,5 @@ def misses_the_point(answer: str, best: str, question: str, scorer: Scorer) -> b
     same = np.zeros(2, dtype=np.float32)  # Cosine and overlap with the question do not count here.
     relevances = scorer.calibration.passages(logits, same, same).astype(np.float64)
     # Calibrated probabilities are above 0 and below 1, except for rounding.
-    said, could_be = np.clip(relevances, 1e-6, 1 - 1e-6)
-    return bool(np.log(could_be / (1 - could_be)) - np.log(said / (1 - said)) > MISS_LOG_ODDS)
+    text, could_be = np.clip(relevances, 1e-6, 1 - 1e-6)
+    return bool(np.log(could_be / (1 - could_be)) - np.log(text / (1 - text)) > MISS_LOG_ODDS)

@@ -336,7 +336,7 @@ class Choice:
     def and_then(self, other: Choice) -> Choice:
         """Return both choices together; where they differ, `other` applies."""
         # A later choice about a passage applies to all its sentences.
-        kept = {key: said for key, said in self.sentences.items() if key[0] not in other.passages}
+        kept = {key: text for key, text in self.sentences.items() if key[0] not in other.passages}
         return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
 
 
@@ -347,7 +347,7 @@ def apply_choice(strips: Sequence[Strip], passages: Sequence[GradedPassage], cho
     return Refinement(chosen, *recompose([passage for passage in passages if passage.id in named], chosen))
 
 
-def _with_choice(strip: Strip, said: bool | None) -> Strip:
-    if said is None or said == strip.kept or strip.reason in NEVER_KEPT:
+def _with_choice(strip: Strip, text: bool | None) -> Strip:
+    if text is None or text == strip.kept or strip.reason in NEVER_KEPT:
         return strip
-    return dataclasses.replace(strip, kept=said, reason=StripReason.PUT_IN if said else StripReason.TAKEN_OUT)
+    return dataclasses.replace(strip, kept=text, reason=StripReason.PUT_IN if text else StripReason.TAKEN_OUT)

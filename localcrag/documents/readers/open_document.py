@@ -267,7 +267,7 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         if media_type == ARCHIVE:
             members = packages.open_members(path, name, head)
             return ParsedDocument(media_type, None, _no_items(), None, None, members)
-        page_count, pages = _open_pages(media_type, path, name, head, scans, told=by_content is not None)
+        page_count, pages = _open_pages(media_type, path, name, head, scans, recognised=by_content is not None)
     except OSError as error:
         raise _open_error(name, error) from error
     known = read_properties(path, media_type)
@@ -333,14 +333,14 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
 
 
 def _open_pages(
-    media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, told: bool
+    media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, recognised: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
     if media_type == PDF_TYPE:
         return reader.open_pages(path, name, head, scans)
     if media_type in scanned.TYPES:
         return scanned.open_pages(path, name, scans)
     if media_type in office.FORMATS:
-        return office.open_pages(path, name, head, media_type, told=told)
+        return office.open_pages(path, name, head, media_type, recognised=recognised)
     if media_type in (mail.EML, mail.MBOX, mail.MHTML, kinds.MSG):
         return mail.open_pages(path, name, head, media_type)
     whole = {

@@ -35,9 +35,9 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that are invisible or change the direction of others."""
 
 
-def safe_path(said: str) -> PurePosixPath:
+def safe_path(name: str) -> PurePosixPath:
     """Return the path of an embedded file, made from its stated name so that it cannot leave the document."""
-    parts = (_visible(part) for part in _SEPARATORS.split(said))
+    parts = (_visible(part) for part in _SEPARATORS.split(name))
     return PurePosixPath(
         "/".join(part for part in parts if part not in {"", ".", ".."})[-LONGEST_NAME:].lstrip("/") or UNNAMED
     )

@@ -248,8 +248,8 @@ class Tools:
             for one in events
             if isinstance(one, IngestResult)
         ]
-        said = self._assembly.collections.opened.index_errors.get(name)
-        warnings = [said] if said else []
+        warning = self._assembly.collections.opened.index_errors.get(name)
+        warnings = [warning] if warning else []
         lines = [*(f"{one['document']}: {one['error'] or one['status']}" for one in done), *warnings]
         return _result("\n".join(lines), AddOutput(collection=name, documents=done, warnings=warnings))
 

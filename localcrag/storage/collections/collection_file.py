@@ -87,7 +87,7 @@ def remove_partial_imports(database: Database) -> None:
         file = _lock_file(database, row["name"].removeprefix(HIDDEN_PREFIX))
         # The importing process locks its file before it writes to the database. If the file is missing or not locked,
         # the process has ended.
-        if not file.exists() or is_abandoned(file, just_made=0.0):
+        if not file.exists() or is_abandoned(file, new_for=0.0):
             _remove(database, row["name"])
             with suppress(OSError):
                 file.unlink(missing_ok=True)
@@ -201,10 +201,10 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
     )  # fmt: skip
 
 
-def checked_description(said: Mapping[str, str]) -> dict[str, Any]:
+def checked_description(values: Mapping[str, str]) -> dict[str, Any]:
     """Check the file's description of its collection, and return it. Raises DamagedFile."""
     try:
-        about = {key: json.loads(value) for key, value in said.items()}
+        about = {key: json.loads(value) for key, value in values.items()}
         name, tags = _line(about["name"]), about["folder_tags"]
         fields = {
             "name": name,
@@ -280,9 +280,9 @@ def _vectors(vectors: bytes, chunks: int, dimension: int, name: str) -> list[byt
     return [row.tobytes() for row in rows]
 
 
-def _require(right: object, name: str, what: str) -> None:
-    if not right:
-        raise DamagedFile(f"the {what} of “{name[:100]}” is not right")
+def _require(valid: object, name: str, field: str) -> None:
+    if not valid:
+        raise DamagedFile(f"the {field} of “{name[:100]}” is not right")
 
 
 FORMAT_VERSION, APPLICATION_ID = 1, 0x6C637263
@@ -476,8 +476,8 @@ def _digest(one: DocumentRow) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
-def _total_digest(digests: hashlib._Hash, said: Mapping[str, str]) -> str:
+def _total_digest(digests: hashlib._Hash, values: Mapping[str, str]) -> str:
     whole = digests.copy()
-    for key in sorted(said):
-        whole.update(f"{key}\0{said[key]}\0".encode())
+    for key in sorted(values):
+        whole.update(f"{key}\0{values[key]}\0".encode())
     return whole.hexdigest()

@@ -224,10 +224,10 @@ class DocumentStore:
         rows = self._database.rows(DOCUMENTS_QUERY + " AND d.name = ?", self.name, name)
         return document_from(rows[0]) if rows else None
 
-    def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
+    def twin(self, sha256: str, exclude: str) -> str | None:
+        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
         sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
-        rows = self._database.rows(sql, self.id, sha256, but)
+        rows = self._database.rows(sql, self.id, sha256, exclude)
         return rows[0]["name"] if rows else None
 
     def put(

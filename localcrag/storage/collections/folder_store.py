@@ -158,8 +158,8 @@ class FolderStore:
         """Return up to `most` missing files that await a decision, or all, sorted by path. Raises StoreError."""
         return self._some(folder, _GONE, most)
 
-    def _some(self, folder: int, what: str, most: int) -> list[KnownFile]:
-        sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {what} ORDER BY path LIMIT ?"  # noqa: S608 - our own SQL
+    def _some(self, folder: int, condition: str, most: int) -> list[KnownFile]:
+        sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {condition} ORDER BY path LIMIT ?"  # noqa: S608 - our own SQL
         return [_file(row) for row in self._database.rows(sql, folder, most)]
 
     def _has_file(self, folder: WatchedFolder, document: str) -> bool:
@@ -172,9 +172,9 @@ class FolderStore:
         sql = "SELECT path FROM folder_files WHERE folder_id = ? AND document = ? AND gone_at IS NULL ORDER BY path"
         return [folder.name_of(os.fsdecode(row["path"])) for row in self._database.rows(sql, folder.id, document)]
 
-    def _change(self, folder: int, what: str, *values: object) -> None:
+    def _change(self, folder: int, assignments: str, *values: object) -> None:
         with self._database.transaction() as connection:
-            connection.execute(f"UPDATE bound_folders SET {what} WHERE id = ?", (*values, folder))  # noqa: S608 - our own SQL
+            connection.execute(f"UPDATE bound_folders SET {assignments} WHERE id = ?", (*values, folder))  # noqa: S608 - our own SQL
 
 
 _FAILED = "error IS NOT NULL AND gone_at IS NULL"

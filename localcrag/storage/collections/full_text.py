@@ -338,26 +338,26 @@ def has_pending_words(database: Database) -> bool:
 def overwrite_deleted_words(
     database: Database,
     *,
-    whole: bool = False,
-    go_on: Callable[[], None] = _let_others_run,
+    vacuum: bool = False,
+    between_steps: Callable[[], None] = _let_others_run,
     patience: float = BUSY_TIMEOUT,
 ) -> None:
     """Remove the words of everything that was deleted from the database's files. Raises StoreError.
 
-    With `whole`, the file is also rewritten without free pages and gaps within pages. `go_on` is called between two
+    With `vacuum`, the file is also rewritten without free pages and gaps within pages. `between_steps` is called between two
     steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the number of
     seconds to wait for a process that reads.
     """
     (row,) = database.rows("SELECT deleted FROM words_to_overwrite")
-    merge_segments(database, go_on)
-    database.empty_log(anew=whole, patience=patience)
+    merge_segments(database, between_steps)
+    database.empty_log(vacuum=vacuum, patience=patience)
     with database.transaction() as connection:
         # A backup with a lower count of deletions may have replaced the database since the count was read.
         sql = "UPDATE words_to_overwrite SET overwritten = max(overwritten, min(deleted, ?))"
         connection.execute(sql, (row["deleted"],))
 
 
-def merge_segments(database: Database, go_on: Callable[[], None] = _let_others_run) -> None:
+def merge_segments(database: Database, between_steps: Callable[[], None] = _let_others_run) -> None:
     """Remove the words of deleted chunks from the full-text indexes, but not from the write-ahead log.
 
     Raises StoreError.
@@ -367,7 +367,7 @@ def merge_segments(database: Database, go_on: Callable[[], None] = _let_others_r
         for _ in range(10 + MOST_STEPS_FACTOR * row["pages"] // PAGES_PER_STEP):
             if not _step(database, index):
                 break
-            go_on()
+            between_steps()
         else:
             with database.transaction() as connection:
                 connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")  # noqa: S608 - as above

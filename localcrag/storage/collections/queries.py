@@ -125,11 +125,11 @@ def require_collection(database: Database, name: str) -> None:
 
 
 def embedder_mismatch(
-    name: str, there: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
+    name: str, row: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
 ) -> EmbedderMismatch:
-    """Return the error for a collection (with the row `there`) that was indexed with another embedding model."""
+    """Return the error for a collection (with the row `row`) that was indexed with another embedding model."""
     return EmbedderMismatch(
-        f"The collection “{name}” was indexed with {there['embedder']} ({there['dimension']} dimensions), but the "
+        f"The collection “{name}” was indexed with {row['embedder']} ({row['dimension']} dimensions), but the "
         f"embedder in use is {embedder} ({dimension}). Either go back to the former one (localcrag models use NAME), "
         f"or embed the collection anew: localcrag ingest --re-embed --collection {name}"
     )
@@ -253,13 +253,13 @@ def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
     return tags
 
 
-def tags_of(connection: sqlite3.Connection, shelf: int, name: str) -> list[str]:
+def tags_of(connection: sqlite3.Connection, collection_id: int, name: str) -> list[str]:
     """Return a document's own tags."""
     sql = (
         "SELECT t.tag FROM document_tags t JOIN documents d ON d.id = t.document_id "
         "WHERE d.collection_id = ? AND d.name = ?"
     )
-    return [row["tag"] for row in connection.execute(sql, (shelf, name))]
+    return [row["tag"] for row in connection.execute(sql, (collection_id, name))]
 
 
 def add_tags(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:

@@ -209,15 +209,15 @@ class ChunkIndex:
             self._overtaken()
             self.refresh()
             if self._file and self._state and self._gone.any():
-                self._grow(np.empty(0, np.int64), self._state, anew=True)
+                self._grow(np.empty(0, np.int64), self._state, from_scratch=True)
             self._folder.clean(self._store.index_file(), UNUSED_SECONDS)
 
-    def _grow(self, new: Ids, state: State, *, anew: bool = False) -> None:
+    def _grow(self, new: Ids, state: State, *, from_scratch: bool = False) -> None:
         """Write a file that also has these and the recent chunks; rebuild it from scratch if that is better."""
         chunks, previous = np.union1d(self._recent.chunks, new), self._file
         # The ids in a file must ascend. After a backup was restored, new chunks may have lower ids than the file has.
         stale = previous is not None and len(chunks) > 0 and chunks[0] <= previous.chunks[-1]
-        if anew or stale or self._many_gone() or self._other_engine():
+        if from_scratch or stale or self._many_gone() or self._other_engine():
             chunks, previous = np.array(self._store.chunk_ids(), np.int64), None
         if previous is None and len(chunks) <= self._most_recent:
             self._do_without(chunks, state)
@@ -242,19 +242,19 @@ class ChunkIndex:
         self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
         self._folder.forget(self._keep(None))
 
-    def _write(self, growth: IndexBuilder, state: State) -> None:
+    def _write(self, builder: IndexBuilder, state: State) -> None:
         """Write a new file next to the current one, record it in the database, and use it. Raises IndexFileError."""
-        deleted = self._gone if growth.before is self._file else np.zeros(0, np.bool_)
-        deleted = np.concatenate([deleted, np.zeros(growth.rows - len(deleted), np.bool_)])
-        file, digest = self._folder.write(growth, self._store.dimension)
-        row = IndexRow(file.path.name, digest, growth.rows, state, _deleted_rows(deleted))
+        deleted = self._gone if builder.before is self._file else np.zeros(0, np.bool_)
+        deleted = np.concatenate([deleted, np.zeros(builder.rows - len(deleted), np.bool_)])
+        file, digest = self._folder.write(builder, self._store.dimension)
+        row = IndexRow(file.path.name, digest, builder.rows, state, _deleted_rows(deleted))
         try:
             before = self._keep(row)
         except IndexFileError:
             self._folder.forget(row.name)
             raise
         self._file, self._gone, self._state, self._writable = file, deleted, state, True
-        growth.continue_from(file)
+        builder.continue_from(file)
         self._recent.keep(self._recent.chunks > file.chunks[-1])
         self._folder.forget(before)
         self._folder.clean(row)
@@ -325,7 +325,7 @@ class ChunkIndex:
 
 def _nearest_rows(
     file: IndexFile,
-    gone: NDArray[np.bool_],
+    deleted: NDArray[np.bool_],
     vector: Vectors,
     number: int,
     *,
@@ -334,17 +334,17 @@ def _nearest_rows(
 ) -> NearestRows:
     """Return up to `number` rows of existing chunks in chosen documents, nearest first, with their cosines.
 
-    `gone` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of all
+    `deleted` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of all
     documents that it selects. The graph is asked for more rows than needed, and again for three times as many while too
     few of them are allowed. If that would take longer than comparing all allowed rows, all allowed rows are compared.
     """
 
     def allowed(rows: Ids | slice) -> NDArray[np.bool_]:
-        existing = ~gone[rows]
+        existing = ~deleted[rows]
         return existing if chosen is None else existing & chosen[file.documents[rows]]
 
     evenly = number if chosen is None else OVERSAMPLING * number / max(share, 1 / file.rows)
-    wanted = math.ceil(evenly / (1.0 - min(MOST_DELETED, gone.mean())))
+    wanted = math.ceil(evenly / (1.0 - min(MOST_DELETED, deleted.mean())))
     while wanted <= MOST_IN_GRAPH and file.engine.compared * max(wanted, LEAST_CANDIDATES) < share * file.rows:
         found = file.nearest(vector, wanted, 2 * number)
         if found is None:
@@ -357,9 +357,9 @@ def _nearest_rows(
     return file.nearest_among(np.flatnonzero(allowed(slice(None))), vector, number)
 
 
-def _deleted_rows(file: NDArray[np.bool_]) -> bytes:
-    return np.flatnonzero(file).astype("<i4").tobytes()
+def _deleted_rows(mask: NDArray[np.bool_]) -> bytes:
+    return np.flatnonzero(mask).astype("<i4").tobytes()
 
 
-def _ids(of: Collection[int]) -> Ids:
-    return np.sort(np.fromiter(of, np.int64, len(of)))
+def _ids(values: Collection[int]) -> Ids:
+    return np.sort(np.fromiter(values, np.int64, len(values)))

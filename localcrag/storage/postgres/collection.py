@@ -40,21 +40,21 @@ from localcrag.text.titles import passage_context, title_from_name, with_context
 _NAMED = "collection_id = :collection AND name = :name"
 
 
-def rename_document(session: Session, collection: int, old: str, new: str, called: str) -> None:
-    """Rename a document. `called` is the collection's name for errors. Raises NameRefused and UnknownDocument."""
+def rename_document(session: Session, collection: int, old: str, new: str, collection_name: str) -> None:
+    """Rename a document. `collection_name` is the collection's name for errors. Raises NameRefused and UnknownDocument."""
     new = normalised_name(new, "document")
-    document = _document(session, collection, old, called)
+    document = _document(session, collection, old, collection_name)
     if new == old:
         return
     if find(session, collection, new):
-        raise name_taken(called, new)
+        raise name_taken(collection_name, new)
     session.run(f"UPDATE localcrag.documents SET name = :new WHERE {_NAMED}", new=new, collection=collection, name=old)
     session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=collection)
     if document["title"] is None:
         index_new_name(session, collection, document["id"], new)
 
 
-def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
+def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], collection_name: str) -> None:
     """Add tags to documents, or to folders (names that end with "/"). Raises NameRefused and UnknownDocument."""
     words = [checked_tag(one) for one in tags]
     for name in names if words else ():
@@ -67,12 +67,12 @@ def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[
             target: object = folder
         else:
             sql = "INSERT INTO localcrag.document_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            target = _document(session, collection, name, called)["id"]
+            target = _document(session, collection, name, collection_name)["id"]
         for word in words:
             session.run(sql, collection=collection, of=target, tag=word)
 
 
-def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
+def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], collection_name: str) -> None:
     """Remove tags from documents or folders. A document keeps the tags of its folders. Raises UnknownDocument."""
     for name in names if tags else ():
         if name.endswith("/"):
@@ -80,15 +80,15 @@ def untag(session: Session, collection: int, names: Sequence[str], tags: Sequenc
             of: object = name.rstrip("/")
         else:
             sql = "DELETE FROM localcrag.document_tags WHERE collection_id = :collection AND document_id = :of"
-            of = _document(session, collection, name, called)["id"]
+            of = _document(session, collection, name, collection_name)["id"]
         for word in tags:
             session.run(f"{sql} AND lower(tag) = lower(:tag)", collection=collection, of=of, tag=word)
 
 
-def _document(session: Session, collection: int, name: str, called: str) -> Row:
+def _document(session: Session, collection: int, name: str, collection_name: str) -> Row:
     rows = find(session, collection, name)
     if not rows:
-        raise no_document(called, name)
+        raise no_document(collection_name, name)
     return rows[0]
 
 
@@ -161,7 +161,7 @@ class PostgresNames:
 
     def find_by_checksum(self, sha256: str) -> str | None:
         """Return the first name, in order, of a document with that checksum, or None."""
-        return self._store().twin(sha256, but="")
+        return self._store().twin(sha256, exclude="")
 
 
 IN_COLLECTION = "collection_id = :collection"
@@ -245,14 +245,14 @@ class PostgresCollection:
         with self._store().writing() as session:
             rename_document(session, self.id, old, new, self.name)
 
-    def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
-        """Add the tags `put` to documents or folders and remove the tags `take`, all or nothing.
+    def tag(self, documents: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
+        """Add the tags `add` to documents or folders and remove the tags `remove`, all or nothing.
 
         Raises NameRefused and UnknownDocument.
         """
         with self._store().writing() as session:
-            tag(session, self.id, documents, put, self.name)
-            untag(session, self.id, documents, take, self.name)
+            tag(session, self.id, documents, add, self.name)
+            untag(session, self.id, documents, remove, self.name)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders; folders and tags are sorted."""

@@ -183,7 +183,7 @@ class PostgresDatabase:
     def _begun(self, collection: int | None) -> Iterator[Session]:
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
-        with self._in_turn("writing", again=True) as session:
+        with self._in_turn("writing", reconnect=True) as session:
             session.run("BEGIN")
             try:
                 if collection is not None:
@@ -204,12 +204,12 @@ class PostgresDatabase:
 
     def run_alone(self, sql: str) -> None:
         """Run a statement that cannot be part of a transaction. Raises StoreError."""
-        with self._in_turn("writing", again=True) as session:
+        with self._in_turn("writing", reconnect=True) as session:
             session.run(sql)
 
     def writer(self, collection: int) -> str:
         """Return who else is writing to a collection right now, "" for no one."""
-        with self._in_turn("reading", again=True) as session:
+        with self._in_turn("reading", reconnect=True) as session:
             return _writer(session, collection)
 
     def close(self) -> None:
@@ -219,13 +219,13 @@ class PostgresDatabase:
                 self._drop(use)
 
     @contextmanager
-    def _in_turn(self, use: str, *, again: bool = False) -> Iterator[Session]:
-        """Yield a connection to one thread at a time; with `again`, first reopen it if it was lost."""
+    def _in_turn(self, use: str, *, reconnect: bool = False) -> Iterator[Session]:
+        """Yield a connection to one thread at a time; with `reconnect`, first reopen it if it was lost."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
         with self._locks[use]:
             connection = self._connections[use]
-            if connection is not None and again and not _answers(connection):
+            if connection is not None and reconnect and not _answers(connection):
                 self._drop(use)
                 connection = None
             try:

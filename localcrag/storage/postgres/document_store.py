@@ -40,12 +40,12 @@ class PostgresStore(PostgresChunks):
         rows = self.database.rows(f"{DOCUMENTS_QUERY} AND d.name = :name", collection=self.id, name=name)
         return document_from(rows[0]) if rows else None
 
-    def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
+    def twin(self, sha256: str, exclude: str) -> str | None:
+        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
         rows = self._rows(
             f"SELECT name FROM localcrag.documents WHERE {IN_COLLECTION} AND sha256 = :sha256 AND name != :but "
             'ORDER BY name COLLATE "C" LIMIT 1',
-            sha256=sha256, but=but,
+            sha256=sha256, but=exclude,
         )  # fmt: skip
         return rows[0]["name"] if rows else None
 

@@ -19,8 +19,8 @@ PATIENCE = 600.0
 """Seconds to wait for one file: a database of tens of gigabytes is read once for each mark."""
 
 
-def search(folder: Path, marks: Sequence[ResidueSignature], left_out: Sequence[Path] = ()) -> ResidueReport:
-    """Return where these marks occur in the files below a folder, without the folders `left_out`.
+def search(folder: Path, marks: Sequence[ResidueSignature], excluded: Sequence[Path] = ()) -> ResidueReport:
+    """Return where these marks occur in the files below a folder, without the folders `excluded`.
 
     Raises StoreError.
     """
@@ -32,7 +32,7 @@ def search(folder: Path, marks: Sequence[ResidueSignature], left_out: Sequence[P
         process.ask(
             {
                 "folder": os.fsencode(folder).hex(),
-                "left_out": [os.fsencode(one.absolute()).hex() for one in left_out],
+                "left_out": [os.fsencode(one.absolute()).hex() for one in excluded],
                 "lengths": [[len(form) for form in mark.forms] for mark in marks],
             },
             b"".join(form for mark in marks for form in mark.forms),
@@ -76,6 +76,6 @@ def tables_containing(database: Database, marks: Sequence[ResidueSignature]) -> 
             sql = f'SELECT count(*) FROM "{table}" WHERE chosen("{column["name"]}")'  # noqa: S608 - our own names
             database.rows(sql, chosen=recorder)
             places += [
-                ResidueLocation(database.path.name, said, table=f"{table}.{column['name']}") for said in recorder.found
+                ResidueLocation(database.path.name, text, table=f"{table}.{column['name']}") for text in recorder.found
             ]
     return places

@@ -108,8 +108,8 @@ def _lists(items: Sequence[tuple[int, str]]) -> Iterator[str]:
     yield "</ul>" * depth
 
 
-def _title(of: Element) -> str:
-    title = of.find("{*}title")
+def _title(element: Element) -> str:
+    title = element.find("{*}title")
     if title is None:
         return ""
     return " ".join(paragraphs(title)) or " ".join(one.text or "" for one in title.iter("{*}v")).strip()
@@ -138,8 +138,8 @@ def _name(series: Element) -> str:
     return "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
 
 
-def _points(of: Element, day_one: datetime, *names: str) -> Points:
-    holder = next((found for name in names if (found := of.find(f"{{*}}{name}")) is not None), None)
+def _points(element: Element, day_one: datetime, *names: str) -> Points:
+    holder = next((found for name in names if (found := element.find(f"{{*}}{name}")) is not None), None)
     points: Points = {}
     if holder is None:
         return points
@@ -267,10 +267,10 @@ def insert_drawings(root: Element, objects: Mapping[str, bytes]) -> None:
             at = last[place] = block
 
 
-def _append(root: Element, of: Element, blocks: Iterable[Element]) -> None:
+def _append(root: Element, element: Element, blocks: Iterable[Element]) -> None:
     """Append blocks to the slide or to the text that an element is on."""
-    slide = next(of.iterancestors(f"{_DRAW}page"), None)
-    body = next(of.iterancestors(f"{_OFFICE}text"), None)
+    slide = next(element.iterancestors(f"{_DRAW}page"), None)
+    body = next(element.iterancestors(f"{_OFFICE}text"), None)
     for block in blocks:
         block.tail = None
         if slide is not None:

@@ -102,9 +102,9 @@ def _part_annotations(part: str, parts: Mapping[str, bytes]) -> str:
     return _limited(pieces)
 
 
-def _limited(said: Sequence[str]) -> str:
-    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(said) > MOST else ""
-    return "".join(said[:MOST]) + lost
+def _limited(pieces: Sequence[str]) -> str:
+    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(pieces) > MOST else ""
+    return "".join(pieces[:MOST]) + lost
 
 
 def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:

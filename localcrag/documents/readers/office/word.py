@@ -329,9 +329,9 @@ class _ListCounter:
             named = style.find(f"{_W}basedOn")
 
 
-def _levels(of_list: Element) -> _Levels:
+def _levels(abstract_list: Element) -> _Levels:
     levels = _Levels()
-    for level in of_list.iter(f"{_W}lvl"):
+    for level in abstract_list.iter(f"{_W}lvl"):
         at = _int(level, "ilvl")
         levels.starts[at] = _int(level.find(f"{_W}start"), "val", 1)
         if _value(level.find(f"{_W}numFmt"), "val") == "bullet":

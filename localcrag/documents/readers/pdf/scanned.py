@@ -178,15 +178,15 @@ def printed_page(lines: Sequence[Line], *, shows: bool) -> PrintedPage:
 
 
 def composed_pages(
-    count: int, read: Callable[[int], PrintedPage], outline_of: Callable[[], Mapping[int, Sequence[OutlineEntry]]]
+    count: int, read: Callable[[int], PrintedPage], read_outline: Callable[[], Mapping[int, Sequence[OutlineEntry]]]
 ) -> Generator[Page, None, None]:
-    """Yield `count` pages, read by index from 0; `outline_of` returns the file's own headings by page."""
+    """Yield `count` pages, read by index from 0; `read_outline` returns the file's own headings by page."""
     looked_at: dict[int, PrintedPage] = {}
     for index in _sample(count):
         if sum(len(line.text) for page in looked_at.values() for line in page.printed) > SAMPLE_CHARACTERS:
             break
         looked_at[index] = read(index)
-    outline = outline_of()
+    outline = read_outline()
     found = Headings(find_typography([(page.printed, outline.get(at, ())) for at, page in looked_at.items()]))
     running = RunningLines(found.typography.running)
     for index in range(count):

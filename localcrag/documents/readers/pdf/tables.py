@@ -492,10 +492,10 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
     return rows
 
 
-def _count_stacked(of_row: Mapping[int, Sequence[Line]]) -> int:
+def _count_stacked(row_lines: Mapping[int, Sequence[Line]]) -> int:
     """Return how many ruled rows consist of several rows of short cells, one below the other."""
     number = 0
-    for lines in of_row.values():
+    for lines in row_lines.values():
         levels: dict[int, list[LineCell]] = {}
         for line in dict.fromkeys(lines):
             level = levels.setdefault(round(line.baseline / (SAME_LEVEL * line.size)), [])

@@ -163,12 +163,12 @@ class ModelSettings:
         except LocalcragError as error:
             return self.listed(), "", renderers.message(str(error))
         if not found:
-            said = _("No model server answers on this computer. Start yours, or give its address.")
+            text = _("No model server answers on this computer. Start yours, or give its address.")
         else:
-            said = ngettext(
+            text = ngettext(
                 "%(num)s model found; it is listed above.", "%(num)s models found; they are listed above.", len(found)
             )
-        return self.listed(), "", renderers.message(said)
+        return self.listed(), "", renderers.message(text)
 
     def _agree_and_use(self, name: str) -> None:
         self._assembly.library.servers.agree(name)

@@ -100,9 +100,9 @@ def settings_screen(
             figures = gr.HTML("", elem_id="lc-all")
             gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
         with _tab("labels"):
-            said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+            text = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
     in_force.wire(page, top, collection)
-    return SettingsScreen(head, figures, gaps, said, models, storage)
+    return SettingsScreen(head, figures, gaps, text, models, storage)
 
 
 def _tab(name: str) -> gr.Column:
@@ -126,7 +126,7 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
         chosen = str(event.language)
         or_show_error(lambda: assembly.change(language=chosen))
         speak(chosen)
-        return renderers.settings_head(anew=True)
+        return renderers.settings_head(reload=True)
 
     screen.head.input(change_language, None, [screen.head], **PRIVATE)
     top.select(read, None, shown, **PRIVATE)
