@@ -372,7 +372,7 @@ class Settings(
         """True if questions may go to a search server: one is configured, and the mode is not `never`."""
         return self.searxng_url is not None and self.web is not WebMode.NEVER
 
-    def of_collection(self, web: WebMode | None) -> Settings:
+    def for_collection(self, web: WebMode | None) -> Settings:
         """Return the settings with a collection's web mode, unless the user set a web mode for all collections."""
         return self if web is None or "web" in self.model_fields_set else self.model_copy(update={"web": web})
 

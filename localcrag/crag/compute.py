@@ -88,10 +88,10 @@ def _operation(done: Computation) -> str:
         return few.replace("%(num)s", str(done.few)).replace("%(column)s", column)
     if done.operation is Operation.DIFFERENCE and done.pick:
         greatest = done.pick is Operation.MAXIMUM
-        of_two = (
+        two_columns = (
             _("greatest difference between %(column)s") if greatest else _("smallest difference between %(column)s")
         )
-        return of_two.replace("%(column)s", column)
+        return two_columns.replace("%(column)s", column)
     names = {
         Operation.COUNT: _("number of different values of %(column)s") if done.column else _("number of rows"),
         Operation.SUM: _("total of %(column)s"),
@@ -126,7 +126,7 @@ def computation_in_words(done: Computation) -> str:
     """Return a line with the operation, its conditions, the table, the number of rows and the result."""
     where = _(" where %(conditions)s", conditions=_(" and ").join(done.filters)) if done.filters else ""
     table = f"“{done.table}”, {done.document}" if done.table else done.document
-    rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.of_rows))
+    rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.total_rows))
     text = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
     if done.groups:
         text.append("; ".join(groups_in_words(done)[:MAX_SHOWN]) + ".")
@@ -158,12 +158,12 @@ def _first_sentence(done: Computation) -> str:
 
 def _result_phrase(done: Computation) -> str:
     """Return the result with its operation, and its column or number of rows."""
-    of_column = _(" of %(column)s", column=plain_markdown(done.column or ""))
+    column_text = _(" of %(column)s", column=plain_markdown(done.column or ""))
     if done.operation is Operation.VALUES:
-        return f"**{result_in_words(done)}**{of_column}"
+        return f"**{result_in_words(done)}**{column_text}"
     if done.operation is Operation.COUNT and done.column:
         number = ngettext("%(num)s different value", "%(num)s different values", int(done.result))
-        return f"**{number}**{of_column}"
+        return f"**{number}**{column_text}"
     if done.operation in (Operation.COUNT, Operation.FILTER):
         return f"**{rows_in_words(done.row_count)}**"
     if not done.row_count:

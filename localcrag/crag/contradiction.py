@@ -283,8 +283,8 @@ def _ordinal(text: str, value: float, start: int, end: int) -> Fact:
 def _quantity(
     text: str, start: int, end: int, values: Sequence[float], step: float, *, currency: str | None = None
 ) -> Fact:
-    of_money = MONEY_MAGNITUDES[0 if currency else 1]
-    if magnitude := MAGNITUDE.match(text, end) or of_money.match(text, end):
+    magnitudes = MONEY_MAGNITUDES[0 if currency else 1]
+    if magnitude := MAGNITUDE.match(text, end) or magnitudes.match(text, end):
         factor, end = MAGNITUDES[magnitude[1].lower()], magnitude.end()
         values, step = [value * factor for value in values], step * factor
     label = LABEL.fullmatch(text[:start])

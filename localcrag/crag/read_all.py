@@ -110,14 +110,14 @@ class Section:
     """Passages of a document under one heading.
 
     `nearest` are the ids of the chunks nearest to the section's mean, in reading order; `begins` is the id of its first
-    chunk. `mean` is the mean of the section's passages, `of_document` that of the whole document's: unit vectors, shape
-    (dimension,).
+    chunk. `mean` is the mean of the section's passages, `document_mean` that of the whole document's: unit vectors,
+    shape (dimension,).
     """
 
     nearest: tuple[int, ...]
     begins: int
     mean: Vectors
-    of_document: Vectors
+    document_mean: Vectors
 
 
 def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> list[tuple[Section, int]]:
@@ -132,13 +132,13 @@ def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> lis
     groups = _groups(chunks, most)
     longest = sorted(range(len(groups)), key=lambda at: -_characters(groups[at], chunks))[:most]
     whole = sum(_characters(groups[at], chunks) for at in longest) or 1
-    of_document = _mean([vectors[chunk_id] for chunk_id in chunks])
+    document_mean = _mean([vectors[chunk_id] for chunk_id in chunks])
     found = []
     for at in sorted(longest):
         mean = _mean([vectors[chunk_id] for chunk_id in groups[at]])
         near = sorted(groups[at], key=lambda chunk_id: -float(vectors[chunk_id] @ mean))[:read]
         share = max(1, round(most * _characters(groups[at], chunks) / whole))
-        found.append((Section(tuple(sorted(near)), groups[at][0], mean, of_document), share))
+        found.append((Section(tuple(sorted(near)), groups[at][0], mean, document_mean), share))
     return found
 
 
@@ -158,7 +158,7 @@ def central_sentences(
     chosen: list[int] = []
     if can:
         vectors = embedder.embed([cut[n][1].text for n in can])
-        worth = vectors @ section.mean + DOCUMENT_WEIGHT * (vectors @ section.of_document)
+        worth = vectors @ section.mean + DOCUMENT_WEIGHT * (vectors @ section.document_mean)
         begins = f"chunk-{section.begins}"
         if cut[can[0]][0].id == begins:
             worth[0] += FIRST_SENTENCE_BONUS
@@ -437,8 +437,8 @@ def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event
         )  # fmt: skip
     kept = _most_relevant(relevant, MAX_PASSAGES)
     ids_kept = {passage.id for passage in kept}
-    of_kept = tuple(strip for strip in strips if strip.passage in ids_kept)
-    return _Findings(kept, of_kept, _most_relevant(worded, MAX_PASSAGES - len(kept)), nearest, read)
+    kept_strips = tuple(strip for strip in strips if strip.passage in ids_kept)
+    return _Findings(kept, kept_strips, _most_relevant(worded, MAX_PASSAGES - len(kept)), nearest, read)
 
 
 def _grade_batch(

@@ -110,8 +110,8 @@ def ingest(
 
     `unlock` opens files that come with a password; they are stored without it. With `read_scans`, pages that are
     pictures wait for text recognition (scans.py). `workers` files are read at once. `abandon` ends calls of `open_file`
-    and `unlock` that are waiting. Everything that is stored inside `transaction` is one transaction. Raises StoreError if
-    the database fails, and what `as_file` raises.
+    and `unlock` that are waiting. Everything that is stored inside `transaction` is one transaction. Raises StoreError
+    if the database fails, and what `as_file` raises.
     """
     tools = ReadingTools(
         open_file=open_file,

@@ -44,8 +44,9 @@ class Recogniser(ProcessPool):
     def read(self, picture: bytes, what: str, *, threads: int = 0, checkpoint: Callable[[], None]) -> ScannedPage:
         """Return the text of a page's picture (PNG); `what` is the page's name in errors.
 
-        `checkpoint` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is the
-        number of CPU threads; 0 means one per core. Raises UnreadableDocument. Several threads may call this at once.
+        `checkpoint` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is
+        the number of CPU threads; 0 means one per core. Raises UnreadableDocument. Several threads may call this at
+        once.
         """
         process = self.take()
         try:
@@ -291,8 +292,8 @@ def _illegible_error(what: str, text: str) -> str:
         else ""
     )
     return (
-        f"{what} shows text{script_note} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is sharp "
-        "enough to be read. Add what it says as a text file, or make the PDF searchable with another program."
+        f"{what} shows text{script_note} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is "
+        "sharp enough to be read. Add what it says as a text file, or make the PDF searchable with another program."
     )
 
 

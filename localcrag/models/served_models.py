@@ -206,7 +206,7 @@ class _StreamParser:
 
     def __init__(self, exchange: Exchange, usage: Usage) -> None:
         self._address, self._usage = exchange.address, usage
-        self._finished = self._told = self._begun = False
+        self._finished = self._usage_reported = self._begun = False
         self._held = ""
         self.ended = self.thinks = False
 
@@ -231,7 +231,7 @@ class _StreamParser:
         choices = event.get("choices") or [{}]
         self._finished |= bool(choices[0].get("finish_reason"))
         text = (choices[0].get("delta") or {}).get("content") or ""
-        if text and not self._told:
+        if text and not self._usage_reported:
             # Until the server reports a count, each event is taken for one token.
             self._usage.completion += 1
         return self._strip_reasoning(text)
@@ -246,7 +246,7 @@ class _StreamParser:
         if isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
             self._usage.prompt = int(usage.get("prompt_tokens") or self._usage.prompt)
             self._usage.completion = usage["completion_tokens"]
-            self._usage.estimated, self._told = False, True
+            self._usage.estimated, self._usage_reported = False, True
 
     def _strip_reasoning(self, text: str) -> str:
         """Return a piece of text without the reasoning between <think> and </think> before the answer."""

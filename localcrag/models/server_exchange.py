@@ -348,13 +348,13 @@ def context_window(exchange: Exchange, model: ServedModel) -> int | None:
     try:
         match model.program:
             case Program.LLAMA_SERVER:
-                text = exchange.get(address.beside("/props"))["default_generation_settings"]["n_ctx"]
+                text = exchange.get(address.sibling("/props"))["default_generation_settings"]["n_ctx"]
             case Program.OLLAMA:
-                text = _find_entry(exchange.get(address.beside("/api/ps"))["models"], "name", model.id)[
+                text = _find_entry(exchange.get(address.sibling("/api/ps"))["models"], "name", model.id)[
                     "context_length"
                 ]
             case Program.LM_STUDIO:
-                one = _find_entry(exchange.get(address.beside("/api/v0/models"))["data"], "id", model.id)
+                one = _find_entry(exchange.get(address.sibling("/api/v0/models"))["data"], "id", model.id)
                 text = one["loaded_context_length"]
             case _:
                 text = model.window
@@ -368,16 +368,16 @@ def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Mess
     address, plain = exchange.address, as_json(messages)
     match model.program:
         case Program.LLAMA_SERVER:
-            prompt = exchange.post(address.beside("/apply-template"), {"messages": plain})["prompt"]
-            counted = exchange.post(address.beside("/tokenize"), {"content": prompt, "add_special": True})["tokens"]
+            prompt = exchange.post(address.sibling("/apply-template"), {"messages": plain})["prompt"]
+            counted = exchange.post(address.sibling("/tokenize"), {"content": prompt, "add_special": True})["tokens"]
             return len(counted)
         case Program.VLLM:
-            counted = exchange.post(address.beside("/tokenize"), {"model": model.id, "messages": plain})
+            counted = exchange.post(address.sibling("/tokenize"), {"model": model.id, "messages": plain})
             return int(counted["count"])
         case Program.LLAMA_CPP_PYTHON:
             # Its API does not offer the chat template. Most templates are as long as ChatML's, which is used here.
             prompt = "".join(f"<|im_start|>{one.role}\n{one.content}<|im_end|>\n" for one in messages)
-            url = address.beside("/extras/tokenize/count")
+            url = address.sibling("/extras/tokenize/count")
             return int(exchange.post(url, {"input": prompt + "<|im_start|>assistant\n"})["count"])
     return None
 

@@ -44,8 +44,8 @@ def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) 
     except (*SQLITE_ERRORS, OSError) as error:
         reason = error_reason(error)
         raise StoreError(
-            f"The copy {path} cannot be written: {reason}. Nothing is left of it. Check that the folder is writable and "
-            "the disk not full."
+            f"The copy {path} cannot be written: {reason}. Nothing is left of it. Check that the folder is "
+            "writable and the disk not full."
         ) from error
 
 

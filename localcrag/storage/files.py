@@ -119,8 +119,8 @@ def temporary_file(
 ) -> Iterator[Path]:
     """Yield the path of a temporary file with these bytes, in a new folder below `data_dir`; remove both afterwards.
 
-    `prefix` begins the folder's name, `description` describes the file in error messages, and `modified_at` is its modification
-    time in seconds since 1970. Raises StoreError.
+    `prefix` begins the folder's name, `description` describes the file in error messages, and `modified_at` is its
+    modification time in seconds since 1970. Raises StoreError.
     """
     try:
         folder = tempfile.TemporaryDirectory(prefix=prefix, dir=data_dir, ignore_cleanup_errors=True)
@@ -130,7 +130,8 @@ def temporary_file(
             os.utime(path, (modified_at, modified_at))
     except OSError as error:
         raise StoreError(
-            f"{description} could not be written to {data_dir}: {error.strerror or error}. Check that the disk has room."
+            f"{description} could not be written to {data_dir}: {error.strerror or error}. Check that the disk "
+            "has room."
         ) from error
     with folder, locked_file(Path(folder.name)):
         yield path

@@ -52,7 +52,7 @@ class QuotedDocuments:
 
         Without `by_name`, only texts are compared, since the documents of an evaluation set may have any names.
         """
-        return bool(self._passages(run, by_name=by_name)) or self._beside_passages(run, by_name=by_name)
+        return bool(self._passages(run, by_name=by_name)) or self._quotes_outside_passages(run, by_name=by_name)
 
     def without(self, run: dict[str, Any]) -> dict[str, Any] | None:
         """Return a run without the passages from the documents, or None if its answer cites or quotes them."""
@@ -64,7 +64,7 @@ class QuotedDocuments:
         rest = run | {part: [one for one in run.get(part, ()) if one[key] not in found] for part, key in parts}
         used = {piece["source"] for piece in rest["evidence"]}
         rest["sources"] = [one for one in run.get("sources", ()) if one["id"] in used]
-        return None if self._beside_passages(rest, by_name=True) else rest
+        return None if self._quotes_outside_passages(rest, by_name=True) else rest
 
     def _passages(self, run: Mapping[str, Any], *, by_name: bool) -> set[str]:
         """Return the ids of a run's passages that come from the documents."""
@@ -77,7 +77,7 @@ class QuotedDocuments:
             return self._says_phrase(passage["text"])
         return self.in_text(passage["text"])
 
-    def _beside_passages(self, run: Mapping[str, Any], *, by_name: bool) -> bool:
+    def _quotes_outside_passages(self, run: Mapping[str, Any], *, by_name: bool) -> bool:
         """Return whether anything but a run's passages comes from the documents, such as its answer or its sources.
 
         An answer may show lines of a passage without citing them: if no passage was certain, it shows the likeliest.

@@ -492,7 +492,7 @@ def compute(plan: TablePlan, document: str, title: str | None) -> Computation:
         operation=plan.operation,
         column=_named(plan),
         filters=tuple(map(describe_test, tests)),
-        of_rows=len(plan.known.rows),
+        total_rows=len(plan.known.rows),
         row_count=len(rows),
         rows=tuple(TableRow(row.cells, row.page, row.start, row.end) for row in rows[:MOST_ROWS]),
         result=found.result,

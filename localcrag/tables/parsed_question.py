@@ -122,7 +122,7 @@ def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
         if column:
             reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
         return column is not None
-    if condition.quarter and not known.of_kind(ColumnKind.DATE):
+    if condition.quarter and not known.columns_of_kind(ColumnKind.DATE):
         return _resolve_quarter(reading, condition)
     return _resolve_days(reading, condition)
 
@@ -133,9 +133,9 @@ def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
     Returns False if there is none, or if it is unclear which is meant.
     """
     known = reading.known
-    dates = best_named(known, known.of_kind(ColumnKind.DATE), words_outside_cells(reading)) or known.of_kind(
-        ColumnKind.DATE
-    )
+    dates = best_named(
+        known, known.columns_of_kind(ColumnKind.DATE), words_outside_cells(reading)
+    ) or known.columns_of_kind(ColumnKind.DATE)
     if condition.relative and (named := _header_with_days(known, condition)):
         reading.words += [Word(word, condition.start, word) for word in named]
         return True
@@ -187,7 +187,7 @@ def _resolve_quarter(reading: ParsedQuestion, condition: Condition) -> bool:
     form = re.compile(rf"Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z", re.IGNORECASE)
     found = {
         (column.at, row.cells[column.at])
-        for column in reading.known.of_kind(ColumnKind.TEXT)
+        for column in reading.known.columns_of_kind(ColumnKind.TEXT)
         for row in reading.known.rows
         if form.match(row.cells[column.at])
     }
@@ -207,7 +207,7 @@ def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount
     if counted and counted.stem in FUNCTION_WORDS:
         counted = None
     scored: list[tuple[int, Column]] = []
-    columns = known.of_kind(ColumnKind.TIME if amount.unit == CLOCK else ColumnKind.AMOUNT)
+    columns = known.columns_of_kind(ColumnKind.TIME if amount.unit == CLOCK else ColumnKind.AMOUNT)
     for column in columns:
         # A column with a problem stays a candidate, so that the refusal can name the problem.
         if amount.unit and column.unit and amount.unit != column.unit and not column.problem:

@@ -70,7 +70,7 @@ def compared_columns(reading: ParsedQuestion) -> tuple[Column, Column] | None:
         return None
     if any(_is_of_other_row(reading, cell, text.split) for cell in reading.cells):
         return None
-    columns = column_pair(reading, text.split, of_time=text.word in TIME_COMPARATIVES)
+    columns = column_pair(reading, text.split, in_time=text.word in TIME_COMPARATIVES)
     if columns is None or not fit_comparative(text.word, reading, columns):
         return None
     return columns if _has_single_rows(reading, columns) else None
@@ -86,12 +86,12 @@ def resolve_time_words(reading: ParsedQuestion) -> None:
         group = next((group for group in THEN_AND_NOW if word.stem in group), frozenset())
         meant = (group | years if "now" in group else group) if group else group
         named = [column for column in known.columns if known.header_words(column) & meant]
-        of_itself = any(word.stem in known.header_words(column) for column in named)
-        own = known.header_words(named[0]) if len(named) == 1 and not of_itself else [word.stem]
+        is_header = any(word.stem in known.header_words(column) for column in named)
+        own = known.header_words(named[0]) if len(named) == 1 and not is_header else [word.stem]
         words += [Word(one, word.start, word.written) for one in sorted(own)]
-    said_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in TIME_COMPARATIVES
+    asked_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in TIME_COMPARATIVES
     # "Before the due date" means the column "Due", although its header has no "date".
-    reading.words = [word for word in words if not (said_in_time and word.stem in _DATES - known.all_header_words)]
+    reading.words = [word for word in words if not (asked_in_time and word.stem in _DATES - known.all_header_words)]
 
 
 def resolve_plan_words(reading: ParsedQuestion) -> None:
@@ -105,11 +105,11 @@ def resolve_plan_words(reading: ParsedQuestion) -> None:
     reading.words = [replace(word, stem=own) if word.stem in others else word for word in reading.words]
 
 
-def column_pair(reading: ParsedQuestion, split: int, *, of_time: bool = False) -> tuple[Column, Column] | None:
+def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -> tuple[Column, Column] | None:
     """Return the two columns of one kind and unit that are named before and after a place; None if it is unclear."""
     known, words = reading.known, words_outside_cells(reading)
-    kinds = (ColumnKind.DATE, ColumnKind.TIME) if of_time else (ColumnKind.AMOUNT,)
-    columns = [column for column in known.of_kind(*kinds) if column.unit != "percent"]
+    kinds = (ColumnKind.DATE, ColumnKind.TIME) if in_time else (ColumnKind.AMOUNT,)
+    columns = [column for column in known.columns_of_kind(*kinds) if column.unit != "percent"]
     left = _named(known, columns, [word for word in words if word.start < split])
     right = _named(known, columns, [word for word in words if word.start >= split])
     if len(right) == 2 and not left:
@@ -207,7 +207,7 @@ def difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     split = request.forms.split
     sides = _sides(reading.tests, split)
     tested = {test.column.at for test in reading.tests}
-    amounts = [column for column in known.of_kind(ColumnKind.AMOUNT) if column.at not in tested]
+    amounts = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if column.at not in tested]
     if sides is None:
         return _column_difference_plan(reading, split)
     if any(test.negated for side in sides for test in side):
@@ -235,7 +235,11 @@ def share_plan(reading: ParsedQuestion) -> TablePlan | None:
         return None
     tested = {test.column.at for test in reading.tests}
     words = [word for word in words_outside_cells(reading) if word.start < split and word.stem not in UNINFORMATIVE]
-    named = [column for column in best_named(known, known.of_kind(ColumnKind.AMOUNT), words) if column.at not in tested]
+    named = [
+        column
+        for column in best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words)
+        if column.at not in tested
+    ]
     if len(named) == 1:
         return TablePlan(known, Operation.SHARE, named[0], sides=(whole, (*whole, *part)))
     if named or not words or noun_meaning(reading, words[-1]) != (None,):

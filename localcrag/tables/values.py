@@ -108,8 +108,8 @@ def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     if point != comma:
         return DecimalMark.POINT if point else DecimalMark.COMMA
     # If no number shows the mark, or numbers contradict each other, "1.234" could be either.
-    of_three = any(_THREE_DIGITS.fullmatch(number) for number in numbers)
-    return DecimalMark.UNKNOWN if point or of_three else DecimalMark.POINT
+    three_digits = any(_THREE_DIGITS.fullmatch(number) for number in numbers)
+    return DecimalMark.UNKNOWN if point or three_digits else DecimalMark.POINT
 
 
 def looks_like_amount(text: str) -> bool:

@@ -420,7 +420,7 @@ class TableVocabulary:
     def _called(self) -> set[str]:
         return {word for name in self.names for word in content_stems(name)}
 
-    def of_kind(self, *kinds: ColumnKind) -> list[Column]:
+    def columns_of_kind(self, *kinds: ColumnKind) -> list[Column]:
         """Return the columns of these kinds."""
         return [column for column in self.columns if column.kind in kinds]
 
@@ -494,7 +494,7 @@ class TableVocabulary:
         if [word.stem for word in words[at + 1 : at + 2]] == ["in"]:
             extra += [word.stem for word in words[at + 2 : at + 3]]
         found = []
-        for column in self.of_kind(ColumnKind.AMOUNT, ColumnKind.NAME):
+        for column in self.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.NAME):
             rows = sum(row.cells[column.at] == text for row in self.rows)
             if rows and self.header_words(column) & set(extra):
                 found.append((column, text, rows))
@@ -504,7 +504,7 @@ class TableVocabulary:
     def flags(self) -> dict[int, str]:
         """The columns that say yes or no, by index, with the spelling of yes."""
         found = {}
-        for column in self.of_kind(ColumnKind.TEXT):
+        for column in self.columns_of_kind(ColumnKind.TEXT):
             text = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
             yes = [word for low, word in text.items() if low in _YES]
             others = {low for low, word in text.items() if not is_empty(word)} - _YES - _NO
@@ -542,14 +542,14 @@ class TableVocabulary:
     def _values(self) -> dict[tuple[str, ...], list[tuple[Column, str, int]]]:
         """Each value of a text column by its stems, with its column, first spelling and number of rows."""
         values: dict[tuple[str, ...], list[tuple[Column, str, int]]] = {}
-        for column in self.of_kind(ColumnKind.TEXT):
-            of_column: dict[tuple[str, ...], tuple[str, int]] = {}
+        for column in self.columns_of_kind(ColumnKind.TEXT):
+            column_by_words: dict[tuple[str, ...], tuple[str, int]] = {}
             for cell, number in Counter(row.cells[column.at] for row in self.rows).items():
                 if not is_empty(cell):
                     stems = tuple(stems_of(cell))
-                    first, others = of_column.get(stems, (cell, 0))
-                    of_column[stems] = first, others + number
-            for stems, (cell, number) in of_column.items():
+                    first, others = column_by_words.get(stems, (cell, 0))
+                    column_by_words[stems] = first, others + number
+            for stems, (cell, number) in column_by_words.items():
                 # Function words are only values if they are written as a name or abbreviation: "Will", "US".
                 letter = len(cell) == 1 and cell.isupper()
                 if letter or (

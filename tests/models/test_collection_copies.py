@@ -59,7 +59,7 @@ def test_a_copy_has_all_that_the_collection_has(assembly: Assembly) -> None:
     *_, last = assembly.collection_copies.copy("one", "again")
     assert (last.done, last.total) == (3, 3)
     assert held(assembly, "again") == held(assembly, "one")
-    assert assembly.collections.tags.of_folders("again") == {"island": ["far"]}
+    assert assembly.collections.tags.by_folder("again") == {"island": ["far"]}
     assert assembly.collection_settings.preset("again") is Preset.STRICT
     assert "six" in asked(assembly, QUESTION, "again").answer
     assert assembly.collections.page_picture("boat.pdf", 2, collection="again")
@@ -112,7 +112,7 @@ def test_a_file_brings_a_collection_to_another_data_folder(assembly: Assembly, t
         (*_, (name, _)) = other.collection_copies.import_file(file)
         assert name == "one"
         assert held(other, "one") == held(assembly, "one")
-        assert other.collections.tags.of_folders("one") == {"island": ["far"]}
+        assert other.collections.tags.by_folder("one") == {"island": ["far"]}
         assert "six" in asked(other, QUESTION, "one").answer
         assert other.collections.page_picture("boat.pdf", 1, collection="one")
         with pytest.raises(NameRefused, match="already"):

@@ -101,7 +101,7 @@ def test_what_calls_left_free_between_other_things_goes_back_while_they_are_used
 def test_the_next_question_says_that_it_loads_them_and_is_answered(assembly: Assembly, idle: IdleModelUnloader) -> None:
     with closing(assembly.ask(QUESTION)) as first:
         before = next(event for event in first if isinstance(event, RunFinished)).run
-    assert assembly.models.put_away()
+    assert assembly.models.unload()
     turn = ModelTurn(AnswerQueue(), threading.Event())
     happened = list(run_when_model_is_free(partial(assembly.ask, QUESTION), turn, assembly.models.any_unloaded))
     assert happened[0].event == StepStarted("load", "loading the models, which were put away")
@@ -132,7 +132,7 @@ def test_whoever_holds_one_that_was_put_away_can_go_on_with_it(assembly: Assembl
     parts = assembly.parts(assembly.settings)
     before = parts.scorer.logits("a question", ["a text"])
     tokens = parts.llm.count_tokens([Message("user", "Hello")])
-    assert assembly.models.put_away()
+    assert assembly.models.unload()
     assert parts.embedder.dimension == 384
     assert assembly.models.any_unloaded(), "what a model is, is known without it"
     assert parts.embedder.embed(["text"]).shape == (1, 384)
@@ -162,7 +162,7 @@ def test_nothing_is_put_away_where_the_time_is_zero(assembly: Assembly, idle: Id
 
 
 def test_looking_at_documents_and_deleting_one_loads_nothing(assembly: Assembly) -> None:
-    assert assembly.models.put_away()
+    assert assembly.models.unload()
     assert [one.name for one in assembly.collections.documents()] == ["ferry.md"]
     assembly.collections.delete_document("ferry.md")
     assert assembly.models.any_unloaded()

@@ -81,7 +81,7 @@ def test_others_read_and_write_while_a_collection_is_imported_and_see_nothing_of
     there = ["house"]
     assert seen == [*((done, [], [], []) for done in range(4)), (3, there, there, there)]
     assert [one.name for one in assembly.collections.documents("house")] == ["a.pdf", "b.pdf", "c.pdf"]
-    assert assembly.collections.tags.of_folders("house") == {"house": ["home"]}
+    assert assembly.collections.tags.by_folder("house") == {"house": ["home"]}
     assert "files" not in rows(assembly)
 
 
@@ -95,7 +95,7 @@ def test_others_read_write_and_delete_while_a_collection_is_copied(assembly: Ass
         other.execute("DELETE FROM documents WHERE name = 'b.pdf'")
         list(steps)
     assert [one.name for one in assembly.collections.documents("again")] == ["a.pdf", "c.pdf"]
-    assert assembly.collections.tags.of_folders("again") == {"house": ["home"]}
+    assert assembly.collections.tags.by_folder("again") == {"house": ["home"]}
     assert assembly.collections.names() == ["again", "house"]
 
 

@@ -144,7 +144,7 @@ def test_with_nobody_to_ask_nothing_leaves_and_the_run_says_how_to_allow_it(open
     desk = opened()
     _, run = desk.ask()
     assert desk.sent == []
-    assert run.web == WebUse(query=WRITTEN, not_asked=NotAsked.NOBODY_TO_ASK)
+    assert run.web == WebUse(query=WRITTEN, not_asked=NotAsked.NO_ONE_TO_ASK)
     assert CONSENT_IMPOSSIBLE in run.warnings
     assert "--web always" in CONSENT_IMPOSSIBLE
     assert "there was nobody to ask" in run.answer

@@ -112,7 +112,7 @@ def test_the_calibration_error_is_the_mean_distance_of_said_and_true_over_the_bi
     # |0.10 - 0.25| on four of six and |0.85 - 1| on two.
     assert curves.calibration_error(said, true) == pytest.approx(0.15)
     low, high = curves.reliability(said, true)
-    assert [low.count, low.said, low.relevant] == pytest.approx([4, 0.1, 0.25])
+    assert [low.count, low.predicted, low.relevant] == pytest.approx([4, 0.1, 0.25])
     assert [high.count, high.share] == pytest.approx([2, 1 / 3])
 
 

@@ -59,7 +59,7 @@ def test_a_question_about_a_table_is_computed_on_all_its_rows(tmp_path: Path) ->
     assert run.answer.startswith(
         "**Total of Amount: 250.00 €** over 10 rows of the table “Orders 2026” where Date is in"
     )
-    assert (run.computation.document, run.computation.of_rows, run.computation.row_count) == ("orders.md", 60, 10)
+    assert (run.computation.document, run.computation.total_rows, run.computation.row_count) == ("orders.md", 60, 10)
     assert made.llm.prompts == []
     assert computed_by(run) == ["retrieve", "evaluate", "decide", "compute"]
     assert (run.action, run.abstained, run.uncertain) == (Action.CORRECT, False, False)

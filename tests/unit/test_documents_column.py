@@ -24,7 +24,7 @@ from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 class NoTags:
     """Of no folder. Not real: it stores nothing."""
 
-    def of_folders(self, collection: str) -> dict[str, list[str]]:
+    def by_folder(self, collection: str) -> dict[str, list[str]]:
         return {}
 
 

@@ -119,7 +119,7 @@ def test_where_there_is_none_nothing_is_advised() -> None:
 
 def test_what_is_not_used_comes_with_the_command_that_gets_it() -> None:
     report = describe_graphics((CUDA,), NOTHING, NOTHING)
-    assert "NVIDIA GeForce RTX 4060" in report.said
+    assert "NVIDIA GeForce RTX 4060" in report.summary
     llama, torch = report.advice
     assert "-DGGML_CUDA=on" in llama.command
     assert "llama-cpp-python==" in llama.command
@@ -128,7 +128,7 @@ def test_what_is_not_used_comes_with_the_command_that_gets_it() -> None:
 
 def test_what_is_used_is_said_and_nothing_advised() -> None:
     report = describe_graphics((CUDA,), frozenset({Graphics.CUDA}), frozenset({Graphics.CUDA}))
-    assert "llama-cpp-python, torch" in report.said
+    assert "llama-cpp-python, torch" in report.summary
     assert report.advice == ()
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,3 +66,38 @@ def test_imports_stand_at_the_top() -> None:
         if "noqa: E402" in line and path != Path(__file__)
     ]
     assert len(late) <= 10, late
+
+
+DIALECT = {"said", "told", "anew", "beside", "nobody", "meanwhile", "whoever"}
+DIALECT_PHRASES = ("what_is", "as_they", "that_are", "put_away")
+MOST_CLASSES_TWICE = 8
+
+
+def names_in(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield every name that a module defines, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno
+
+
+def test_names_are_free_of_words_that_a_reader_has_to_translate() -> None:
+    odd = []
+    for module, tree in MODULES.items():
+        for name, line in names_in(tree):
+            words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_").split("_")
+            phrase = "_".join(words)
+            if DIALECT & {*words} or any(one in phrase for one in DIALECT_PHRASES) or (words[0] == "of" and words[1:]):
+                odd.append(f"{module}:{line}: {name}")
+    assert odd == []
+
+
+def test_few_class_names_are_used_in_two_modules() -> None:
+    names = Counter(node.name for tree in MODULES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    twice = sorted(name for name, number in names.items() if number > 1)
+    assert len(twice) <= MOST_CLASSES_TWICE, twice

@@ -109,7 +109,7 @@ def test_a_collection_keeps_its_preset(tmp_path: Path) -> None:
 def test_whose_web_mode_holds(
     tmp_path: Path, collections: WebMode | None, settings: dict[str, str], preset: Preset, mode: WebMode
 ) -> None:
-    assert load(data_dir=tmp_path, **settings).of_collection(collections).under(preset).web is mode
+    assert load(data_dir=tmp_path, **settings).for_collection(collections).under(preset).web is mode
 
 
 def test_a_collection_keeps_its_web_mode_beside_its_preset(tmp_path: Path) -> None:

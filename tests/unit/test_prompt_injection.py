@@ -251,7 +251,7 @@ def test_a_long_sentence_is_judged_in_windows() -> None:
 def test_every_weight_is_of_something_that_is_looked_for() -> None:
     known = judge.weights()
     names = {name for name, _ in GROUPS}
-    assert known.beside < known.alone
+    assert known.with_findings < known.alone
     assert [key for key in known.of if key[0] != "“" and not set(key.split(" + ")) <= names] == []
 
 

@@ -42,7 +42,7 @@ TOTAL = (1, "a total of other rows")
 
 def test_a_sum_is_exact_and_says_what_it_leaves_out() -> None:
     done = computed("What is the total amount?")
-    assert (done.result, done.row_count, done.of_rows) == ("1,246.80 €", 4, 6)
+    assert (done.result, done.row_count, done.total_rows) == ("1,246.80 €", 4, 6)
     assert left_out(done) == [(1, "Amount is “tbc”"), (1, "Amount is empty"), TOTAL]
     assert answer_text(done, "[1]").split("\n\n")[:2] == [
         "**Total of Amount: 1,246.80 €** over 4 rows of the table “Orders 2026” [1]:",

@@ -254,7 +254,9 @@ class Collections:
 
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
         data_dir = self._settings.now.data_dir
-        return temporary_file(member.data, data_dir, prefix=".within-", description=member.name, modified_at=member.changed)
+        return temporary_file(
+            member.data, data_dir, prefix=".within-", description=member.name, modified_at=member.changed
+        )
 
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document with its attachments and all derived data; return the number of attachments.

@@ -187,7 +187,7 @@ class CollectionCopies:
 
     def _name_of(self, about: AboutCollection, name: str | None, *, extra: bool) -> str:
         """Return the name for the imported collection. Raises NameRefused if it is taken."""
-        return self._beside(about.name) if extra else self._free(name or about.name)
+        return self._free_name(about.name) if extra else self._free(name or about.name)
 
     def _free(self, name: str) -> str:
         """Return the name for a new collection, normalised. Raises NameRefused if it is taken."""
@@ -208,7 +208,7 @@ class CollectionCopies:
                 queries.set_web_mode(self._database, new, WebMode(about.web))
         return new
 
-    def _beside(self, name: str) -> str:
+    def _free_name(self, name: str) -> str:
         """Return the name, with a number appended if it is taken."""
         there = {*self._collections.names()}
         numbered = (name if number == 1 else f"{name} ({number})" for number in range(1, len(there) + 2))

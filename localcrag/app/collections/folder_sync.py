@@ -421,7 +421,7 @@ class FolderSync:
                         if event.status is not IngestStatus.FAILED and one.before and one.before.document:
                             replaced.add(one.path)
                         done += self._remembered(folder, one, event, twins.get(one.path, ()), compared)
-                        yield from self._told(folder, one, event, twins.get(one.path, ()))
+                        yield from self._report(folder, one, event, twins.get(one.path, ()))
         finally:
             self._store.put(folder.id, done)
         self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
@@ -458,7 +458,7 @@ class FolderSync:
         )
 
     @staticmethod
-    def _told(
+    def _report(
         folder: WatchedFolder, one: FileToRead, result: IngestResult, twins: Sequence[str]
     ) -> Iterator[FolderChange]:
         if result.status is IngestStatus.FAILED:

@@ -109,7 +109,7 @@ class OneInstance:
         """
         deadline = time.monotonic() + START_LIMIT
         while not self.claim():
-            place = self._told()
+            place = self._read_endpoint()
             if place and _send(place, handed):
                 return True
             if time.monotonic() > deadline:
@@ -120,7 +120,7 @@ class OneInstance:
             time.sleep(RETRY_SECONDS)
         return False
 
-    def _told(self) -> Endpoint | None:
+    def _read_endpoint(self) -> Endpoint | None:
         try:
             return Endpoint(**json.loads(self._place.read_text("utf-8")))
         except (OSError, ValueError, TypeError):

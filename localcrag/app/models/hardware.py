@@ -131,12 +131,12 @@ class Advice:
 class GraphicsReport:
     """The graphics processors found, in one sentence, and advice on how to use them."""
 
-    said: str
+    summary: str
     advice: tuple[Advice, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the report as lines of text."""
-        return [self.said, *(line for one in self.advice for line in (one.words, f"    {one.command}"))]
+        return [self.summary, *(line for one in self.advice for line in (one.words, f"    {one.command}"))]
 
 
 def report() -> GraphicsReport:

@@ -153,8 +153,8 @@ def _has_other_unit(number: str, sentence: str, evidence: str) -> bool:
         return bool(behind & KINDS.keys()) or not units & set(words)
     # Any other word is another unit if the evidence counts other things in it, or always gives this number a known
     # unit.
-    of_another = {unit for at, word in enumerate(words) if _is_amount(word) for unit in words[at + 1 : at + 2]}
-    return bool(units & of_another) or all(KINDS.keys() & set(follow) for follow in near)
+    other_units = {unit for at, word in enumerate(words) if _is_amount(word) for unit in words[at + 1 : at + 2]}
+    return bool(units & other_units) or all(KINDS.keys() & set(follow) for follow in near)
 
 
 def _in_other_range(number: str, sentence: str, evidence: str) -> bool:

@@ -136,8 +136,8 @@ def verify(
     is repaired. Sentences without a content word are left out.
     """
     text = attach_citations(answer)
-    of_source = {source.id: source.title or "" for source in sources}
-    titles = {piece.n: of_source.get(piece.source, "") for piece in evidence}
+    source_titles = {source.id: source.title or "" for source in sources}
+    titles = {piece.n: source_titles.get(piece.source, "") for piece in evidence}
     supports = []
     for span in claims(answer):
         support = _support(_plain(span.text), citations(span.text), evidence, question, titles)

@@ -193,14 +193,14 @@ class _Closure:
 
     def companions(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield, for each kept strip, what it is not understood without: headings, header, the sentences around it."""
-        of_block = {own.parts[number].block: own.places[number] for number in reversed(own.numbers)}
+        first_by_block = {own.parts[number].block: own.places[number] for number in reversed(own.numbers)}
         leads = {part.group: place for place, part in zip(own.places, own.parts, strict=True) if part.leads}
         for number in own.numbers:
             if own.places[number] not in self._first:
                 continue
             part, relevance = own.parts[number], own.strips[number].relevance
-            over = [of_block[heading] for heading in part.headings if heading in of_block]
-            if _LABEL.match(self._strips[first := of_block[part.block]].text):
+            over = [first_by_block[heading] for heading in part.headings if heading in first_by_block]
+            if _LABEL.match(self._strips[first := first_by_block[part.block]].text):
                 over.append(first)
             if part.group in leads and part.group is not None:
                 over.append(leads[part.group])

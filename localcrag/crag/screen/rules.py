@@ -419,6 +419,6 @@ PATTERNS: tuple[Rule, ...] = (
 RULES: tuple[Rule, ...] = (
     *PATTERNS,
     Rule(gettext_noop("speaks like an instruction to a model"), InjectionJudge()),
-    Rule(gettext_noop("speaks like an instruction to a model"), InjectionJudge(beside=True), weak=True),
+    Rule(gettext_noop("speaks like an instruction to a model"), InjectionJudge(with_findings=True), weak=True),
 )
 """All rules: the patterns, then the judge for wordings that no pattern knows."""

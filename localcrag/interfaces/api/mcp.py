@@ -124,7 +124,7 @@ def report_errors(tool: Tool) -> Tool:
     """Return a tool that reports errors as results in plain words; an unexpected error's own message is kept back."""
 
     @functools.wraps(tool)
-    async def told(*arguments: object, **named: object) -> CallToolResult:
+    async def notified(*arguments: object, **named: object) -> CallToolResult:
         try:
             return await tool(*arguments, **named)
         except LocalcragError as error:
@@ -133,7 +133,7 @@ def report_errors(tool: Tool) -> Tool:
             process.print_error(error)
             return _result(UNEXPECTED, None)
 
-    return told
+    return notified
 
 
 class Tools:

@@ -88,7 +88,7 @@ class ChatMessage(BaseModel):
     content: str | list[Part] | None = None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The message's text. Raises QuestionError if a part of it is not text."""
         if not isinstance(self.content, list):
             return self.content or ""
@@ -156,7 +156,7 @@ class ChatRequest(BaseModel):
         wishes = self.localcrag
         settings: dict[str, Any] = {name: getattr(wishes, name) for name in SETTING_FIELDS}
         return Question(
-            question=self.messages[at].said,
+            question=self.messages[at].text,
             collection=self.model,
             history=_turns(self.messages[:at]),
             preset=wishes.preset,
@@ -172,8 +172,8 @@ def _turns(messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
     asked = ""
     for one in messages:
         if one.role == "user":
-            asked = one.said
-        elif one.role == "assistant" and asked.strip() and one.said.strip():
-            turns.append(Turn(asked, one.said))
+            asked = one.text
+        elif one.role == "assistant" and asked.strip() and one.text.strip():
+            turns.append(Turn(asked, one.text))
             asked = ""
     return tuple(turns)

@@ -177,7 +177,7 @@ def _search_lines(found: ResidueReport, places: tuple[ResidueLocation, ...]) -> 
     lines = [f"Searched for {what}, {found.bytes / 1e6:,.1f} MB, and in all tables: {'found' if places else 'nothing'}"]
     for one in places[:SHOWN]:
         where = f"table {one.table}" if one.table else f"byte {one.at}"
-        lines.append(f"{one.file}, {where}: {one.said}")
+        lines.append(f"{one.file}, {where}: {one.description}")
     if len(places) > SHOWN:
         lines.append(f"… and {len(places) - SHOWN} more; --json has all.")
     return lines + [f"not searched: {name}" for name in found.unread]

@@ -55,7 +55,7 @@ class WatchEvents:
     def __init__(self, folders: Folders, uploads: Uploads, keeper: FolderWatcher, listed: Callable[[str], str]) -> None:
         """Create the handlers; `listed` returns a collection's list of documents as HTML."""
         self._folders, self._uploads, self._keeper, self._listed = folders, uploads, keeper, listed
-        self._told: Tabs[tuple[str, int]] = Tabs()
+        self._reported: Tabs[tuple[str, int]] = Tabs()
 
     def wire(self, page: gr.Blocks, shown: gr.HTML, listing: gr.HTML, collection: gr.Dropdown) -> None:
         """Connect the components; `shown` displays the folders of the `collection`."""
@@ -81,8 +81,8 @@ class WatchEvents:
     def look(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
         """Return the current state of the folders, and the documents if they have changed since the tab's last look."""
         now, tab = (collection, self._keeper.version), session(request)
-        before = self._told.get(tab)
-        self._told.put(tab, now)
+        before = self._reported.get(tab)
+        self._reported.put(tab, now)
         return self.shown(collection), gr.skip() if before == now else self._listed(collection)
 
     def change(self, collection: str, event: gr.EventData) -> tuple[str, Any]:
@@ -188,7 +188,11 @@ class TransferEvents:
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
         text = _("%(file)s is the collection “%(name)s” now: %(number)s.", file=file.name, name=name, number=number)
         needs_reindex = name in self._collections.embedders.to_reindex()
-        yield None, _done_html(text, needs_reindex=needs_reindex), gr.update(choices=self._collections.offered(), value=name)
+        yield (
+            None,
+            _done_html(text, needs_reindex=needs_reindex),
+            gr.update(choices=self._collections.offered(), value=name),
+        )
 
     def _imported(self, file: Path) -> Generator[tuple[str, TransferProgress], None, None]:
         try:
@@ -267,7 +271,7 @@ def documents_title() -> str:
 def documents_html(collections: Collections, collection: str) -> str:
     """Return the list of a collection's documents, or the reason why it cannot be listed."""
     try:
-        there, tags = collections.documents(collection), collections.tags.of_folders(collection)
+        there, tags = collections.documents(collection), collections.tags.by_folder(collection)
         foreign, home = collections.mostly_foreign(there), collections.homes.of(collection)
         return renderers.documents(
             there, collection, collections.offered(), tags, foreign=foreign, writer=home.writer(),

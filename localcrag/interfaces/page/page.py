@@ -129,7 +129,7 @@ def build(assembly: Assembly) -> App:
         label_event = feedback.wire(
             assembly,
             feedback.FeedbackComponents(
-                panel, documents.uploads, documents.listing, screen.gaps, screen.said, documents.collection
+                panel, documents.uploads, documents.listing, screen.gaps, screen.feedback_list, documents.collection
             ),
         )
         label_event.then(chats.log, [column.where], [column.log], **PRIVATE)

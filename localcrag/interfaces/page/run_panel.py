@@ -97,7 +97,7 @@ class RunFeedback:
     added: Mapping[str, str]
     addable: Mapping[str, str]
 
-    def said(self, kind: str, target: str) -> bool | None:
+    def rating_of(self, kind: str, target: str) -> bool | None:
         """Return whether a target was labelled good or bad; None if it has no label."""
         return self.labels.get((kind, target))
 

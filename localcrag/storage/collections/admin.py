@@ -172,8 +172,8 @@ def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
 def embedders_differ(origin: str, origin_embedder: str, target: str, target_embedder: str) -> EmbedderMismatch:
     """Return the error for two collections that were indexed with different embedding models."""
     return EmbedderMismatch(
-        f"“{origin}” was indexed with {origin_embedder} and “{target}” with {target_embedder}: their vectors cannot be in one "
-        f"collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
+        f"“{origin}” was indexed with {origin_embedder} and “{target}” with {target_embedder}: their vectors cannot be "
+        f"in one collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
     )
 
 

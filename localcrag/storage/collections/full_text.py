@@ -344,9 +344,9 @@ def overwrite_deleted_words(
 ) -> None:
     """Remove the words of everything that was deleted from the database's files. Raises StoreError.
 
-    With `vacuum`, the file is also rewritten without free pages and gaps within pages. `between_steps` is called between two
-    steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the number of
-    seconds to wait for a process that reads.
+    With `vacuum`, the file is also rewritten without free pages and gaps within pages. `between_steps` is called
+    between two steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the
+    number of seconds to wait for a process that reads.
     """
     (row,) = database.rows("SELECT deleted FROM words_to_overwrite")
     merge_segments(database, between_steps)

@@ -334,9 +334,10 @@ def _nearest_rows(
 ) -> NearestRows:
     """Return up to `number` rows of existing chunks in chosen documents, nearest first, with their cosines.
 
-    `deleted` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of all
-    documents that it selects. The graph is asked for more rows than needed, and again for three times as many while too
-    few of them are allowed. If that would take longer than comparing all allowed rows, all allowed rows are compared.
+    `deleted` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of
+    all documents that it selects. The graph is asked for more rows than needed, and again for three times as many
+    while too few of them are allowed. If that would take longer than comparing all allowed rows, all allowed rows are
+    compared.
     """
 
     def allowed(rows: Ids | slice) -> NDArray[np.bool_]:

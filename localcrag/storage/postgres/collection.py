@@ -41,7 +41,10 @@ _NAMED = "collection_id = :collection AND name = :name"
 
 
 def rename_document(session: Session, collection: int, old: str, new: str, collection_name: str) -> None:
-    """Rename a document. `collection_name` is the collection's name for errors. Raises NameRefused and UnknownDocument."""
+    """Rename a document. `collection_name` is the collection's name for errors.
+
+    Raises NameRefused and UnknownDocument.
+    """
     new = normalised_name(new, "document")
     document = _document(session, collection, old, collection_name)
     if new == old:
@@ -100,12 +103,12 @@ def find(session: Session, collection: int, name: str) -> list[Row]:
 
 def index_new_name(session: Session, collection: int, document: int, name: str) -> None:
     """Index the chunks of a document without a title of its own under its new name."""
-    of_document = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
+    chunks_sql = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
     columns = f"{COLUMNS}, vector_send(vector) AS vector"
-    rows = session.rows(f"SELECT {columns} {of_document} ORDER BY id", collection=collection, document=document)
+    rows = session.rows(f"SELECT {columns} {chunks_sql} ORDER BY id", collection=collection, document=document)
     chunks = [StoredChunk(chunk_from(row), "", vector_bytes(vector_from(row["vector"]))) for row in rows]
     release_chunks(session, collection, document)
-    session.run(f"DELETE {of_document}", collection=collection, document=document)
+    session.run(f"DELETE {chunks_sql}", collection=collection, document=document)
     fronts = [
         passage_context(title_from_name(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead)
         for one in chunks
@@ -165,7 +168,7 @@ class PostgresNames:
 
 
 IN_COLLECTION = "collection_id = :collection"
-_OF_DOCUMENT = f"{IN_COLLECTION} AND document_id = :document"
+_DOCUMENT_FILTER = f"{IN_COLLECTION} AND document_id = :document"
 
 
 class PostgresCollection:
@@ -378,4 +381,4 @@ class PostgresCollection:
         return self.database.rows(sql, collection=self.id, **values)
 
     def _of(self, document: Row, sql: str, order: str) -> list[Row]:
-        return self._rows(f"{sql} WHERE {_OF_DOCUMENT} ORDER BY {order}", document=document["id"])
+        return self._rows(f"{sql} WHERE {_DOCUMENT_FILTER} ORDER BY {order}", document=document["id"])

@@ -145,7 +145,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-_OF_DOCUMENT = "collection_id = :collection AND document_id = :document"
+_DOCUMENT_FILTER = "collection_id = :collection AND document_id = :document"
 
 
 class PostgresScans:
@@ -165,7 +165,7 @@ class PostgresScans:
 
     def original(self, document: Document) -> bytes | None:
         """Return a document's file, or None if the document is gone."""
-        rows = self._rows(f"SELECT data FROM localcrag.originals WHERE {_OF_DOCUMENT}", document)
+        rows = self._rows(f"SELECT data FROM localcrag.originals WHERE {_DOCUMENT_FILTER}", document)
         return rows[0]["data"] if rows else None
 
     def text(self, document: Document) -> str:
@@ -202,9 +202,8 @@ class PostgresScans:
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
         """Return the vectors of a document's chunks, each under the text that was embedded."""
-        sql = (
-            f"SELECT id, text, section, lead, vector_send(vector) AS vector FROM localcrag.chunks WHERE {_OF_DOCUMENT}"
-        )
+        columns = "id, text, section, lead, vector_send(vector) AS vector"
+        sql = f"SELECT {columns} FROM localcrag.chunks WHERE {_DOCUMENT_FILTER}"
         rows = self._rows(sql, document)
         titles = self._store.titles([row["id"] for row in rows])
         return {
@@ -239,19 +238,19 @@ class PostgresScans:
                 return
             self._store.replace_chunks(session, document.id, title=title, chunks=chunks, vectors=vectors)
             session.run(
-                f"UPDATE localcrag.scans SET in_text = 1 WHERE {_OF_DOCUMENT} "
+                f"UPDATE localcrag.scans SET in_text = 1 WHERE {_DOCUMENT_FILTER} "
                 "AND page = ANY(CAST(:pages AS integer[]))",
                 collection=self._store.id, document=document.id, pages=list(pages),
             )  # fmt: skip
 
     def _scans(self, document: Document, condition: str) -> list[Row]:
-        sql = f"SELECT page, read FROM localcrag.scans WHERE {_OF_DOCUMENT} AND {condition} ORDER BY page"
+        sql = f"SELECT page, read FROM localcrag.scans WHERE {_DOCUMENT_FILTER} AND {condition} ORDER BY page"
         return self._rows(sql, document)
 
     def _rows(self, sql: str, document: Document) -> list[Row]:
         return self._store.database.rows(sql, collection=self._store.id, document=document.id)
 
     def _set(self, document: Document, page: int, sets: str, **values: object) -> None:
-        sql = f"UPDATE localcrag.scans SET {sets} WHERE {_OF_DOCUMENT} AND page = :page"
+        sql = f"UPDATE localcrag.scans SET {sets} WHERE {_DOCUMENT_FILTER} AND page = :page"
         with self._store.writing() as session:
             session.run(sql, collection=self._store.id, document=document.id, page=page, **values)

@@ -358,7 +358,7 @@ def vacuum(database: PostgresDatabase, collection: int) -> None:
 
 def tables_containing(database: PostgresDatabase, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
     """Return the server's tables, of any collection, that contain the text of a mark. Raises StoreError."""
-    texts = {mark.forms[0].decode(): mark.said for mark in marks if mark.said.startswith("“")}
+    texts = {mark.forms[0].decode(): mark.description for mark in marks if mark.description.startswith("“")}
     sql = "SELECT 1 FROM localcrag.{} WHERE strpos(text, :text) > 0 LIMIT 1"
     return [
         ResidueLocation(str(database.address), description, table=table)

@@ -41,7 +41,7 @@ def search(folder: Path, marks: Sequence[ResidueSignature], excluded: Sequence[P
         while "end" not in content:
             if "file" in content:
                 name = Path(os.fsdecode(bytes.fromhex(content["file"]))).relative_to(folder).as_posix()
-                places += [ResidueLocation(name, marks[number].said, at=at) for number, at in content["places"]]
+                places += [ResidueLocation(name, marks[number].description, at=at) for number, at in content["places"]]
             content, _ = process.answer()
     except WorkerFailed as over:
         raise StoreError(
@@ -60,7 +60,7 @@ class _MatchRecorder:
         self._marks, self.found = list(marks), dict[str, None]()
 
     def __contains__(self, value: object) -> bool:
-        matches = [mark.said for mark in self._marks if mark.within(value)]
+        matches = [mark.description for mark in self._marks if mark.within(value)]
         self.found |= dict.fromkeys(matches)
         return bool(matches)
 

@@ -51,8 +51,8 @@ def to_html(
 ) -> str:
     """Return a document as HTML, with its notes below it.
 
-    On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `extra_html` is
-    additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
+    On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `extra_html`
+    is additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
     follows below the sheet's name.
     """
     return "".join(_Markup(slides, sheets, dict(extra_html)).pieces(document))
@@ -60,7 +60,7 @@ def to_html(
 
 class _Markup:
     def __init__(self, slides: bool, sheets: Sheets | None, extra_html: dict[str, str]) -> None:
-        self._slides, self._sheets, self._beside = slides, sheets, extra_html
+        self._slides, self._sheets, self._extra_html = slides, sheets, extra_html
         self._sheet: str | None = None
         self._notes: dict[str, int] = {}
 
@@ -68,13 +68,13 @@ class _Markup:
         self._notes = {note.id: number for number, note in enumerate(document.notes, start=1)}
         for block in document.blocks:
             if self._sheets is not None and block.kind == "heading":
-                yield self._beside.pop(self._sheet or "", "")
+                yield self._extra_html.pop(self._sheet or "", "")
                 self._sheet = "".join(piece.text or "" for piece in block.content or ())
             elif self._slides and block.kind == "block_quote":
-                yield self._beside.pop("", "")
+                yield self._extra_html.pop("", "")
             yield from self._block(block)
-        yield self._beside.pop(self._sheet or "", "")
-        for name, markup in self._beside.items():
+        yield self._extra_html.pop(self._sheet or "", "")
+        for name, markup in self._extra_html.items():
             yield f"<h2>{escape(name)}</h2>{markup}" if markup and self._sheet is not None else markup
         if document.notes:
             yield "<ol>"
@@ -225,8 +225,8 @@ def open_pages(
 ) -> tuple[int | None, Generator[Page, None, None]]:
     """Check the file; return its number of slides, None if it has none, and a generator of its pages.
 
-    `recognised` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and UnreadableDocument,
-    both here and while pages are read.
+    `recognised` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and
+    UnreadableDocument, both here and while pages are read.
     """
     _, what = FORMATS[media_type]
     if media_type in kinds.SEPARATED:

@@ -320,7 +320,7 @@ class Headings:
     _before: list[set[tuple[str, int]]] = field(default_factory=list)
     _tops: set[str] = field(default_factory=set)
 
-    def of_page(self, page: Sequence[Printed], entries: Sequence[OutlineEntry]) -> list[tuple[Place, int]]:
+    def page_headings(self, page: Sequence[Printed], entries: Sequence[OutlineEntry]) -> list[tuple[Place, int]]:
         """Return the places of a page's headings and their levels; level 0 marks lines that are not headings.
 
         Single cells of a table get level 0. `entries` are the outline's entries for this page.
@@ -451,7 +451,7 @@ class RunningLines:
     def remove_repeated(self, index: int, page: Sequence[Printed]) -> list[Printed]:
         """Return a page's lines without those at its edges that an earlier page has at the same place."""
         texts = _texts(page)
-        top, bottom = self._said(index, page, texts), self._said(index, page, texts[::-1])
+        top, bottom = self._repeated_lines(index, page, texts), self._repeated_lines(index, page, texts[::-1])
         for printed in page:
             self._seen.update((_place(row), (index, _numbers(row))) for row in printed.rows)
         kept = [at for at in texts if at not in {*top, *bottom}]
@@ -464,7 +464,7 @@ class RunningLines:
         edges = sorted({*texts[:EDGE], *texts[-EDGE:]})
         return [at for at in edges if all(place_of(row) in self.usual for row in page[at].rows)]
 
-    def _said(self, index: int, page: Sequence[Printed], texts: Sequence[int]) -> Sequence[int]:
+    def _repeated_lines(self, index: int, page: Sequence[Printed], texts: Sequence[int]) -> Sequence[int]:
         """Return the lines of one edge, from the outermost, that repeat lines of an earlier page."""
         repeated = list(takewhile(lambda at: all(self._is_repeated(index, row) for row in page[at].rows), texts[:EDGE]))
         # A line close to the text may be the header of a table and describe the lines below it.

@@ -192,7 +192,7 @@ def composed_pages(
     for index in range(count):
         page = looked_at.pop(index, None) or read(index)
         page = PrintedPage(running.remove_repeated(index, page.printed), page.shows)
-        headings = found.of_page(page.printed, outline.get(index, ()))
+        headings = found.page_headings(page.printed, outline.get(index, ()))
         # A line that is on many pages is no heading on the first of them, either.
         none = [((at, at + 1), 0) for at in running.running_lines(page.printed)]
         yield _page(index, page, sorted(dict([*none, *headings]).items()))

@@ -69,7 +69,7 @@ class SettingsScreen:
     head: gr.HTML
     figures: gr.HTML
     gaps: gr.HTML
-    said: gr.HTML
+    feedback_list: gr.HTML
     models: ModelSettings
     storage: StorageSettings
 
@@ -120,7 +120,7 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
         except LocalcragError as error:
             return renderers.message(str(error)), "", "", screen.storage.listed()
 
-    shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
+    shown = [screen.figures, screen.gaps, screen.feedback_list, screen.storage.listing]
 
     def change_language(event: gr.EventData) -> str:
         chosen = str(event.language)
