@@ -1,4 +1,4 @@
-"""Write docs/licences.md, the licences of all packages that are installed with localcrag.
+"""Write docs/reference/licences.md, the licences of all packages that are installed with localcrag.
 
 The packages are those of scripts/lock/run.txt; their licences come from the metadata of the installed packages.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from packaging.markers import Marker
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCK, PAGE = ROOT / "scripts" / "lock" / "run.txt", ROOT / "docs" / "licences.md"
+LOCK, PAGE = ROOT / "scripts" / "lock" / "run.txt", ROOT / "docs" / "reference" / "licences.md"
 # torch is not in the lock (scripts/lock.py says why).
 APART = ("torch",)
 LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==\S+(?: ; ([^\\\n]+?))?(?: \\)?$", re.MULTILINE)
@@ -69,7 +69,7 @@ def _said(about: PackageMetadata) -> str:
 
 
 def page(found: list[Licence]) -> str:
-    """Return the text of docs/licences.md."""
+    """Return the text of docs/reference/licences.md."""
     rows = "\n".join(f"| {one.package} | {one.version} | {one.licence} |" for one in found)
     return (
         "# Licences of what is installed\n\n"

@@ -1,4 +1,4 @@
-"""Generate the pages of docs/ that come from the code: the command line and the settings.
+"""Generate the pages of docs/reference/ that come from the code: the command line and the settings.
 
     .venv/bin/python scripts/make_docs.py
 
@@ -17,7 +17,7 @@ from localcrag.interfaces.cli.main import _parser
 from localcrag.settings import table
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
+REFERENCE = ROOT / "docs" / "reference"
 OF_EVERY_COMMAND = ("data_dir", "json")
 COLLECTION = "collection"
 NOT_IN_A_TABLE = (*OF_EVERY_COMMAND, COLLECTION, "help", "version")
@@ -68,7 +68,7 @@ class Command(NamedTuple):
 
 
 def cli_page() -> str:
-    """Return the text of docs/cli.md."""
+    """Return the text of docs/reference/cli.md."""
     commands = list(_commands(_parser()))
     listed = [(f"[`{one.name}`](#{one.name.replace(' ', '-')})", one.line) for one in commands if one.depth == 1]
     shared = [action for action in commands[0].parser._actions if action.dest in OF_EVERY_COMMAND]
@@ -86,7 +86,7 @@ def cli_page() -> str:
 
 
 def settings_page() -> str:
-    """Return the text of docs/settings.md."""
+    """Return the text of docs/reference/settings.md."""
     rows = table()
     parts = [SETTINGS]
     for group in dict.fromkeys(row.group for row in rows):
@@ -105,8 +105,8 @@ def settings_page() -> str:
 
 
 PAGES: dict[Path, Callable[[], str]] = {
-    DOCS / "cli.md": cli_page,
-    DOCS / "settings.md": settings_page,
+    REFERENCE / "cli.md": cli_page,
+    REFERENCE / "settings.md": settings_page,
 }
 
 
