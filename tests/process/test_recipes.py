@@ -1,4 +1,4 @@
-"""The Python of docs/guide/other-programs.md as it stands there: the package, LangChain, and LlamaIndex in a venv of its own.
+"""The Python of docs/guide/other-programs.md runs: the package, LangChain, and LlamaIndex in a venv of its own.
 
 llama-index-core brings some thirty packages that nothing else here needs, so that it is in no lock: its recipe runs
 where it was installed beside this environment's packages, for this test alone.
