@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class Purpose(StrEnum):
-    """The purpose of an attempt; docs/reference/data-inventory.md lists each. Without one (NONE), connections are refused.
+    """The purpose of an attempt, listed in docs/reference/data-inventory.md; with NONE, connections are refused.
 
     SET_UP: download of a model that set-up installs, also if that happens later.
 
