@@ -17,11 +17,11 @@ from packaging.markers import Marker
 ROOT = Path(__file__).resolve().parent.parent
 LOCK, PAGE = ROOT / "scripts" / "lock" / "run.txt", ROOT / "docs" / "licences.md"
 # torch is not in the lock (scripts/lock.py says why).
-APART = ("torch",)
+UNLOCKED = ("torch",)
 LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==\S+(?: ; ([^\\\n]+?))?(?: \\)?$", re.MULTILINE)
 """Line of a lock file: the package, and the environment marker, if any."""
 COPYLEFT = re.compile(r"\b(A?GPL|GNU (Affero )?General Public)", re.IGNORECASE)
-LESSER = re.compile(r"\bLGPL|GNU Lesser", re.IGNORECASE)
+LGPL = re.compile(r"\bLGPL|GNU Lesser", re.IGNORECASE)
 LONGEST = 100
 """Most characters of a licence's name; some packages give the whole text, whose first line is the name."""
 KNOWN = {"hnswlib": "Apache-2.0"}
@@ -38,13 +38,13 @@ class Licence(NamedTuple):
     @property
     def is_copyleft(self) -> bool:
         """Return whether the licence would extend to the whole program: GPL or AGPL, but not LGPL."""
-        return bool(COPYLEFT.search(LESSER.sub("", self.licence)))
+        return bool(COPYLEFT.search(LGPL.sub("", self.licence)))
 
 
 def locked(lock: Path = LOCK) -> list[str]:
-    """Return the names of the locked packages whose markers fit this Python and system, and of those in APART."""
+    """Return the names of the locked packages whose markers fit this Python and system, and of those in UNLOCKED."""
     named = LOCKED.findall(lock.read_text("utf-8"))
-    return sorted({*(name for name, marker in named if not marker or Marker(marker).evaluate()), *APART})
+    return sorted({*(name for name, marker in named if not marker or Marker(marker).evaluate()), *UNLOCKED})
 
 
 def licences() -> Iterator[Licence]:
