@@ -12,25 +12,34 @@ from localcrag.crag.answer.generate import Task
 from localcrag.crag.answer.step import generate_and_verify
 from localcrag.crag.compute import compute
 from localcrag.crag.condense import condense
-from localcrag.crag.context import EVERY_STEP, Asked, Budget, Context, Parts, Steps, choose, sources_named
+from localcrag.crag.context import (
+    EVERY_STEP,
+    AskedQuestion,
+    Budget,
+    Context,
+    Parts,
+    Steps,
+    add_aliases,
+    choose_documents,
+)
 from localcrag.crag.evaluate import decide, evaluate
 from localcrag.crag.read_all import read_all as read_all_passages
 from localcrag.crag.reconcile import reconcile
 from localcrag.crag.refine.refine import Choice
-from localcrag.crag.refine.step import refine, select
+from localcrag.crag.refine.step import refine, refine_selection
 from localcrag.crag.retrieve import retrieve
 from localcrag.crag.rewrite import retry
 from localcrag.crag.screen.injection import screen, screened_turns
-from localcrag.crag.web import search, search_ahead
+from localcrag.crag.web import search, search_speculatively
 from localcrag.records.enums import Action
 from localcrag.records.events import Event, RunStarted
 from localcrag.records.protocols import Consent
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run, Turn, WebUse
-from localcrag.runs.recording import Recording, new_run, run_of_selection
+from localcrag.runs.recording import Recording, new_run, new_selection_run
 from localcrag.settings import Settings
-from localcrag.text.lexicon import reading, steps_in
-from localcrag.text.words import language_among
+from localcrag.text.lexicon import comparing_in_language, run_in_language
+from localcrag.text.words import question_language
 
 
 def answer(
@@ -56,13 +65,13 @@ def answer(
     Raises QuestionError immediately, also if no document is selected. Iterating raises StoreError if the database
     fails.
     """
-    choice = choose(restriction, parts.store, parts.other_names)
+    choice = choose_documents(restriction, parts.store, parts.document_aliases)
     context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps, choice, read_all)
-    language = language_among(question, parts.store.languages())
-    with reading(language):
+    language = question_language(question, parts.store.languages())
+    with comparing_in_language(language):
         run = new_run(question, context, history, replays)
-    events = sources_named(_flow(run, context), parts.other_names)
-    return Recording(run, steps_in(language, events), parts.runs)
+    events = add_aliases(_flow(run, context), parts.document_aliases)
+    return Recording(run, run_in_language(language, events), parts.runs)
 
 
 def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Settings) -> Recording:
@@ -71,10 +80,10 @@ def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Set
     Nothing is retrieved or searched again. The result is a new run; errors are those of `answer`.
     """
     context = Context(parts, settings, Budget(settings.time_budget))
-    run = run_of_selection(before, context)
-    language = language_among(run.question, parts.store.languages())
-    events = sources_named(_flow_of_selection(run, before, choice, context), parts.other_names)
-    return Recording(run, steps_in(language, events), parts.runs)
+    run = new_selection_run(before, context)
+    language = question_language(run.question, parts.store.languages())
+    events = add_aliases(_selection_flow(run, before, choice, context), parts.document_aliases)
+    return Recording(run, run_in_language(language, events), parts.runs)
 
 
 def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
@@ -85,7 +94,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
         return
     question = asked.standalone
     found = yield from retrieve(asked, context)
-    ahead = yield from search_ahead(question, context)
+    ahead = yield from search_speculatively(question, context)
     local = yield from evaluate(question, found, context)
     action = yield from decide(question, local, context)
     if (yield from compute(asked, local, context)):
@@ -103,12 +112,12 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
     yield from generate_and_verify(Task(asked, refinement, conflicts, used, local, web), context)
 
 
-def _flow_of_selection(run: Run, before: Run, choice: Choice, context: Context) -> Generator[Event, None, None]:
+def _selection_flow(run: Run, before: Run, choice: Choice, context: Context) -> Generator[Event, None, None]:
     """Run the flow from refinement on, with the sentences that a person selected."""
     yield RunStarted(run)
     history = screened_turns(run.history, context.parts.rules)
-    asked = Asked(run.question, run.standalone_question, history)
-    refinement, used = yield from select(before, choice, context)
+    asked = AskedQuestion(run.question, run.standalone_question, history)
+    refinement, used = yield from refine_selection(before, choice, context)
     refinement, conflicts = yield from reconcile(refinement, context)
     task = Task(asked, refinement, conflicts, used, run.passages, run.web, believed=choice.puts_in)
     yield from generate_and_verify(task, context)

@@ -112,7 +112,7 @@ def refuse_public(endpoint: Endpoint) -> None:
             )
 
 
-def name_unknown(endpoint: Endpoint) -> SearchNotRunning:
+def unknown_host(endpoint: Endpoint) -> SearchNotRunning:
     """Return the error for a host name that cannot be resolved."""
     return SearchNotRunning(
         f"No SearXNG answers at {endpoint}: the name “{endpoint.url.host}” is not known on your network. Check the "
@@ -122,10 +122,10 @@ def name_unknown(endpoint: Endpoint) -> SearchNotRunning:
 
 def _addresses(endpoint: Endpoint) -> list[str]:
     try:
-        with guard.passage(Purpose.WEB_SEARCH, endpoint.place):
+        with guard.allow_egress(Purpose.WEB_SEARCH, endpoint.place):
             found = socket.getaddrinfo(endpoint.place[0], None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
-        raise name_unknown(endpoint) from error
+        raise unknown_host(endpoint) from error
     return [str(entry[4][0]) for entry in found]
 
 
@@ -138,7 +138,7 @@ def _refused(text: str, what: str) -> EndpointRefused:
     )
 
 
-def refused_by_status(status: int, endpoint: Endpoint) -> SearchError:
+def status_error(status: int, endpoint: Endpoint) -> SearchError:
     """Return the error for an HTTP status that is neither success nor a redirect."""
     match status:
         case 401 | 407:
@@ -169,7 +169,7 @@ def refused_by_status(status: int, endpoint: Endpoint) -> SearchError:
     )
 
 
-def broken_exchange(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> SearchError:
+def exchange_error(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> SearchError:
     """Return the error for an HTTP exchange that failed before its end; `timeout` is in seconds."""
     match error:
         case httpx.ConnectTimeout():
@@ -199,7 +199,7 @@ def broken_exchange(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, t
 def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError:
     below = causes(error)
     if any(isinstance(cause, socket.gaierror) for cause in below):
-        return name_unknown(endpoint)
+        return unknown_host(endpoint)
     if refused := next((cause for cause in below if isinstance(cause, EgressRefused)), None):
         return EndpointRefused(
             f"The web search address {endpoint} leads somewhere else by now, and was not asked: {refused} Check "
@@ -279,14 +279,14 @@ def require_results(answer: WebAnswer, address: str) -> WebAnswer:
     if answer.results:
         return answer
     if answer.failed_engines:
-        raise AllEnginesFailed(engines_failed(answer, address))
+        raise AllEnginesFailed(engine_failures_message(answer, address))
     raise NoResults(
         f"The web search at {address} worked but found nothing for this question. "
         "Ask it in other words, or with fewer of them."
     )
 
 
-def engines_failed(answer: WebAnswer, address: str) -> str:
+def engine_failures_message(answer: WebAnswer, address: str) -> str:
     """Return the sentence that names the failed engines and their reasons."""
     engines = "; ".join(f"{engine} ({reason})" for engine, reason in answer.failed_engines)
     return (
@@ -450,17 +450,17 @@ class SearXNG:
             return SearchHealth(reachable, False, time.monotonic() - started, error=str(error))
         # Without results but with failed engines the test failed; without either, SearXNG just found nothing.
         silent = bool(answer.failed_engines) and not answer.results
-        error_message = engines_failed(answer, self.address) if silent else None
+        error_message = engine_failures_message(answer, self.address) if silent else None
         return SearchHealth(True, True, time.monotonic() - started, answer.failed_engines, error_message)
 
     def close(self) -> None:
         """Close the connections. No search may follow."""
         self._client.close()
 
-    def _passage(self) -> AbstractContextManager[guard.Passage]:
+    def _passage(self) -> AbstractContextManager[guard.EgressPermit]:
         """Allow this thread to contact the endpoint; the guard checks the resolved address again on connecting."""
         judge = (lambda _address: True) if self._allow_public else is_private
-        return guard.passage(egress_log.Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
+        return guard.allow_egress(egress_log.Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
 
     def _refuse_public(self) -> None:
         if not self._allow_public:
@@ -470,7 +470,7 @@ class SearXNG:
         cleaned = clean_query(query)
         if not cleaned:
             raise errors.NoResults("The web was not searched, because the query is empty. Type a question first.")
-        if sanitize.holds(cleaned, self._forbidden):
+        if sanitize.contains_term(cleaned, self._forbidden):
             raise errors.ForbiddenTerm(
                 "The web was not asked: the query holds a term that may never be sent. Ask in other words, or take "
                 "the term off the list (web_never_terms)."
@@ -483,16 +483,16 @@ class SearXNG:
                 body = self._fetch(self._endpoint.search_url(cleaned, self._parameters))
             # UnicodeError comes from a redirect to a host that cannot be encoded as a name.
             except (httpx.HTTPError, UnicodeError) as error:
-                raise broken_exchange(error, self._endpoint, self._timeout) from error
+                raise exchange_error(error, self._endpoint, self._timeout) from error
         return parse_answer(body, self._results, self.address)
 
     def _note(self, query: str) -> None:
         """Log a search before it is sent, so that it is on record even if the app is killed during it."""
         host, port = self._endpoint.place
         egress_log.note(
-            egress_log.Attempt(
+            egress_log.EgressAttempt(
                 kind=egress_log.Kind.SEARCH,
-                destination=addresses.shown(host, port),
+                destination=addresses.format_address(host, port),
                 purpose=egress_log.Purpose.WEB_SEARCH,
                 allowed=True,
                 asked_by=__name__,
@@ -525,7 +525,7 @@ class SearXNG:
             if response.next_request is not None:
                 return self._redirected(url, response.next_request.url)
             if not response.is_success:
-                raise refused_by_status(response.status_code, self._endpoint)
+                raise status_error(response.status_code, self._endpoint)
             if response.headers.get("Content-Encoding", "").strip().lower() not in ACCEPTED_ENCODINGS:
                 raise errors.BadSearchAnswer(
                     f"{self._endpoint} answered in a compression that localcrag did not ask for. Check that "

@@ -107,13 +107,13 @@ NeverTerm = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2
 Category = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[^,\x00-\x1f]{1,50}$")]
 
 
-class Group(BaseModel):
+class SettingsGroup(BaseModel):
     """A group of settings."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class AppSettings(Group):
+class AppSettings(SettingsGroup):
     """The app."""
 
     data_dir: Annotated[Path, ShownDefault("the user's data folder")] = Field(
@@ -134,7 +134,7 @@ class AppSettings(Group):
     )
 
 
-class ModelSettings(Group):
+class ModelSettings(SettingsGroup):
     """Models."""
 
     embedder: str = Field(ENGLISH_EMBEDDER, description="Embedder: a name, or a path.")
@@ -161,7 +161,7 @@ class ModelSettings(Group):
     idle_minutes: float = Field(10, ge=0, description="Minutes after which unused models are put away; 0: never.")
 
 
-class RetrievalSettings(Group):
+class RetrievalSettings(SettingsGroup):
     """Indexing and retrieval."""
 
     chunk_tokens: Tokens = Field(180, ge=32, le=1000, description="Length of a chunk.")
@@ -188,7 +188,7 @@ class RetrievalSettings(Group):
     )
 
 
-class EvaluationSettings(Group):
+class EvaluationSettings(SettingsGroup):
     """Evaluation of what was retrieved."""
 
     scorer: ScorerKind = Field(
@@ -214,7 +214,7 @@ class EvaluationSettings(Group):
     strip: Probability = Field(None, description="Relevance from which a strip is kept.")
 
 
-class RefinementSettings(Group):
+class RefinementSettings(SettingsGroup):
     """Refinement: what becomes evidence."""
 
     refiner: RefinerKind = Field(
@@ -233,7 +233,7 @@ class RefinementSettings(Group):
     )
 
 
-class ConflictSettings(Group):
+class ConflictSettings(SettingsGroup):
     """Conflicts between documents and web."""
 
     conflict_rule: ConflictRule = Field(
@@ -245,7 +245,7 @@ class ConflictSettings(Group):
     )
 
 
-class AnswerSettings(Group):
+class AnswerSettings(SettingsGroup):
     """The answer."""
 
     time_budget: Seconds = Field(
@@ -272,7 +272,7 @@ class AnswerSettings(Group):
     )
 
 
-class WebSettings(Group):
+class WebSettings(SettingsGroup):
     """Web search."""
 
     web: WebMode = Field(
@@ -313,7 +313,7 @@ class WebSettings(Group):
     )
 
 
-GROUPS: tuple[type[Group], ...] = (
+GROUPS: tuple[type[SettingsGroup], ...] = (
     AppSettings,
     ModelSettings,
     RetrievalSettings,
@@ -329,7 +329,7 @@ GROUPS: tuple[type[Group], ...] = (
 FILE_NAME = "settings.json"
 """Name of the settings file in the data folder."""
 ENVIRONMENT_PREFIX = "LOCALCRAG_"
-OF_A_RUN = (
+RUN_SETTINGS = (
     "k", "candidates", "scorer", "policy", "relevance_threshold", "retry", "rewriter", "upper", "lower", "strip",
     "refiner", "strip_mode", "window_words", "most_strips", "evidence_tokens", "minimum_retention", "conflict_rule",
     "conflict_judge", "time_budget", "answer_tokens", "temperature", "strictness", "history_turns", "web_results",
@@ -376,16 +376,16 @@ class Settings(
         """Return the settings with a collection's web mode, unless the user set a web mode for all collections."""
         return self if web is None or "web" in self.model_fields_set else self.model_copy(update={"web": web})
 
-    def of_a_run(self) -> dict[str, Any]:
+    def run_values(self) -> dict[str, Any]:
         """Return the settings that are stored with a run; thresholds left to the preset are None."""
-        return self.model_dump(mode="json", include=set(OF_A_RUN))
+        return self.model_dump(mode="json", include=set(RUN_SETTINGS))
 
     def thresholds(self, defaults: Thresholds) -> Thresholds:
         """Return the thresholds that apply: those that are set, else the preset's on the scale of `defaults`.
 
         `defaults` are the scorer's own thresholds. Raises SettingsError if lower is above upper.
         """
-        defaults = presets.fit(presets.PRESETS[self.preset].thresholds, defaults)
+        defaults = presets.shift_thresholds(presets.PRESETS[self.preset].thresholds, defaults)
         chosen = Thresholds(
             upper=defaults.upper if self.upper is None else self.upper,
             lower=defaults.lower if self.lower is None else self.lower,
@@ -457,22 +457,22 @@ class Limits:
         """Return the limits in words: "between 0 and 1"."""
         if self.least is not None and self.most is not None:
             return f"between {self.least} and {self.most}"
-        said = [f"{self.least} or more"] if self.least is not None else []
-        said += [f"above {self.above}"] if self.above is not None else []
-        said += [f"at most {self.most}"] if self.most is not None else []
-        return " and ".join(said)
+        text = [f"{self.least} or more"] if self.least is not None else []
+        text += [f"above {self.above}"] if self.above is not None else []
+        text += [f"at most {self.most}"] if self.most is not None else []
+        return " and ".join(text)
 
 
-def number_of(name: str, text: str) -> float:
+def parse_number(name: str, text: str) -> float:
     """Return a numeric setting's value from its text. Raises ValueError with the rule that the value violates."""
     field = Settings.model_fields[name]
     number = whole_number(text) if int in _kinds(field) else _float(text)
     if number is None or not Limits.of(field).hold(number):
-        raise ValueError(must_be(name))
+        raise ValueError(value_rule(name))
     return number
 
 
-def must_be(name: str) -> str:
+def value_rule(name: str) -> str:
     """Return the rule for a setting's value ("must be between 0 and 1"); empty if it is neither number nor choice."""
     field = Settings.model_fields.get(name)
     kinds = _kinds(field) if field else ()
@@ -490,8 +490,10 @@ def must_be(name: str) -> str:
 
 def _kinds(field: FieldInfo) -> tuple[type, ...]:
     """Return the types that a setting may have, without None."""
-    of_union = get_args(field.annotation) if not isinstance(field.annotation, type) else ()
-    return tuple(kind for kind in (field.annotation, *of_union) if isinstance(kind, type) and kind is not type(None))
+    union_members = get_args(field.annotation) if not isinstance(field.annotation, type) else ()
+    return tuple(
+        kind for kind in (field.annotation, *union_members) if isinstance(kind, type) and kind is not type(None)
+    )
 
 
 def _float(text: str) -> float | None:
@@ -515,7 +517,7 @@ def load(**overrides: Any) -> Settings:
         ) from error
 
 
-def changed(settings: Settings, **changes: Any) -> Settings:
+def with_changes(settings: Settings, **changes: Any) -> Settings:
     """Return the validated settings with `changes`, unsaved. None counts as a value. Raises SettingsError."""
     try:
         # Leave out unset settings, so that they stay unset and a preset can still choose them.
@@ -535,7 +537,9 @@ def save(settings: Settings, **changes: Any) -> Settings:
     stored = {name: value for name, value in {**stored, **changes}.items() if value is not None}
     removed = {name for name, value in changes.items() if value is None}
     # Validate before writing; removed settings are checked with their defaults.
-    result = changed(settings, **{**changes, **{name: Settings.model_fields[name].get_default() for name in removed}})
+    result = with_changes(
+        settings, **{**changes, **{name: Settings.model_fields[name].get_default() for name in removed}}
+    )
     try:
         write_private(path, json.dumps(stored, indent=2, default=str))
     except OSError as error:
@@ -556,8 +560,8 @@ def _explain(error: ValidationError) -> str:
             near = get_close_matches(name, Settings.model_fields, n=1)
             lines.append(f"{name}: there is no such setting" + (f"; the nearest is {near[0]}" if near else ""))
             continue
-        # For an entry of a list (web_categories.0), must_be knows no rule, so pydantic's message is used.
-        what = "" if problem["type"] == "value_error" else must_be(name)
+        # For an entry of a list (web_categories.0), value_rule knows no rule, so pydantic's message is used.
+        what = "" if problem["type"] == "value_error" else value_rule(name)
         what = what or problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
         given = f" (given: {problem['input']!r})" if name else ""
         lines.append(f"{name} {what}{given}".strip())
@@ -611,12 +615,12 @@ __all__ = [
     "DEFAULT_COLLECTION",
     "ENGLISH_EMBEDDER",
     "FILE_NAME",
-    "OF_A_RUN",
     "REPOSITORY_MODELS",
+    "RUN_SETTINGS",
     "SettingRow",
     "Settings",
-    "changed",
     "load",
     "save",
     "table",
+    "with_changes",
 ]

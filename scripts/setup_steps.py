@@ -31,8 +31,8 @@ TORCH = "torch==2.13.0"
 TORCH_INDEX = "LOCALCRAG_TORCH_INDEX"
 LLAMA, LLAMA_INDEX = "llama-cpp-python", "LOCALCRAG_LLAMA_INDEX"
 HNSWLIB = "hnswlib"
-TRY_TO_WRITE = "import sys, llama_cpp; llama_cpp.Llama(sys.argv[1], n_ctx=64, verbose=False)('a', max_tokens=1)"
-ENVIRONMENT, BEING_MADE, MADE = "environment", "being made", "made"
+LLAMA_TEST = "import sys, llama_cpp; llama_cpp.Llama(sys.argv[1], n_ctx=64, verbose=False)('a', max_tokens=1)"
+ENVIRONMENT, UNFINISHED, MADE = "environment", "being made", "made"
 TAIL_LINES = 25
 """Last lines of a command's output that an error shows."""
 LINE = 200
@@ -154,12 +154,12 @@ def llama_step(pin: str, base: str) -> Step:
         LLAMA,
         f"llama.cpp, compiled by others (from {LLAMA_INDEX}={index})",
         key,
-        lambda: take_compiled(pin, index),
+        lambda: install_wheel(pin, index),
         NETWORK_ADVICE,
     )
 
 
-def take_compiled(pin: str, index: str) -> None:
+def install_wheel(pin: str, index: str) -> None:
     """Install a wheel from `index`, and test it by writing a token with the embedded model; if that fails, compile.
 
     The lock cannot contain hashes for the wheels of the user's index. Instead, the version must be the pinned one, it
@@ -169,20 +169,20 @@ def take_compiled(pin: str, index: str) -> None:
     requirement = pin.split(maxsplit=1)[0]
     try:
         pip_install("--no-deps", "--only-binary", ":all:", "--force-reinstall", "--index-url", index, requirement)
-        run(str(PYTHON), "-c", TRY_TO_WRITE, str(embedded_gguf()))
+        run(str(PYTHON), "-c", LLAMA_TEST, str(embedded_gguf()))
     except SetupFailed as error:
-        announce(f"      It is compiled here instead, in 5 to 6 minutes: {why_not_taken(error, requirement)}")
+        announce(f"      It is compiled here instead, in 5 to 6 minutes: {wheel_failure(error, requirement)}")
         if missing := missing_for_build():
             raise SetupFailed(f"{error}\nCompiling it instead needs {', '.join(missing)}:\n{COMPILER_HELP}") from error
         run(str(PYTHON), "-m", "pip", "uninstall", "--yes", LLAMA)
         install_pinned(pin)
 
 
-def why_not_taken(error: SetupFailed, requirement: str) -> str:
+def wheel_failure(error: SetupFailed, requirement: str) -> str:
     said = str(error)
     if "No matching distribution" in said:
         return f"the index has no wheel of {requirement} for this Python and machine."
-    if TRY_TO_WRITE in said:
+    if LLAMA_TEST in said:
         return f"its wheel does not compute on this machine ({said.splitlines()[-1].strip()[:LINE]})."
     return f"its wheel could not be had ({said.splitlines()[-1].strip()[:LINE]})."
 
@@ -252,7 +252,7 @@ def torch_size(index: str | None) -> str:
 
 def environment_version(stamps: dict[str, str]) -> str | None:
     """Return the version of the Python in `.venv` if that is complete and works, otherwise None."""
-    if stamps.get(ENVIRONMENT) == BEING_MADE:
+    if stamps.get(ENVIRONMENT) == UNFINISHED:
         return None
     command = [str(PYTHON), "-c", "import pip, sys; print('%d.%d' % sys.version_info[:2])"]
     try:
@@ -270,7 +270,7 @@ def make_environment() -> dict[str, str]:
     if VENV.exists():
         shutil.rmtree(VENV)
     VENV.mkdir()
-    write_stamps({ENVIRONMENT: BEING_MADE})  # if this process is killed, the next start knows that it is unfinished
+    write_stamps({ENVIRONMENT: UNFINISHED})  # if this process is killed, the next start knows that it is unfinished
     run(sys.executable, "-m", "venv", str(VENV))
     stamps = {ENVIRONMENT: MADE}
     write_stamps(stamps)

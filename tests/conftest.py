@@ -12,7 +12,7 @@ import pytest
 import localcrag
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
-from localcrag.privacy.guard import let_start_programs
+from localcrag.privacy.guard import allow_all_programs
 from localcrag.settings import load
 from tests.support.documents import handbook_pdf
 from tests.support.first_start import shared_folder, started_before
@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make tests independent of the shell that they are started from."""
     if shared := shared_folder():
         config.add_cleanup(shared.cleanup)
-    let_start_programs("tests start browsers, servers and the app itself")
+    allow_all_programs("tests start browsers, servers and the app itself")
     # A developer's own settings must not reach the tests.
     for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
         del os.environ[name]

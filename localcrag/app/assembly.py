@@ -17,21 +17,21 @@ from typing_extensions import TypedDict
 from localcrag import settings as settings_module
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.copies import CollectionCopies
-from localcrag.app.collections.deletion import Forgetting
+from localcrag.app.collections.deletion import DocumentDeletion
 from localcrag.app.collections.folders import Folders
 from localcrag.app.collections.settings import Calibrations, CollectionSettings
 from localcrag.app.feedback import Gaps, Learning, PastQuestions
 from localcrag.app.models.library import ModelLibrary
-from localcrag.app.models.lifecycle import LoadedModels, MissingLanguageModel, MissingScorer, settle, trim
-from localcrag.app.shared_state import LazyCache, SettingsInUse
+from localcrag.app.models.lifecycle import LoadedModels, MissingLanguageModel, MissingScorer, freeze_objects, trim_heap
+from localcrag.app.shared_state import CurrentSettings, LazyCache
 from localcrag.app.storage import Storage
 from localcrag.app.web_search import Web
 from localcrag.crag.answer.generate import prompt
-from localcrag.crag.context import Budget, Context, Parts, choose, no_judgements
+from localcrag.crag.context import Budget, Context, Parts, choose_documents, new_judgement_cache
 from localcrag.crag.evaluate import evaluate
 from localcrag.crag.grading import CalibratedScorer, ScoreCache
 from localcrag.crag.refine.refine import Choice
-from localcrag.crag.retrieve import passages_for
+from localcrag.crag.retrieve import search_passages
 from localcrag.crag.screen.injection import screen
 from localcrag.pipeline import answer, answer_selection
 from localcrag.privacy.guard import guard
@@ -39,23 +39,23 @@ from localcrag.records.documents import Chunk
 from localcrag.records.enums import Preset, Skill, WebMode
 from localcrag.records.errors import LocalcragError, ModelError, UnknownDocument
 from localcrag.records.events import Event, Warned
-from localcrag.records.ingest import Counted, IngestEvent, Upload
-from localcrag.records.models import behind_server
+from localcrag.records.ingest import GrowingUploads, IngestEvent, Upload
+from localcrag.records.models import is_served
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import ChunkStore, Consent, Decoding, LanguageModel, RunLog, Scorer
 from localcrag.records.restriction import EVERYWHERE, Restriction, SearchScope
 from localcrag.records.run import Chat, Run, Turn
 from localcrag.runs import replay
-from localcrag.runs.recording import Recording, checked
+from localcrag.runs.recording import Recording, validated_question
 from localcrag.settings import Settings
 from localcrag.storage.chat_store import ChatStore
 from localcrag.storage.database import Database
-from localcrag.storage.egress import EgressLedger
+from localcrag.storage.egress import ConnectionLog
 from localcrag.storage.run_store import RunStore
 from localcrag.storage.schema import DATABASE_NAME
-from localcrag.text.lexicon import steps_in
+from localcrag.text.lexicon import run_in_language
 from localcrag.text.translation import whole_number
-from localcrag.text.words import language_among
+from localcrag.text.words import question_language
 
 # TypedDict is imported from typing_extensions: pydantic, which derives MCP schemas, refuses typing's before Python
 # 3.12.
@@ -66,7 +66,7 @@ PREFIX = "chunk-"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Passages, most relevant first, and the warnings of the steps that found them."""
 
     passages: tuple[GradedPassage, ...]
@@ -85,29 +85,29 @@ class ReadPassage(TypedDict):
     last: str
 
 
-def search(question: str, *, parts: Parts, settings: Settings, restriction: Restriction) -> Found:
+def search(question: str, *, parts: Parts, settings: Settings, restriction: Restriction) -> SearchResult:
     """Return the `k` most relevant passages, found and graded as for an answer; nothing is stored.
 
     Raises QuestionError, also if the restriction matches no document, and StoreError.
     """
-    question = checked(question)
-    choice = choose(restriction, parts.store, parts.other_names)
+    question = validated_question(question)
+    choice = choose_documents(restriction, parts.store, parts.document_aliases)
     context = Context(parts, settings, Budget(settings.time_budget), choice=choice)
-    language = language_among(question, parts.store.languages())
-    events = steps_in(language, _flow(question, context))
+    language = question_language(question, parts.store.languages())
+    events = run_in_language(language, _flow(question, context))
     warnings: list[str] = []
     while True:
         try:
             event = next(events)
         except StopIteration as end:
             ranked = sorted(end.value, key=lambda one: -one.relevance)
-            return Found(tuple(ranked), tuple(warnings))
+            return SearchResult(tuple(ranked), tuple(warnings))
         if isinstance(event, Warned):
             warnings.append(event.message)
 
 
 def _flow(question: str, context: Context) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    found = yield from passages_for(question, question, context)
+    found = yield from search_passages(question, question, context)
     graded = yield from evaluate(question, found, context)
     yield from screen(graded, context.parts.rules)
     return graded
@@ -125,8 +125,8 @@ def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int
             "another collection. Search again for what there is."
         )
     ((own, (document, chunk)),) = found.items()
-    first = _furthest(store, own, chunk, before, behind=False)
-    last = _furthest(store, own, chunk, after, behind=True)
+    first = _outermost_chunk(store, own, chunk, before, behind=False)
+    last = _outermost_chunk(store, own, chunk, after, behind=True)
     return ReadPassage(
         document=document,
         title=store.titles([own]).get(own, ""),
@@ -139,7 +139,7 @@ def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int
     )
 
 
-def _furthest(store: ChunkStore, number: int, chunk: Chunk, steps: int, *, behind: bool) -> tuple[int, Chunk]:
+def _outermost_chunk(store: ChunkStore, number: int, chunk: Chunk, steps: int, *, behind: bool) -> tuple[int, Chunk]:
     at = number, chunk
     for _ in range(steps):
         further = store.neighbour(at[0], behind=behind)
@@ -149,7 +149,7 @@ def _furthest(store: ChunkStore, number: int, chunk: Chunk, steps: int, *, behin
     return at
 
 
-_MADE_BY = {
+_DEPENDENT_OBJECTS = {
     "relevance": {"scorer"},
     "relevance_format": {"scorer"},
     # The scorer is included because its calibration depends on the embedding model.
@@ -170,19 +170,19 @@ class Assembly:
     def __init__(self, settings: Settings) -> None:
         """Open the database, read the list of models and guard the process. Raises StoreError and ModelError."""
         guard()
-        made, chosen = LazyCache(), SettingsInUse(settings, self._drop)
+        made, chosen = LazyCache(), CurrentSettings(settings, self._drop)
         self._made = made
-        self._judgements = no_judgements()
-        self.settings_in_use = chosen
+        self._judgements = new_judgement_cache()
+        self.current_settings = chosen
         self.database = database = Database(settings.data_dir / DATABASE_NAME)
         self.library = ModelLibrary(chosen)
         self.models = LoadedModels(chosen, self.library, made)
         self.runs, self.chats = RunStore(database), ChatStore(database)
-        self.egress = EgressLedger(database, settings.data_dir)
+        self.egress = ConnectionLog(database, settings.data_dir)
         self.web = Web(chosen, database, made)
         self.collections = Collections(chosen, database, self.models, made)
         self.folders = Folders(chosen, database, self.collections)
-        self.forgetting = Forgetting(chosen, database, self.collections, self.library.folder, self._forget)
+        self.document_deletion = DocumentDeletion(chosen, database, self.collections, self.library.folder, self._forget)
         self.collection_copies = CollectionCopies(self.collections, database, made)
         self.collection_settings = CollectionSettings(chosen, database, self.library)
         self.calibrations = Calibrations(
@@ -196,11 +196,11 @@ class Assembly:
     @property
     def settings(self) -> Settings:
         """The current settings."""
-        return self.settings_in_use.now
+        return self.current_settings.now
 
     def change(self, **changes: Any) -> Settings:
         """Save changed settings and use them from now on. Raises SettingsError."""
-        return self.settings_in_use.change(**changes)
+        return self.current_settings.change(**changes)
 
     def parts(self, settings: Settings, *, runs: RunLog | None = None) -> Parts:
         """Return everything that the pipeline needs for the collection in `settings`.
@@ -213,8 +213,8 @@ class Assembly:
         opened = self.collections.opened.of(settings.collection)
         return Parts(
             embedder=self.models.awake(opened.embedder),
-            scorer=self._scorer_or_stand_in(settings, remembers=runs is None),
-            llm=self._llm_or_stand_in(settings),
+            scorer=self._scorer_or_missing(settings, remembers=runs is None),
+            llm=self._llm_or_missing(settings),
             index=opened.index,
             store=opened.store,
             web=self.web.search(settings),
@@ -223,7 +223,7 @@ class Assembly:
             judgements=self._judgements,
             web_cache=self.web.cache(settings),
             rate_limit=self.web.rate_limit,
-            other_names=lambda documents: self.collections.other_names(documents, settings.collection),
+            document_aliases=lambda documents: self.collections.document_aliases(documents, settings.collection),
         )
 
     def ask(
@@ -255,7 +255,7 @@ class Assembly:
     ) -> Recording:
         """Answer a question of a chat with the chat's collection, preset and language model; see `ask`."""
         own: dict[str, Any] = {"collection": chat.collection} | ({"llm": chat.llm} if chat.llm else {})
-        settings = settings_module.changed(self.settings, **own)
+        settings = settings_module.with_changes(self.settings, **own)
         return self.ask(
             question, history=history, settings=settings, preset=chat.preset, consent=consent,
             restriction=chat.restriction, read_all=read_all,
@@ -269,14 +269,14 @@ class Assembly:
         collection: str | None = None,
         preset: Preset | None = None,
         restriction: Restriction = EVERYWHERE,
-    ) -> Found:
+    ) -> SearchResult:
         """Return the best passages for a question, at most `most`, without an answer; see the function `search`.
 
         Raises UnknownCollection, SettingsError, ModelError if there is no embedding model, and StoreError.
         """
         own: dict[str, Any] = {"k": most} if most else {}
         own |= {"collection": collection} if collection else {}
-        settings = self.collection_settings.applied_to(settings_module.changed(self.settings, **own), preset)
+        settings = self.collection_settings.applied_to(settings_module.with_changes(self.settings, **own), preset)
         return search(question, parts=self.parts(settings), settings=settings, restriction=restriction)
 
     def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Recording:
@@ -301,7 +301,7 @@ class Assembly:
         return answer_selection(run, choice, parts=self.parts(settings), settings=settings)
 
     def ingest(
-        self, uploads: Sequence[Upload] | Counted, collection: str | None = None
+        self, uploads: Sequence[Upload] | GrowingUploads, collection: str | None = None
     ) -> Generator[IngestEvent, None, None]:
         """Add files to a collection; see `Collections.add`."""
         return self.collections.add(uploads, collection)
@@ -314,9 +314,9 @@ class Assembly:
         parts = self.parts(self.settings)
         parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
         # Models on a server are not asked before there is a question: nothing is sent without need.
-        if not behind_server(self.settings.relevance):
+        if not is_served(self.settings.relevance):
             self.models.scorer.logits("warm", ["up"])
-        if not behind_server(self.settings.llm):
+        if not is_served(self.settings.llm):
             # Reads the part that all prompts begin with into the prefix cache.
             beginning = prompt("", "", (), whole=Skill.ALONE in parts.skills)
             for _ in self.models.llm.stream(beginning, Decoding(max_tokens=1)):
@@ -330,28 +330,28 @@ class Assembly:
         """
         self.collections.close()
         if self.models.put_away():
-            trim()
+            trim_heap()
         self.web.close()
         self.storage.close(overwrites=overwrites)
 
     def _settings_of(self, run: Run, web: WebMode) -> Settings:
-        chosen = replay.settings_of(run, web=web)
-        return settings_module.changed(self.settings, **chosen)
+        chosen = replay.replay_settings(run, web=web)
+        return settings_module.with_changes(self.settings, **chosen)
 
     def _drop(self, changes: Iterable[str]) -> None:
         """Drop the cached objects that depend on these settings."""
         # Dropped objects are not closed, because a question may still use them; they are freed after it.
-        self._made.drop("web", *set().union(*(_MADE_BY.get(name, set()) for name in changes)))
+        self._made.drop("web", *set().union(*(_DEPENDENT_OBJECTS.get(name, set()) for name in changes)))
 
     def _forget(self) -> None:
         """Discard everything cached about documents and questions that no longer exist."""
         self._made.drop("store", "index")
         self._judgements.clear()
         self.gaps.forget()
-        self.chats.forget_late()
-        self.models.forget_scores()
+        self.chats.clear_unsaved()
+        self.models.clear_scores()
 
-    def _scorer_or_stand_in(self, settings: Settings, *, remembers: bool) -> Scorer:
+    def _scorer_or_missing(self, settings: Settings, *, remembers: bool) -> Scorer:
         """Return the scorer with the calibration of a collection, or a stand-in if it cannot be loaded.
 
         Unless it `remembers`, its cache of scores is empty.
@@ -360,14 +360,14 @@ class Assembly:
             # Use the current reranker, whatever `settings` name: calibrations and cached scores belong to it.
             self.library.check_allowed(self.settings.relevance, settings)
             scorer, applied = self.models.awake(self.models.scorer), self.calibrations.applied(settings.collection)
-            own = applied.calibration if applied else self.calibrations.beside_its_embedder(settings.collection)
+            own = applied.calibration if applied else self.calibrations.embedder_calibration(settings.collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
         if not remembers and isinstance(scorer, ScoreCache):
             scorer = scorer.emptied()
         return CalibratedScorer(scorer, own) if own else scorer
 
-    def _llm_or_stand_in(self, settings: Settings) -> LanguageModel:
+    def _llm_or_missing(self, settings: Settings) -> LanguageModel:
         try:
             self.library.check_allowed(settings.llm, settings)
             return self.models.awake(self.models.language_model(settings.llm))
@@ -375,7 +375,7 @@ class Assembly:
             return MissingLanguageModel(settings.llm, error)
 
 
-def warm_up_beside(assembly: Assembly, *, closing: Callable[[], bool] = lambda: False) -> threading.Thread:
+def warm_up_in_background(assembly: Assembly, *, closing: Callable[[], bool] = lambda: False) -> threading.Thread:
     """Load the models in a thread, which is returned; errors are printed unless the app is `closing`."""
     thread = threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True)
     thread.start()
@@ -385,7 +385,7 @@ def warm_up_beside(assembly: Assembly, *, closing: Callable[[], bool] = lambda: 
 def _warm_up(assembly: Assembly, closing: Callable[[], bool]) -> None:
     try:
         assembly.warm_up()
-        settle()
+        freeze_objects()
     except LocalcragError as error:
         # Each question reports the error again, so printing it is enough here.
         if not closing():

@@ -9,36 +9,36 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.collections.deletion import Overwriting
+from localcrag.app.collections.deletion import SecureDeletion
 from localcrag.app.collections.folders import Folders
-from localcrag.app.collections.open_collections import ReEmbeddings
-from localcrag.app.tasks import RegularLooks
+from localcrag.app.collections.open_collections import ReindexingTasks
+from localcrag.app.tasks import PeriodicTask
 from localcrag.app.uploads import FoundFiles, Uploads
 from localcrag.documents.folders import changed_paths
 from localcrag.records.errors import StoreError
-from localcrag.records.ingest import BoundFolder, FolderChange, FolderEvent, FolderStatus
+from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, WatchedFolder
 
-TICK = 2.0
+TICK_SECONDS = 2.0
 """Seconds between two checks of the list of folders, and of which are present."""
-AGAIN = 4.0
+RETRY_SECONDS = 4.0
 """Seconds to wait before files that were being written are checked again."""
-LOOK_AGAIN = 600.0
+RESCAN_SECONDS = 600.0
 """Seconds after which a folder is scanned even without a notification: network drives send none."""
 Changes = Callable[[Sequence[Path], threading.Event, float], Iterator[frozenset[Path]]]
-Begin = Callable[[BoundFolder], None]
+Begin = Callable[[WatchedFolder], None]
 
 
-class FolderKeeper:
+class FolderWatcher:
     """Decides when to update a watched folder. `events` updates it; `version` counts the changes made so far."""
 
-    def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK) -> None:
+    def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK_SECONDS) -> None:
         """Take the source of changed paths, which behaves as changed_paths, and the seconds between two checks."""
         self._folders, self._changes, self._tick = folders, changes, tick
-        self._looks = RegularLooks(self._look, tick, "folders")
+        self._looks = PeriodicTask(self._look, tick, "folders")
         self._start: Begin = lambda _: None
         self._due: dict[int, float] = {}
         self._there: dict[int, bool] = {}
-        self._asked_for: dict[int, BoundFolder] = {}
+        self._asked_for: dict[int, WatchedFolder] = {}
         self.version = 0
 
     def begin(self, start: Begin) -> None:
@@ -55,13 +55,13 @@ class FolderKeeper:
         folder = self._folders.find(number)
         if folder is None or folder.paused:
             return
-        self._due[number] = time.monotonic() + LOOK_AGAIN
+        self._due[number] = time.monotonic() + RESCAN_SECONDS
         with closing(self._folders.sync(folder, go_on=go_on)) as events:
             for event in events:
                 if isinstance(event, FolderChange):
                     self.version += 1
                     if event.status is FolderStatus.WAITING:
-                        self._due[number] = time.monotonic() + AGAIN
+                        self._due[number] = time.monotonic() + RETRY_SECONDS
                 yield event
         self.version += 1
 
@@ -71,55 +71,55 @@ class FolderKeeper:
         Ends when no folder is present or the system cannot watch them; it is called again after `tick`.
         """
         followed = self._followed()
-        self._begin_due(followed)
-        while there := self._paths_there(followed):
+        self._start_due(followed)
+        while there := self._present_paths(followed):
             for changed in self._changes(there, self._looks.closing, self._tick):
                 for one in followed:
                     if any(path.is_relative_to(one.path) for path in changed):
                         self._start(one)
                 now = self._followed()
-                self._begin_due(now)
-                if self._paths_there(now) != there:
+                self._start_due(now)
+                if self._present_paths(now) != there:
                     followed = now
                     break
             else:
                 return
 
-    def _paths_there(self, followed: list[BoundFolder]) -> list[Path]:
+    def _present_paths(self, followed: list[WatchedFolder]) -> list[Path]:
         return [one.path for one in followed if self._there[one.id]]
 
-    def _followed(self) -> list[BoundFolder]:
+    def _followed(self) -> list[WatchedFolder]:
         """Return the folders to keep up to date, and record which of them are present."""
         with suppress(StoreError):  # The database is busy or the disk is full; the next check tries again.
             found = [one for one in self._folders.all() if not one.paused]
             for one in found:
                 is_there = one.path.is_dir()
-                changed = self._asked_for.get(one.id) not in (None, _as_bound(one))
+                changed = self._asked_for.get(one.id) not in (None, _user_choices(one))
                 # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
                 if one.id not in self._due or changed or is_there is not self._there.get(one.id):
                     self._due[one.id] = 0.0
-                self._there[one.id], self._asked_for[one.id] = is_there, _as_bound(one)
+                self._there[one.id], self._asked_for[one.id] = is_there, _user_choices(one)
             for number in set(self._due) - {one.id for one in found}:
                 del self._due[number]
             return found
         return []
 
-    def _begin_due(self, followed: list[BoundFolder]) -> None:
+    def _start_due(self, followed: list[WatchedFolder]) -> None:
         for one in followed:
             if self._due.get(one.id, 0.0) <= time.monotonic():
-                self._due[one.id] = time.monotonic() + LOOK_AGAIN
+                self._due[one.id] = time.monotonic() + RESCAN_SECONDS
                 self._start(one)
 
 
-def _as_bound(folder: BoundFolder) -> BoundFolder:
+def _user_choices(folder: WatchedFolder) -> WatchedFolder:
     """Return a folder with the user's choices only, without its state."""
-    return BoundFolder(
+    return WatchedFolder(
         id=folder.id, collection=folder.collection, path=folder.path, prefix=folder.prefix, include=folder.include,
         exclude=folder.exclude, gone=folder.gone,
     )  # fmt: skip
 
 
-def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable[[], bool]) -> Uploads:
+def create_uploads(assembly: Assembly, keeper: FolderWatcher, busy: Callable[[], bool]) -> Uploads:
     """Create the empty upload list; text recognition pauses while a question is being answered (`busy`)."""
     collections = assembly.collections
     return Uploads(
@@ -132,21 +132,21 @@ def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable
     )
 
 
-def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
+def resume_unfinished(assembly: Assembly, files: Uploads, embeddings: ReindexingTasks) -> None:
     """Resume what an earlier process left unfinished: text recognition and re-indexing."""
     if assembly.collections.homes.elsewhere():
         # Servers of other collections are asked, and may not answer, so this must not delay the start.
-        threading.Thread(target=_take_up, args=(assembly, files, embeddings), daemon=True).start()
+        threading.Thread(target=_resume, args=(assembly, files, embeddings), daemon=True).start()
     else:
-        _take_up(assembly, files, embeddings)
+        _resume(assembly, files, embeddings)
 
 
-def _take_up(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
-    for collection in assembly.collections.embedders.left_to_do():
+def _resume(assembly: Assembly, files: Uploads, embeddings: ReindexingTasks) -> None:
+    for collection in assembly.collections.embedders.pending():
         embeddings.start(collection)
     files.recognise(assembly.collections.scanned())
 
 
-def overwriting_beside(assembly: Assembly, files: Uploads, busy: Callable[[], bool]) -> Overwriting:
+def create_secure_deletion(assembly: Assembly, files: Uploads, busy: Callable[[], bool]) -> SecureDeletion:
     """Create the thread that overwrites deleted words; it waits for uploads and pauses while `busy`."""
-    return Overwriting(assembly.database, asked=busy, working=lambda: any(one.open for one in files.items()))
+    return SecureDeletion(assembly.database, asked=busy, working=lambda: any(one.open for one in files.items()))

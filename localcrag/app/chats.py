@@ -18,10 +18,10 @@ from localcrag.records.errors import ChatBusy, ConsentMissing, LocalcragError
 from localcrag.records.events import Event, RunFinished, StepStarted
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Chat, ChatTurn, Run, Turn, TurnState, history
-from localcrag.runs.recording import Recording, checked
+from localcrag.runs.recording import Recording, validated_question
 from localcrag.text.translation import gettext as _
 
-WAIT_SECONDS = 300.0
+CONSENT_SECONDS = 300.0
 """Seconds to wait for a decision: time enough to read and think; the chat's next question waits that long."""
 
 STOPPED = "The web was not asked: the question was stopped before the query was sent."
@@ -30,7 +30,7 @@ STOPPED = "The web was not asked: the question was stopped before the query was 
 class WaitingConsent:
     """The consent for one question: its thread blocks in the call until the person presses a button."""
 
-    def __init__(self, seconds: float = WAIT_SECONDS) -> None:
+    def __init__(self, seconds: float = CONSENT_SECONDS) -> None:
         self._seconds = seconds
         self._said = threading.Event()
         self._query: str | None = None
@@ -59,11 +59,11 @@ class WaitingConsent:
             self._said.set()
 
 
-LOOK = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two checks whether a waiting answer was stopped."""
 
 
-class ModelTurns:
+class AnswerQueue:
     """Queue for the models: the turn that holds them, and the turns that wait."""
 
     def __init__(self) -> None:
@@ -80,31 +80,31 @@ class ModelTurns:
 class ModelTurn:
     """The turn of one answer. A `long` turn lets others go first, even after it has begun."""
 
-    def __init__(self, turns: ModelTurns, stopping: threading.Event, *, long: bool = False) -> None:
+    def __init__(self, turns: AnswerQueue, stopping: threading.Event, *, long: bool = False) -> None:
         self._turns, self._stopping, self._long = turns, stopping, long
 
     @property
-    def are_wanted(self) -> bool:
+    def should_yield(self) -> bool:
         """Whether a turn with priority over this one is waiting."""
         with self._turns.changed:
             return self._long and any(not one._long for one in self._turns.waiting)
 
-    def line_up(self) -> bool:
+    def enqueue(self) -> bool:
         """Join the queue. Return whether the models are free right away."""
         with self._turns.changed:
             self._turns.waiting.append(self)
-            return self._has_come()
+            return self._try_acquire()
 
     def take(self) -> bool:
         """Wait for the models, joining the queue if needed. Return False if the answer is stopped first."""
         with self._turns.changed:
             if self not in self._turns.waiting:
                 self._turns.waiting.append(self)
-            while not self._has_come():
+            while not self._try_acquire():
                 if self._stopping.is_set():
                     self.end()
                     return False
-                self._turns.changed.wait(LOOK)
+                self._turns.changed.wait(POLL_SECONDS)
             return True
 
     def end(self) -> None:
@@ -116,7 +116,7 @@ class ModelTurn:
                 self._turns.waiting.remove(self)
             self._turns.changed.notify_all()
 
-    def _has_come(self) -> bool:
+    def _try_acquire(self) -> bool:
         turns = self._turns
         # False sorts before True, so the first turn that is not long wins.
         if turns.holder is None and self is min(turns.waiting, key=lambda one: one._long):
@@ -126,39 +126,39 @@ class ModelTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class AnswerProgress:
     """An event, and the run as of that event; None before the run has begun."""
 
     event: Event
     run: Run | None
 
 
-def answered_in_turn(
-    answer: Callable[[], Recording], models: ModelTurn, are_away: Callable[[], bool] = lambda: False
-) -> Generator[Happened, None, None]:
+def run_when_model_is_free(
+    answer: Callable[[], Recording], models: ModelTurn, any_unloaded: Callable[[], bool] = lambda: False
+) -> Generator[AnswerProgress, None, None]:
     """Yield the events of an answer once the models are free; end early if it is stopped while waiting.
 
-    `are_away` says whether `answer` has to load the models first; an event then says so. Between two steps a long
+    `any_unloaded` says whether `answer` has to load the models first; an event then says so. Between two steps a long
     answer lets waiting questions go first. Raises what `answer` and its recording raise.
     """
     try:
-        if not models.line_up():
-            yield Happened(StepStarted("wait", _("waiting for another answer to end")), None)
+        if not models.enqueue():
+            yield AnswerProgress(StepStarted("wait", _("waiting for another answer to end")), None)
             if not models.take():
                 return
-        if are_away():
-            yield Happened(StepStarted("load", _("loading the models, which were put away")), None)
+        if any_unloaded():
+            yield AnswerProgress(StepStarted("load", _("loading the models, which were put away")), None)
         with closing(answer()) as recording:
             for event in recording:
-                yield Happened(event, recording.run)
+                yield AnswerProgress(event, recording.run)
                 # Another question may take the models only between two steps, when nothing of this answer is computed.
-                if isinstance(event, StepStarted) and models.are_wanted:
-                    yield Happened(StepStarted("wait", _("another question goes first")), recording.run)
+                if isinstance(event, StepStarted) and models.should_yield:
+                    yield AnswerProgress(StepStarted("wait", _("another question goes first")), recording.run)
                     models.end()
                     if not models.take():
                         return
                     # Repeat the event, so that the display shows this step again instead of the wait.
-                    yield Happened(event, recording.run)
+                    yield AnswerProgress(event, recording.run)
     finally:
         models.end()
 
@@ -189,12 +189,12 @@ class Chats(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class AnswerJob:
     """A question that is being answered, or was."""
 
     chat_id: int
     turn: ChatTurn
-    job: Job[Happened]
+    job: Job[AnswerProgress]
     consent: WaitingConsent
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -209,24 +209,24 @@ class Answering:
 class Conversations:
     """The questions of all chats, at most one in progress per chat."""
 
-    def __init__(self, chats: Chats, ask: Ask, are_away: Callable[[], bool] = lambda: False) -> None:
-        """`are_away` says whether a question has to load the models first."""
-        self._chats, self._ask, self._are_away = chats, ask, are_away
+    def __init__(self, chats: Chats, ask: Ask, any_unloaded: Callable[[], bool] = lambda: False) -> None:
+        """`any_unloaded` says whether a question has to load the models first."""
+        self._chats, self._ask, self._any_unloaded = chats, ask, any_unloaded
         self._lock = threading.Lock()
-        self._models = ModelTurns()
-        self._last: dict[int, Answering] = {}
+        self._models = AnswerQueue()
+        self._last: dict[int, AnswerJob] = {}
 
-    def ask(self, chat_id: int, question: str) -> Answering:
+    def ask(self, chat_id: int, question: str) -> AnswerJob:
         """Add a question to a chat and start answering it. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
             return self._ask_now(chat_id, question, self._chats.turns(chat_id))
 
-    def ask_selection(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> Answering:
+    def ask_selection(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> AnswerJob:
         """Add a question that `answer` answers from chosen sentences. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
             return self._begin(chat_id, question, lambda _: answer())
 
-    def ask_again(self, chat_id: int, number: int, question: str | None = None, *, read_all: bool = False) -> Answering:
+    def ask_again(self, chat_id: int, number: int, question: str | None = None, *, read_all: bool = False) -> AnswerJob:
         """Ask turn `number` again as a new version of that turn, reworded if `question` is given.
 
         The old version is kept with the turns that follow it; the new version replaces it on screen only once it has an
@@ -237,7 +237,7 @@ class Conversations:
         with self._lock:
             self._require_idle(chat_id)
             *before, turn = self._chats.turns(chat_id, number)
-            asked = checked(question or turn.question)
+            asked = validated_question(question or turn.question)
             return self._ask_now(chat_id, asked, before, instead_of=number, read_all=read_all)
 
     def show(self, chat_id: int, number: int) -> None:
@@ -249,7 +249,7 @@ class Conversations:
             self._require_idle(chat_id)
             self._chats.show(chat_id, number)
 
-    def answering(self, chat_id: int) -> Answering | None:
+    def answering(self, chat_id: int) -> AnswerJob | None:
         """Return the question of a chat that is being answered, or None."""
         with self._lock:
             last = self._last.get(chat_id)
@@ -277,7 +277,7 @@ class Conversations:
         *,
         instead_of: int | None = None,
         read_all: bool = False,
-    ) -> Answering:
+    ) -> AnswerJob:
         chat, read_with = self._chats.chat(chat_id), history(before)
 
         def answer(consent: Consent) -> Recording:
@@ -287,7 +287,7 @@ class Conversations:
 
     def _begin(
         self, chat_id: int, question: str, answer: _Answer, *, instead_of: int | None = None, long: bool = False
-    ) -> Answering:
+    ) -> AnswerJob:
         self._require_idle(chat_id)
         turn = self._chats.ask(chat_id, question, instead_of=instead_of)
         consent, stopping = WaitingConsent(), threading.Event()
@@ -305,7 +305,7 @@ class Conversations:
         job = Job(lambda: self._answer(chat_id, turn, lambda: answer(aside), models), name=f"answer {chat_id}")
         # Ended answers are stored, so drop them: their events would otherwise stay in memory for every chat.
         self._last = {chat: one for chat, one in self._last.items() if one.job.running}
-        self._last[chat_id] = Answering(chat_id, turn, job, consent, stopping)
+        self._last[chat_id] = AnswerJob(chat_id, turn, job, consent, stopping)
         return self._last[chat_id]
 
     def _require_idle(self, chat_id: int) -> None:
@@ -319,25 +319,25 @@ class Conversations:
         turn: ChatTurn,
         answer: Callable[[], Recording],
         models: ModelTurn,
-    ) -> Generator[Happened, None, None]:
+    ) -> Generator[AnswerProgress, None, None]:
         run: Run | None = None
-        state, said = TurnState.STOPPED, ""
+        state, text = TurnState.STOPPED, ""
         try:
-            with closing(answered_in_turn(answer, models, self._are_away)) as happened:
+            with closing(run_when_model_is_free(answer, models, self._any_unloaded)) as happened:
                 for one in happened:
                     run = one.run
                     if isinstance(one.event, RunFinished):
                         state = TurnState.ANSWERED
                     yield one
         except LocalcragError as error:
-            state, said = TurnState.FAILED, str(error)
+            state, text = TurnState.FAILED, str(error)
             raise
         except Exception:
-            state, said = TurnState.FAILED, "This question ended in an error; the terminal shows which."
+            state, text = TurnState.FAILED, "This question ended in an error; the terminal shows which."
             raise
         finally:
             # Runs also when the answer is stopped, which closes this generator: the partial answer is kept.
-            said = said or (run.answer if run else "")
+            text = text or (run.answer if run else "")
             self._chats.put(
-                chat_id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)
+                chat_id, dataclasses.replace(turn, answer=text, run_id=run.run_id if run else None, state=state)
             )

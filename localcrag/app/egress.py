@@ -13,37 +13,37 @@ from dataclasses import dataclass
 
 from localcrag.app.assembly import Assembly
 from localcrag.models.server_address import parse_server
-from localcrag.privacy.addresses import is_here, shown
-from localcrag.privacy.egress_log import Attempt, Purpose
+from localcrag.privacy.addresses import format_address, is_this_computer
+from localcrag.privacy.egress_log import EgressAttempt, Purpose
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EndpointRefused, ServerError, StoreError
-from localcrag.records.models import behind_server
+from localcrag.records.models import is_served
 from localcrag.search import parse_endpoint
 from localcrag.storage.collections import admin
 from localcrag.storage.egress import EgressSummary
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later, ngettext
+from localcrag.text.translation import gettext_noop, ngettext
 
 _FOR = {
-    Purpose.SET_UP: later("for set-up"),
-    Purpose.LANGUAGE_MODEL: later("for the language model on another computer"),
-    Purpose.RELEVANCE_MODEL: later("for the relevance model on another computer"),
-    Purpose.COLLECTION: later("for a collection on another computer"),
+    Purpose.SET_UP: gettext_noop("for set-up"),
+    Purpose.LANGUAGE_MODEL: gettext_noop("for the language model on another computer"),
+    Purpose.RELEVANCE_MODEL: gettext_noop("for the relevance model on another computer"),
+    Purpose.COLLECTION: gettext_noop("for a collection on another computer"),
 }
 
 
-def line(summary: EgressSummary) -> str:
+def summary_line(summary: EgressSummary) -> str:
     """Return a summary such as "0 connections to other machines; 3 searches through 127.0.0.1:8080".
 
     Downloads during set-up are counted apart: "0 connections to other machines since set-up (2 model downloads)".
     """
-    said = [_connections(summary)]
-    said += [
+    parts = [_connections(summary)]
+    parts += [
         ngettext("%(num)s search through %(place)s", "%(num)s searches through %(place)s", times, place=place)
         for place, times in summary.searches
     ]
-    said += [
+    parts += [
         ngettext(
             "%(num)s request to the model server %(place)s",
             "%(num)s requests to the model server %(place)s",
@@ -52,7 +52,7 @@ def line(summary: EgressSummary) -> str:
         )
         for place, times in summary.to_models
     ]
-    said += [
+    parts += [
         ngettext(
             "%(num)s connection to the PostgreSQL server %(place)s",
             "%(num)s connections to the PostgreSQL server %(place)s",
@@ -62,8 +62,8 @@ def line(summary: EgressSummary) -> str:
         for place, times in summary.to_collections
     ]
     if summary.refused:
-        said.append(ngettext("%(num)s attempt refused", "%(num)s attempts refused", summary.refused))
-    return "; ".join(said)
+        parts.append(ngettext("%(num)s attempt refused", "%(num)s attempts refused", summary.refused))
+    return "; ".join(parts)
 
 
 def _connections(summary: EgressSummary) -> str:
@@ -80,15 +80,15 @@ def _connections(summary: EgressSummary) -> str:
     return f"{since} ({downloads})"
 
 
-def described(attempt: Attempt) -> str:
+def describe_attempt(attempt: EgressAttempt) -> str:
     """Return one line that describes an attempt."""
     verdict = _("let through") if attempt.allowed else _("refused")
-    told = [_(attempt.kind.value), attempt.destination, verdict]
+    parts = [_(attempt.kind.value), attempt.destination, verdict]
     if attempt.query_bytes is not None:
-        told.append(ngettext("a query of %(num)s byte", "a query of %(num)s bytes", attempt.query_bytes))
+        parts.append(ngettext("a query of %(num)s byte", "a query of %(num)s bytes", attempt.query_bytes))
     if attempt.purpose in _FOR:
-        told.append(_(_FOR[attempt.purpose]))
-    return ", ".join(told)
+        parts.append(_(_FOR[attempt.purpose]))
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ def _approval(server: Outgoing) -> str:
 def _collection_servers(assembly: Assembly) -> Iterator[Outgoing]:
     kept = defaultdict(list)
     # Collections that are being moved to or from a server are partly there, so they count.
-    for name, address in admin.addresses(assembly.database):
+    for name, address in admin.server_addresses(assembly.database):
         with suppress(StoreError):  # An address that is not valid leads nowhere.
             server = parse_postgres(address)
             if not server.here:
@@ -172,7 +172,7 @@ def _model_servers(assembly: Assembly) -> Iterator[Outgoing]:
     used = any(preset is not Preset.DOCUMENTS_ONLY for preset in presets)
     left = list(settings.agreed_servers)
     for name, purpose in ((settings.llm, Purpose.LANGUAGE_MODEL), (settings.relevance, Purpose.RELEVANCE_MODEL)):
-        if not behind_server(name):
+        if not is_served(name):
             continue
         with suppress(ServerError):  # An address that is not valid is never contacted.
             server = parse_server(name)
@@ -196,6 +196,6 @@ def _search_server(assembly: Assembly) -> Iterator[Outgoing]:
     with suppress(EndpointRefused):  # No query goes to an address that is not valid.
         endpoint = parse_endpoint(settings.searxng_url)
         yield Outgoing(
-            purpose=Purpose.WEB_SEARCH, host=shown(*endpoint.place), here=is_here(endpoint.url.host),
+            purpose=Purpose.WEB_SEARCH, host=format_address(*endpoint.place), here=is_this_computer(endpoint.url.host),
             asks_first=modes == {WebMode.ASK},
         )  # fmt: skip

@@ -20,24 +20,24 @@ from localcrag.app.uploads import uploads_from
 from localcrag.crag.grading import CalibratedScorer
 from localcrag.evaluation.calibration import Criterion, Fitted, fit_calibration
 from localcrag.evaluation.calibration_scores import Retrieval, score_question, scores_of_labels
-from localcrag.evaluation.metrics import holds
+from localcrag.evaluation.metrics import contains_answer
 from localcrag.evaluation.plan import Configuration
 from localcrag.evaluation.recorded_search import recorded_search
 from localcrag.evaluation.results import Evaluation, RunWriter
 from localcrag.records.enums import IngestStatus, WebMode
 from localcrag.records.errors import EvaluationError
-from localcrag.records.evaluation_set import DOCUMENTS, EvaluationSet, HeldBy, Question, documents_key
+from localcrag.records.evaluation_set import DOCUMENTS, AnswerLocation, EvaluationSet, Question, documents_key
 from localcrag.records.events import RunFinished
 from localcrag.records.ingest import IngestEvent
 from localcrag.records.run import Run
-from localcrag.records.thresholds import FittedCalibration, HowFitted, StoredCalibration
+from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, StoredCalibration
 from localcrag.runs.labels import LabelKind, LabelledScore, LabelledStrip
-from localcrag.settings import DEFAULT_COLLECTION, Settings, changed
-from localcrag.storage.label_store import KEPT_FIELDS, KeptScores
+from localcrag.settings import DEFAULT_COLLECTION, Settings, with_changes
+from localcrag.storage.label_store import SCORE_FIELDS, ScoreFile
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionAsked:
     """A question that was just asked under a configuration, and the progress: `done` of `total`."""
 
     configuration: str
@@ -47,7 +47,7 @@ class Asked:
     total: int
 
 
-class _Nowhere:
+class _NullRunLog:
     """A run log that stores nothing: the evaluation writes the runs itself."""
 
     def save(self, run: Run) -> None:
@@ -56,7 +56,7 @@ class _Nowhere:
 
 def settings_for(base: Settings, data_dir: Path, searxng_url: str) -> Settings:
     """Return the user's settings with another data folder and the recorded web. Raises SettingsError."""
-    return changed(
+    return with_changes(
         base,
         data_dir=data_dir,
         web=WebMode.ALWAYS,
@@ -82,17 +82,17 @@ def add_documents(assembly: Assembly, folder: Path, collection: str) -> Iterator
         )
 
 
-def settled(question: Question, texts: dict[str, str]) -> Question:
+def resolve_holder(question: Question, texts: dict[str, str]) -> Question:
     """Return the question, marked as answered by the web if only its recorded web results contain the answer.
 
     A question that names documents stays as it is. `texts` are the texts of the documents, by name.
     """
-    if question.held_by is not HeldBy.DOCUMENTS or question.documents:
+    if question.held_by is not AnswerLocation.DOCUMENTS or question.documents:
         return question
-    if any(holds(text, question.answers) for text in texts.values()):
+    if any(contains_answer(text, question.answers) for text in texts.values()):
         return question
-    on_web = any(holds(f"{result.title} {result.content}", question.answers) for result in question.web)
-    return replace(question, held_by=HeldBy.WEB) if on_web else question
+    on_web = any(contains_answer(f"{result.title} {result.content}", question.answers) for result in question.web)
+    return replace(question, held_by=AnswerLocation.WEB) if on_web else question
 
 
 def ask_all(
@@ -103,7 +103,7 @@ def ask_all(
     assembly: Assembly,
     collections: Mapping[str, str],
     calibration: FittedCalibration,
-) -> Iterator[Asked]:
+) -> Iterator[QuestionAsked]:
     """Ask all missing questions, store each run, and yield it; `collections` maps question ids to collections.
 
     The scorer uses the given calibration of the user's collection, because the set's documents have none.
@@ -121,7 +121,7 @@ def ask_all(
             run = ask(assembly, question, configuration, collections[question.id], calibration)
             writer.add(configuration.name, question.id, run)
             done += 1
-            yield Asked(configuration.name, question, run, done, total)
+            yield QuestionAsked(configuration.name, question, run, done, total)
 
 
 def ask(
@@ -132,9 +132,9 @@ def ask(
     calibration: FittedCalibration,
 ) -> Run:
     """Return the run of a question under a configuration. Raises what the pipeline raises."""
-    settings = changed(configuration.settings(assembly.settings), collection=collection)
+    settings = with_changes(configuration.settings(assembly.settings), collection=collection)
     settings = settings.under(assembly.collection_settings.preset(settings.collection))
-    parts = assembly.parts(settings, runs=_Nowhere())
+    parts = assembly.parts(settings, runs=_NullRunLog())
     events = pipeline.answer(
         question.question,
         parts=replace(parts, scorer=CalibratedScorer(parts.scorer, calibration)),
@@ -153,12 +153,12 @@ def recorded_web(questions: Sequence[Question]) -> Iterator[str]:
         yield server.url
 
 
-_SHAPED_BY = ("k", "candidates", "strip_mode", "window_words", "relevance_format")
+_SCORE_SETTINGS = ("k", "candidates", "strip_mode", "window_words", "relevance_format")
 """Settings that affect the scores of a set's questions."""
 
 
 @dataclass(slots=True)
-class Labelled:
+class LabelledData:
     """The labelled scores to fit to. `left_out` counts labels from use with scores of another reranker."""
 
     scores: list[LabelledScore] = field(default_factory=list)
@@ -208,14 +208,14 @@ class Outcome:
     refused: bool
 
 
-def fit(assembly: Assembly, labelled: Labelled, criterion: Criterion, *, apply: bool, force: bool) -> Outcome:
+def fit(assembly: Assembly, labelled: LabelledData, criterion: Criterion, *, apply: bool, force: bool) -> Outcome:
     """Fit a calibration for the current collection; `force` applies it even if it is worse.
 
     Raises EvaluationError for too few labels, ModelError and StoreError.
     """
     before = assembly.calibrations.in_force()
     fitted = fit_calibration(labelled.scores, labelled.strips, in_force=before, criterion=criterion)
-    how = HowFitted(
+    how = CalibrationOrigin(
         criterion=str(criterion),
         passages=fitted.passages,
         relevant=fitted.relevant,
@@ -231,7 +231,7 @@ def fit(assembly: Assembly, labelled: Labelled, criterion: Criterion, *, apply: 
 
 
 @contextmanager
-def folder_of_set(assembly: Assembly, evaluation_set: EvaluationSet) -> Iterator[Assembly]:
+def set_assembly(assembly: Assembly, evaluation_set: EvaluationSet) -> Iterator[Assembly]:
     """Yield an assembly with the same models and a separate data folder for a set's documents.
 
     The folder is a cache entry, named by the set's digest and the settings for chunking and embedding; it may be
@@ -240,7 +240,7 @@ def folder_of_set(assembly: Assembly, evaluation_set: EvaluationSet) -> Iterator
     chosen = assembly.settings
     name = documents_key(evaluation_set.digest, embedder=chosen.embedder, chunk_tokens=chosen.chunk_tokens)
     data_dir = chosen.data_dir / "cache" / "calibrate" / name
-    own = Assembly(settings_module.changed(chosen, data_dir=data_dir, collection=DEFAULT_COLLECTION))
+    own = Assembly(settings_module.with_changes(chosen, data_dir=data_dir, collection=DEFAULT_COLLECTION))
     own.models.share(embedder=assembly.models.embedder, scorer=assembly.models.scorer)
     try:
         yield own
@@ -248,8 +248,11 @@ def folder_of_set(assembly: Assembly, evaluation_set: EvaluationSet) -> Iterator
         own.close()
 
 
-def _kept_scores(own: Assembly, settings: Settings) -> KeptScores:
+def _kept_scores(own: Assembly, settings: Settings) -> ScoreFile:
     """Return the cached scores of a set's documents for the current scorer and `settings`. Raises ModelError."""
-    shaped_by = [str(own.calibrations.scorer_identity), *(f"{name}={getattr(settings, name)}" for name in _SHAPED_BY)]
-    digest = hashlib.sha256("\n".join([*shaped_by, KEPT_FIELDS]).encode()).hexdigest()[:16]
-    return KeptScores(own.settings.data_dir / f"scores-{digest}.jsonl")
+    shaped_by = [
+        str(own.calibrations.scorer_identity),
+        *(f"{name}={getattr(settings, name)}" for name in _SCORE_SETTINGS),
+    ]
+    digest = hashlib.sha256("\n".join([*shaped_by, SCORE_FIELDS]).encode()).hexdigest()[:16]
+    return ScoreFile(own.settings.data_dir / f"scores-{digest}.jsonl")

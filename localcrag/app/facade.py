@@ -38,7 +38,7 @@ def begin(**settings: Any) -> Settings:
     translation.choose(loaded.language)
     check_data_folder(loaded.data_dir / DATABASE_NAME)
     private_folder.keep_private(loaded.data_dir)
-    egress_log.keep_in(loaded.data_dir)
+    egress_log.log_to_folder(loaded.data_dir)
     log_file.keep_in(loaded.data_dir)
     return loaded
 
@@ -106,7 +106,7 @@ class Localcrag:
 
         events = self._assembly.ingest(uploads_from([Path(path) for path in paths]))
         results = [event for event in events if isinstance(event, IngestResult)]
-        results = with_warnings(results, self._assembly.collections.opened.unwritten.values())
+        results = with_warnings(results, self._assembly.collections.opened.index_errors.values())
         if failed := [one for one in results if one.error]:
             raise IngestError([one for one in results if not one.error], failed)
         return results

@@ -19,7 +19,7 @@ import numpy as np
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.settings import Calibrations, CollectionSettings
 from localcrag.app.models.lifecycle import LoadedModels
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.enums import Origin, Policy, Preset, ScorerKind
 from localcrag.records.errors import GapError, LabelError, ModelError, SettingsError
 from localcrag.records.evaluation_set import Question
@@ -27,18 +27,18 @@ from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
-from localcrag.records.thresholds import of_uncalibrated_grades
+from localcrag.records.thresholds import uncalibrated_grade_thresholds
 from localcrag.runs import export, labels, statistics
 from localcrag.runs.export import ExportedSet, TrainingPair
 from localcrag.runs.labels import Label, LabelKind, Pin
 from localcrag.runs.statistics import Aggregates, KnowledgeGap, aggregate
-from localcrag.runs.threshold_explorer import Exploration, Explorer, Rules, past_questions
+from localcrag.runs.threshold_explorer import DecisionRules, Exploration, Explorer, past_questions
 from localcrag.storage import label_store
 from localcrag.storage.database import Database
-from localcrag.storage.files import as_file
+from localcrag.storage.files import temporary_file
 from localcrag.storage.label_store import LabelStore, PinStore
 from localcrag.storage.run_store import RunStore
-from localcrag.text.sanitize import without_unseen
+from localcrag.text.sanitize import remove_invisible
 from localcrag.text.words import one_line
 
 LONGEST_TITLE = 80
@@ -60,7 +60,7 @@ class WebDocument:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def choose(run: Run, number: int | None = None) -> GradedPassage:
+def choose_web_passage(run: Run, number: int | None = None) -> GradedPassage:
     """Return the web passage that answered a run, or its web result with this number (from 1).
 
     That passage is the first one that a supported sentence of the answer cites, else the most relevant one. Raises
@@ -78,11 +78,11 @@ def choose(run: Run, number: int | None = None) -> GradedPassage:
         return wanted
     cited = [n for support in run.support if support.shown and support.supported for n in support.citations]
     behind = [piece.passage for n in cited for piece in run.evidence if piece.n == n]
-    of_web = {passage.id: passage for passage in found}
-    return next((of_web[name] for name in behind if name in of_web), max(found, key=lambda one: one.relevance))
+    by_id = {passage.id: passage for passage in found}
+    return next((by_id[name] for name in behind if name in by_id), max(found, key=lambda one: one.relevance))
 
 
-def make(passage: GradedPassage) -> WebDocument:
+def make_web_document(passage: GradedPassage) -> WebDocument:
     """Return the document for a web passage. Raises GapError if the passage has no text."""
     if not one_line(passage.text):
         raise GapError(f"The web result {passage.url} holds no text to add.")
@@ -103,7 +103,7 @@ def free_name(document: WebDocument, taken: Container[str]) -> str:
 
 
 def _line(text: str) -> str:
-    return one_line(without_unseen(text))
+    return one_line(remove_invisible(text))
 
 
 def _name(title: str, url: str) -> str:
@@ -122,7 +122,7 @@ class PastQuestions:
 
     def __init__(
         self,
-        settings: SettingsInUse,
+        settings: CurrentSettings,
         runs: RunStore,
         calibrations: Calibrations,
         collection_settings: CollectionSettings,
@@ -152,7 +152,7 @@ class PastQuestions:
         """
         name = self._settings.collection(collection)
         now = self.rules(name)
-        then = Rules(
+        then = DecisionRules(
             policy=policy or now.policy,
             upper=now.upper if upper is None else upper,
             lower=now.lower if lower is None else lower,
@@ -170,15 +170,15 @@ class PastQuestions:
         name = self._settings.collection(collection)
         return self._explorer(name).explore(self.rules(name, before), self.rules(name, after))
 
-    def rules(self, collection: str | None = None, preset: Preset | None = None) -> Rules:
+    def rules(self, collection: str | None = None, preset: Preset | None = None) -> DecisionRules:
         """Return the decision rules for a collection, under its own preset or another one.
 
         Raises SettingsError, ModelError and StoreError.
         """
         settings = self._settings.now.under(preset or self._collection_settings.preset(collection))
         own = self._calibrations.in_force(collection).thresholds
-        limits = settings.thresholds(of_uncalibrated_grades(own) if settings.scorer is ScorerKind.LLM else own)
-        return Rules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
+        limits = settings.thresholds(uncalibrated_grade_thresholds(own) if settings.scorer is ScorerKind.LLM else own)
+        return DecisionRules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
 
     def _explorer(self, collection: str) -> Explorer:
         """Return the explorer of a collection's past questions, cached until anything it depends on changes."""
@@ -210,22 +210,22 @@ class Gaps:
         """
         questions = statistics.open_questions(self._runs.lines(collection))
         if len(questions) < 2:
-            return statistics.grouped(questions)
+            return statistics.group_gaps(questions)
         texts = [question.last.question for question in questions]
         with self._grouping:
             try:
                 if new := list(dict.fromkeys(text for text in texts if text not in self._question_vectors)):
                     self._question_vectors |= dict(zip(new, self._models.embedder.embed(new), strict=True))
             except ModelError:
-                return statistics.grouped(questions)
-            return statistics.grouped(questions, np.stack([self._question_vectors[text] for text in texts]))
+                return statistics.group_gaps(questions)
+            return statistics.group_gaps(questions, np.stack([self._question_vectors[text] for text in texts]))
 
     def web_text(self, run_id: str, number: int | None = None) -> WebDocument:
         """Return the document for a web result of a run; if `number` is None, for the one that answered it.
 
         Raises UnknownRun, GapError and StoreError.
         """
-        return make(choose(self._runs.get(run_id), number))
+        return make_web_document(choose_web_passage(self._runs.get(run_id), number))
 
     def add_web_text(self, run_id: str, number: int | None = None) -> Generator[IngestEvent, None, None]:
         """Add that document to the collection of the run, as a normal document; see `Collections.add`.
@@ -237,7 +237,7 @@ class Gaps:
         if twin := next((one.name for one in there if one.sha256 == document.sha256), None):
             raise GapError(f"The collection “{collection}” has this web text already, as “{twin}”.")
         name = free_name(document, {one.name for one in there})
-        with as_file(document.text.encode(), self._data_dir, prefix=".web-", what="The web text") as path:
+        with temporary_file(document.text.encode(), self._data_dir, prefix=".web-", description="The web text") as path:
             yield from self._collections.add([Upload(path, name)], collection)
 
     def forget(self) -> None:
@@ -248,7 +248,7 @@ class Gaps:
 class Learning:
     """The labels and pins of a data folder."""
 
-    def __init__(self, settings: SettingsInUse, database: Database, runs: RunStore, collections: Collections) -> None:
+    def __init__(self, settings: CurrentSettings, database: Database, runs: RunStore, collections: Collections) -> None:
         self._settings, self._runs, self._collections = settings, runs, collections
         self.labels, self.pins = LabelStore(database), PinStore(database)
 
@@ -258,17 +258,17 @@ class Learning:
         Raises UnknownRun, LabelError if the run has no such part, and StoreError.
         """
         if good is None:
-            self.labels.take_back(run_id, kind, target)
+            self.labels.withdraw(run_id, kind, target)
             return None
         return self.label_all(run_id, [(kind, target, good)])[0]
 
-    def label_all(self, run_id: str, said: Sequence[tuple[LabelKind, str, bool]]) -> list[Label]:
+    def label_all(self, run_id: str, text: Sequence[tuple[LabelKind, str, bool]]) -> list[Label]:
         """Add several labels to a run, or none on error: kind, target, and whether it is good.
 
         Raises as `label` does.
         """
         run = self._runs.get(run_id)
-        made = [labels.make(run, kind, target, good) for kind, target, good in said]
+        made = [labels.make_label(run, kind, target, good) for kind, target, good in text]
         return [self.labels.put(label) for label in made]
 
     def pin(self, run_id: str, answers: Sequence[str]) -> Pin:
@@ -279,7 +279,7 @@ class Learning:
         run = self._runs.get(run_id)
         if run.action is None:
             raise LabelError(f"The run {run_id} was stopped before it was decided. Ask the question again.")
-        return self.pins.put(run.collection, labels.with_answers(labels.proposed(run), answers))
+        return self.pins.put(run.collection, labels.with_answers(labels.propose_question(run), answers))
 
     def pinned_questions(self, collection: str | None = None) -> tuple[Question, ...]:
         """Return the pinned questions of a collection, oldest first, with the ids of their runs."""
@@ -292,7 +292,7 @@ class Learning:
         """
         name = self._settings.collection(collection)
         pinned = {pin.run_id: pin.question for pin in self.pins.find(collection=name)}
-        made = export.as_set(self.labels.find(collection=name), self._collections.texts(name), pinned)
+        made = export.make_evaluation_set(self.labels.find(collection=name), self._collections.texts(name), pinned)
         label_store.write_set(folder, made.lines, made.documents)
         return made
 
@@ -301,6 +301,6 @@ class Learning:
 
         Raises LabelError if there are none, and ReportError.
         """
-        pairs = export.as_training(self.labels.find(collection=collection))
+        pairs = export.make_training_pairs(self.labels.find(collection=collection))
         label_store.write_lines(file, export.training_lines(pairs))
         return pairs

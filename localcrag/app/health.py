@@ -29,18 +29,18 @@ from localcrag.app.models.hardware import memory
 from localcrag.app.web_search import Web
 from localcrag.documents.ingest import recut
 from localcrag.privacy import log_file
-from localcrag.privacy.worker_process import by_what
-from localcrag.records.documents import BackedUp, Document
+from localcrag.privacy.worker_process import confinement_mechanisms
+from localcrag.records.documents import BackupSummary, Document
 from localcrag.records.enums import IndexEngine, ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
-from localcrag.records.models import FileState, ModelRole, behind_server
-from localcrag.records.thresholds import of_uncalibrated_grades
+from localcrag.records.models import FileState, ModelRole, is_served
+from localcrag.records.thresholds import uncalibrated_grade_thresholds
 from localcrag.settings import Settings
 from localcrag.storage import backup, salvage
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.collections.engine_choice import MOST_IN_HNSWLIB, why_not_hnswlib
-from localcrag.storage.database import Database, bring_up
+from localcrag.storage.collections.engine_choice import MOST_IN_HNSWLIB, hnswlib_import_error
+from localcrag.storage.database import Database, migrate
 from localcrag.storage.schema import DATABASE_NAME, check_data_folder
 from localcrag.text.translation import counted
 from localcrag.text.words import NAMES
@@ -48,7 +48,7 @@ from localcrag.text.words import NAMES
 PACKAGES = ("torch", "sentence-transformers", "transformers", "usearch", "llama-cpp-python", "gradio", "httpx")
 
 
-WORTH_SAYING = 1_000_000
+MIN_EMPTY_BYTES = 1_000_000
 """Empty bytes in the database file from which on the report mentions them."""
 
 
@@ -56,7 +56,7 @@ ERRORS_SHOWN = 3
 """Errors of the log file that are shown."""
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     OK = "ok"
     OFF = "off"
     FAILED = "failed"
@@ -67,19 +67,21 @@ class Finding:
     """The result of one check. `detail` says what was found and, after a failure, what to do."""
 
     name: str
-    state: State
+    state: CheckState
     detail: str
 
 
 def examine(assembly: Assembly) -> Iterator[Finding]:
     """Yield the findings of all checks; a check that raises an error is a failed finding."""
     installed = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    yield Finding("versions", State.OK, f"localcrag {__version__}, Python {platform.python_version()}, {installed}")
+    yield Finding(
+        "versions", CheckState.OK, f"localcrag {__version__}, Python {platform.python_version()}, {installed}"
+    )
     yield _memory()
     yield _graphics()
     yield _confined()
     settings = assembly.settings
-    yield vector_engines(settings.index_engine, why_not_hnswlib())
+    yield vector_engines(settings.index_engine, hnswlib_import_error())
     for name in (settings.embedder, settings.relevance, settings.llm):
         yield _checked(f"files of {name}", _files, assembly, name)
     yield _checked("embedder", _embedder, assembly)
@@ -102,11 +104,11 @@ def _log_file(settings: Settings) -> Finding:
     """Return where the log file is, and its last errors."""
     path = settings.data_dir / log_file.FOLDER / log_file.NAME
     if not path.is_file():
-        return Finding("log", State.OK, f"{path}: nothing was logged yet")
+        return Finding("log", CheckState.OK, f"{path}: nothing was logged yet")
     errors = log_file.last_lines(settings.data_dir, ERRORS_SHOWN, "ERROR", "CRITICAL")
     if not errors:
-        return Finding("log", State.OK, f"{path}: no errors")
-    return Finding("log", State.OK, "\n        ".join([f"{path}, its last errors:", *errors]))
+        return Finding("log", CheckState.OK, f"{path}: no errors")
+    return Finding("log", CheckState.OK, "\n        ".join([f"{path}, its last errors:", *errors]))
 
 
 def examine_privacy(assembly: Assembly) -> Finding:
@@ -117,17 +119,17 @@ def examine_privacy(assembly: Assembly) -> Finding:
 def search_server(settings: Settings, web: Web) -> Finding:
     """Return whether the configured SearXNG answers, and in JSON."""
     if not settings.searxng_url:
-        return Finding("web search", State.OFF, "no SearXNG is set (searxng_url), so nothing is asked of the web")
+        return Finding("web search", CheckState.OFF, "no SearXNG is set (searxng_url), so nothing is asked of the web")
     try:
         health = web.health()
     except LocalcragError as error:
-        return Finding("web search", State.FAILED, str(error))
+        return Finding("web search", CheckState.FAILED, str(error))
     if health.error:
-        return Finding("web search", State.FAILED, health.error)
+        return Finding("web search", CheckState.FAILED, health.error)
     detail = f"{web.address} answers in JSON, {health.seconds:.2f} s"
     if health.failed_engines:
         detail += "; engines that failed: " + ", ".join(f"{name} ({why})" for name, why in health.failed_engines)
-    return Finding("web search", State.OK, detail)
+    return Finding("web search", CheckState.OK, detail)
 
 
 Arguments = ParamSpec("Arguments")
@@ -137,9 +139,9 @@ def _checked(
     name: str, look: Callable[Arguments, str], *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Finding:
     try:
-        return Finding(name, State.OK, look(*arguments, **named))
+        return Finding(name, CheckState.OK, look(*arguments, **named))
     except LocalcragError as error:
-        return Finding(name, State.FAILED, str(error))
+        return Finding(name, CheckState.FAILED, str(error))
 
 
 def _leaving(assembly: Assembly) -> str:
@@ -148,7 +150,7 @@ def _leaving(assembly: Assembly) -> str:
 
 
 def _files(assembly: Assembly, name: str) -> str:
-    if behind_server(name):
+    if is_served(name):
         return "behind a server: none here"
     checks = [*assembly.library.verify(name)]
     wrong = [check for check in checks if check.state in (FileState.MISSING, FileState.WRONG)]
@@ -172,8 +174,8 @@ def _relevance(assembly: Assembly) -> str:
     scorer, settings = assembly.calibrations.scorer(), assembly.settings.under(assembly.collection_settings.preset())
     own, applied = scorer.calibration.thresholds, assembly.calibrations.applied()
     by_llm = settings.scorer is ScorerKind.LLM
-    limits = settings.thresholds(of_uncalibrated_grades(own) if by_llm else own)
-    if behind_server(settings.relevance):
+    limits = settings.thresholds(uncalibrated_grade_thresholds(own) if by_llm else own)
+    if is_served(settings.relevance):
         computes_in = f"its server ({assembly.models.served_scale})"
     else:
         folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
@@ -189,10 +191,10 @@ def _relevance(assembly: Assembly) -> str:
 
 
 def _llm(assembly: Assembly) -> str:
-    if behind_server(assembly.settings.llm):
+    if is_served(assembly.settings.llm):
         model = assembly.library.servers.language_model(assembly.settings.llm)
-        said = "as its server says" if model.says_window else "as set: its server does not say"
-        return f"{model.name} ({model.program}): window of {model.context_tokens} tokens, {said}"
+        source = "as its server says" if model.says_window else "as set: its server does not say"
+        return f"{model.name} ({model.program}): window of {model.context_tokens} tokens, {source}"
     threads = assembly.settings.threads or os.cpu_count()
     return f"{assembly.models.llm.name}: window of {assembly.models.llm.context_tokens} tokens, {threads} threads"
 
@@ -202,37 +204,37 @@ def _database(assembly: Assembly) -> str:
     if problems[0][0] != "ok":
         found = "; ".join(row[0] for row in problems)
         raise StoreError(f"{assembly.database.path} is damaged: {found}. Restore it from a backup.")
-    said = f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
+    text = f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
     free = assembly.database.free()
-    if free >= WORTH_SAYING:
-        said += (
+    if free >= MIN_EMPTY_BYTES:
+        text += (
             f"; {free / 1e6:.1f} MB of it are empty, where something was deleted: documents to come take them, and "
             "`localcrag forget` gives them back"
         )
-    if full_text.are_left(assembly.database):
-        said += (
+    if full_text.has_pending_words(assembly.database):
+        text += (
             "; words of what was deleted or changed are left to be overwritten: the page does it, or localcrag forget"
         )
-    return said
+    return text
 
 
 def _collection(assembly: Assembly, name: str) -> str:
     documents = assembly.collections.store(name).documents()
     chunks = sum(document.chunks for document in documents)
     index = assembly.collections.index(name)
-    rebuilt = "" if index.consistent() else "; the index file was missing or stale, and was built anew"
+    rebuilt = "" if index.is_consistent() else "; the index file was missing or stale, and was built anew"
     index.refresh()
     index.save()
     held = f"{counted(len(documents), 'document')}, {counted(chunks, 'chunk')}"
-    said = f"{held}, {len(index)} of them in the index{rebuilt}"
+    text = f"{held}, {len(index)} of them in the index{rebuilt}"
     if assembly.collections.mostly_foreign(documents):
-        said += f". {ADVICE}"
-    return said + of_unknown_words(documents)
+        text += f". {ADVICE}"
+    return text + unsupported_languages_note(documents)
 
 
-def of_unknown_words(documents: Sequence[Document]) -> str:
+def unsupported_languages_note(documents: Sequence[Document]) -> str:
     """Return the note about documents in languages without a word list; empty if there are none."""
-    lacking = Counter(NAMES.get(one.language or "", "others") for one in documents if one.lacks_words)
+    lacking = Counter(NAMES.get(one.language or "", "others") for one in documents if one.has_no_lexicon)
     if not lacking:
         return ""
     named = ", ".join(f"{language} {number}" for language, number in lacking.most_common())
@@ -243,13 +245,13 @@ def of_unknown_words(documents: Sequence[Document]) -> str:
 
 
 def _confined() -> Finding:
-    held = by_what()
+    held = confinement_mechanisms()
     if not held:
-        said = "by the egress guard alone: this system lets no process confine itself"
-        return Finding("reading files", State.OFF, said)
+        text = "by the egress guard alone: this system lets no process confine itself"
+        return Finding("reading files", CheckState.OFF, text)
     what = {"seccomp": "open no socket and start no program", "Landlock": "change no file"}
     can = ", and ".join(what[one] for one in held)
-    return Finding("reading files", State.OK, f"in processes that can {can} ({', '.join(held)})")
+    return Finding("reading files", CheckState.OK, f"in processes that can {can} ({', '.join(held)})")
 
 
 def vector_engines(wanted: IndexEngine, why_not: str) -> Finding:
@@ -257,49 +259,51 @@ def vector_engines(wanted: IndexEngine, why_not: str) -> Finding:
     if wanted is not IndexEngine.USEARCH and why_not:
         return Finding(
             "vector search",
-            State.OFF,
+            CheckState.OFF,
             f"usearch searches all collections, because hnswlib cannot be imported ({why_not}). To compile it, install "
             f'a C++ compiler, then run: {sys.executable} -m pip install "hnswlib>=0.8,<0.9"',
         )
     if wanted is IndexEngine.AUTO:
         beyond = f"up to {MOST_IN_HNSWLIB:,} different vectors in a collection, usearch beyond"
-        return Finding("vector search", State.OK, f"hnswlib {version('hnswlib')} {beyond}")
-    return Finding("vector search", State.OK, f"{wanted} {version(wanted)} searches all collections (index_engine)")
+        return Finding("vector search", CheckState.OK, f"hnswlib {version('hnswlib')} {beyond}")
+    return Finding(
+        "vector search", CheckState.OK, f"{wanted} {version(wanted)} searches all collections (index_engine)"
+    )
 
 
 def _graphics() -> Finding:
     found = hardware.report()
-    return Finding("graphics", State.OFF if found.advice else State.OK, "\n        ".join(found.lines()))
+    return Finding("graphics", CheckState.OFF if found.advice else CheckState.OK, "\n        ".join(found.lines()))
 
 
 def _memory() -> Finding:
     there = memory()
-    said = (
+    text = (
         f"{there.total / 2**30:.1f} GiB of memory, {there.free / 2**30:.1f} GiB free"
         if there
         else "memory unknown on this system"
     )
-    return Finding("machine", State.OK, f"{counted(os.cpu_count() or 1, 'core')}, {said}, {platform.platform()}")
+    return Finding("machine", CheckState.OK, f"{counted(os.cpu_count() or 1, 'core')}, {text}, {platform.platform()}")
 
 
-MADE_ANEW = ("index", "cache")
+REBUILT_FOLDERS = ("index", "cache")
 """Folders whose content can be rebuilt: vector indexes, faster copies of models, measured formats."""
 
 
-def restore(settings: Settings, file: Path) -> BackedUp:
+def restore(settings: Settings, file: Path) -> BackupSummary:
     """Replace the data folder's database, damaged or not, with a backup. Raises StoreError.
 
     No other process may have the folder open. See localcrag.storage.backup.replace.
     """
     path = settings.data_dir / DATABASE_NAME
     check_data_folder(path)
-    told = backup.replace(path, file, bring_up)
+    restored = backup.restore(path, file, migrate)
     database = Database(path)
     try:
-        database.put_back_files(settings.data_dir)
+        database.restore_files(settings.data_dir)
     finally:
         database.close()
-    return told
+    return restored
 
 
 def repair(settings: Settings) -> Iterator[Finding]:
@@ -311,13 +315,13 @@ def repair(settings: Settings) -> Iterator[Finding]:
     check_data_folder(path)
     # The database must be sound before Assembly opens it.
     yield _repair_database(path)
-    for name in MADE_ANEW:
+    for name in REBUILT_FOLDERS:
         shutil.rmtree(settings.data_dir / name, ignore_errors=True)
-    yield Finding("caches", State.OK, "removed: faster copies of models are made again when they are needed")
+    yield Finding("caches", CheckState.OK, "removed: faster copies of models are made again when they are needed")
     assembly = Assembly(settings)
     try:
-        chunks = salvage.full_text_anew(assembly.database)
-        yield Finding("full text", State.OK, f"made anew from {counted(chunks, 'chunk')}")
+        chunks = salvage.rebuild_full_text(assembly.database)
+        yield Finding("full text", CheckState.OK, f"made anew from {counted(chunks, 'chunk')}")
         for name in assembly.collections.names():
             yield _repair_collection(assembly, name)
     finally:
@@ -326,30 +330,30 @@ def repair(settings: Settings) -> Iterator[Finding]:
 
 def _repair_database(path: Path) -> Finding:
     """Check the database; if it is damaged, replace it with a new one that has all readable rows."""
-    with backup.held_alone(path) as live:
-        if live is not None and not (wrong := _wrong(live)):
-            return Finding("database", State.OK, f"{path}: sound")
+    with backup.exclusive_lock(path) as live:
+        if live is not None and not (wrong := _damage(live)):
+            return Finding("database", CheckState.OK, f"{path}: sound")
         if not path.exists():
-            return Finding("database", State.OK, f"{path}: there is none yet")
-        if live is not None and _indexes_anew(live):
-            return Finding("database", State.OK, f"{path}: its indexes were damaged ({wrong}), and were made anew")
+            return Finding("database", CheckState.OK, f"{path}: there is none yet")
+        if live is not None and _rebuild_indexes(live):
+            return Finding("database", CheckState.OK, f"{path}: its indexes were damaged ({wrong}), and were made anew")
     try:
         with backup.staged(path) as new:
-            came = salvage.salvaged(path, new)
-            kept = backup.put_in_place(new, path, None)
+            came = salvage.copy_readable_rows(path, new)
+            kept = backup.replace_database(new, path, None)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
             f"Nothing could be saved of {path}: {error}. It is as it was. Restore a backup: localcrag restore FILE"
         ) from error
-    said = ", ".join(f"{number} {table.replace('_', ' ')}" for table, number in came.items() if number)
+    counts = ", ".join(f"{number} {table.replace('_', ' ')}" for table, number in came.items() if number)
     return Finding(
-        "database", State.FAILED,
-        f"{path} was damaged. Saved into a new one: {said or 'nothing'}. The damaged one is kept in {kept}; compare, "
+        "database", CheckState.FAILED,
+        f"{path} was damaged. Saved into a new one: {counts or 'nothing'}. The damaged one is kept in {kept}; compare, "
         "add again what is missing, or restore a backup (localcrag restore FILE); then remove it",
     )  # fmt: skip
 
 
-def _wrong(live: sqlite3.Connection) -> str:
+def _damage(live: sqlite3.Connection) -> str:
     """Return a short description of the damage to a database, or "" if it is sound."""
     try:
         found = [row[0] for row in live.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
@@ -358,7 +362,7 @@ def _wrong(live: sqlite3.Connection) -> str:
     return "; ".join(found)
 
 
-def _indexes_anew(live: sqlite3.Connection) -> bool:
+def _rebuild_indexes(live: sqlite3.Connection) -> bool:
     """Rebuild SQLite's indexes and the full-text index; keep the result only if that was all the damage.
 
     Return whether it was.
@@ -369,7 +373,7 @@ def _indexes_anew(live: sqlite3.Connection) -> bool:
         live.execute("BEGIN")
         live.execute("REINDEX")
         live.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
-        mended = not _wrong(live)
+        mended = not _damage(live)
     if live.in_transaction:
         live.execute("COMMIT" if mended else "ROLLBACK")
     return mended
@@ -378,16 +382,18 @@ def _indexes_anew(live: sqlite3.Connection) -> bool:
 def _repair_collection(assembly: Assembly, name: str) -> Finding:
     """Chunk documents again that lost their chunks, and rebuild the index of a collection on this computer."""
     if name in [one.name for one in assembly.collections.homes.elsewhere()]:
-        return Finding(f"collection {name}", State.OFF, "lives in a PostgreSQL server, and was left as it is")
+        return Finding(f"collection {name}", CheckState.OFF, "lives in a PostgreSQL server, and was left as it is")
     try:
         cut = _recut(assembly, name)
         index = assembly.collections.index(name)
         index.refresh()
         index.save()
     except LocalcragError as error:
-        return Finding(f"collection {name}", State.FAILED, str(error))
+        return Finding(f"collection {name}", CheckState.FAILED, str(error))
     recut = f", {cut} cut again from their text: add their files again to read them with all headings" if cut else ""
-    return Finding(f"collection {name}", State.OK, f"{counted(len(index), 'chunk')} in its index, made anew{recut}")
+    return Finding(
+        f"collection {name}", CheckState.OK, f"{counted(len(index), 'chunk')} in its index, made anew{recut}"
+    )
 
 
 def _recut(assembly: Assembly, name: str) -> int:

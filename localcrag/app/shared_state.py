@@ -71,7 +71,7 @@ def _kind(name: str) -> str:
     return name.split(maxsplit=1)[0]
 
 
-class SettingsInUse:
+class CurrentSettings:
     """The current Settings. `on_change` is called with the names of changed settings."""
 
     def __init__(self, settings: Settings, on_change: Callable[[Iterable[str]], None] = lambda _names: None) -> None:

@@ -13,19 +13,19 @@ from pathlib import Path
 from localcrag.app.collections import deletion
 from localcrag.app.models.hardware import folder_size
 from localcrag.privacy import egress_log
-from localcrag.records.documents import BackedUp
+from localcrag.records.documents import BackupSummary
 from localcrag.records.errors import StoreError
 from localcrag.storage import backup
 from localcrag.storage.collections import collection_file, full_text
 from localcrag.storage.database import Database
-from localcrag.storage.files import remove_abandoned, whole_or_not_at_all
+from localcrag.storage.files import atomic_file, remove_abandoned
 from localcrag.text.translation import gettext as _
 
-MADE_OF_DOCUMENTS = ("index", "evaluations", "cache/calibrate", "backups")
+DOCUMENT_DATA = ("index", "evaluations", "cache/calibrate", "backups")
 """Paths in the data folder with documents, or data derived from them."""
-LEFT_OVER = (".within-*", ".web-*", "backups/.*.part", "*.part")
+TEMPORARY_FILES = (".within-*", ".web-*", "backups/.*.part", "*.part")
 """Patterns of temporary files in the data folder, which a killed process may leave."""
-KEPT_IN_COPIES = ("settings.json", "evaluations/**/*")
+BACKED_UP_FILES = ("settings.json", "evaluations/**/*")
 """Patterns of files that go into backups because they cannot be recreated.
 
 API keys of servers and the token of the API are left out: a backup may end up anywhere.
@@ -40,9 +40,9 @@ class Storage:
         self._database, self._forget = database, forget
         self._lock = threading.Lock()
         # Finish or remove what a killed process left behind: restored files, imports, temporary files.
-        database.put_back_files(data_dir)
-        collection_file.remove_abandoned(database)
-        remove_abandoned(data_dir, *LEFT_OVER)
+        database.restore_files(data_dir)
+        collection_file.remove_partial_imports(database)
+        remove_abandoned(data_dir, *TEMPORARY_FILES)
 
     @property
     def backups(self) -> Path:
@@ -61,45 +61,45 @@ class Storage:
             (_("models"), folder_size(self._models_dir)),
         ]
 
-    def back_up(self, path: Path | None = None) -> BackedUp:
+    def back_up(self, path: Path | None = None) -> BackupSummary:
         """Write a backup of everything that cannot be recreated, by default into the backup folder.
 
         Words of changed or deleted documents are removed from the full text first, so the backup does not contain them.
         Raises StoreError.
         """
-        if full_text.are_left(self._database):
-            full_text.merge(self._database)
+        if full_text.has_pending_words(self._database):
+            full_text.merge_segments(self._database)
         if path is None:
             # The random part keeps names unique even if the clock repeats a second or is set back.
             path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.sqlite3"
-        return self._database.copy_to(path, dict(_files_in(self._data_dir)))
+        return self._database.back_up_to(path, dict(_files_in(self._data_dir)))
 
-    def take_in(self, path: Path, name: str) -> BackedUp:
+    def take_in(self, path: Path, name: str) -> BackupSummary:
         """Import a backup that was made elsewhere, after verifying all of it; return its description.
 
         Its name in the backup folder begins with the stem of `name`. Raises StoreError if it is damaged or not a backup
         of localcrag.
         """
-        told = backup.check(path, called=Path(name))
+        backup_info = backup.check(path, called=Path(name))
         kept = self.backups / f"{Path(name).stem[:80]}-{secrets.token_hex(2)}.sqlite3"
         try:
-            with whole_or_not_at_all(kept) as temporary:
+            with atomic_file(kept) as temporary:
                 shutil.copyfile(path, temporary)
         except OSError as error:
-            said = error.strerror or str(error)
+            reason = error.strerror or str(error)
             raise StoreError(
-                f"{name} was not taken in: {said}. Check that the disk is not full, and try again."
+                f"{name} was not taken in: {reason}. Check that the disk is not full, and try again."
             ) from error
-        return replace(told, path=kept)
+        return replace(backup_info, path=kept)
 
-    def restore(self, path: Path) -> BackedUp:
+    def restore(self, path: Path) -> BackupSummary:
         """Replace all data with a backup and return its description. Raises StoreError; then nothing has changed.
 
         Another process that uses the folder prevents this. The connection log is kept, whatever the backup contains.
         """
         with self._lock:
-            restored = self._database.replace_by(path)
-            self._database.put_back_files(self._data_dir)
+            restored = self._database.restore_from(path)
+            self._database.restore_files(self._data_dir)
             self._forget()
             return restored
 
@@ -114,7 +114,7 @@ class Storage:
             folder = self._data_dir
             egress_log.forget(folder)
             for path in (
-                *(folder / name for name in MADE_OF_DOCUMENTS),
+                *(folder / name for name in DOCUMENT_DATA),
                 *folder.glob("scores-*.jsonl"),
                 *folder.glob("damaged-*"),
             ):
@@ -124,13 +124,13 @@ class Storage:
         """Overwrite the words of deleted documents and close the database, after any restore or erasure."""
         with self._lock:
             if overwrites:
-                deletion.finish(self._database)
+                deletion.finish_overwriting(self._database)
             self._database.close()
 
 
 def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files that go into backups."""
-    for pattern in KEPT_IN_COPIES:
+    for pattern in BACKED_UP_FILES:
         for path in sorted(folder.glob(pattern)):
             if path.is_file() and not path.is_symlink():
                 yield path.relative_to(folder).as_posix(), path.read_bytes()

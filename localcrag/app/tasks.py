@@ -22,7 +22,7 @@ from localcrag.records.errors import LocalcragError, StoreError
 _log = logging.getLogger(__name__)
 
 
-def why(error: BaseException, happened: str) -> str:
+def describe_failure(error: BaseException, happened: str) -> str:
     """Return the message that the interface shows for an error.
 
     A LocalcragError explains itself. For any other error the message begins with `happened`, and the traceback goes to
@@ -31,7 +31,7 @@ def why(error: BaseException, happened: str) -> str:
     if isinstance(error, LocalcragError):
         _log.warning("background work failed", exc_info=error)
         return str(error)
-    process.tell(error)
+    process.print_error(error)
     return f"{happened}: {type(error).__name__}: {error}. The terminal says more."
 
 
@@ -145,9 +145,9 @@ class Task:
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)
-Tell = Callable[[AnyTask], None]
+UpdateTask = Callable[[AnyTask], None]
 """Records the progress of a task; raises Cancelled if the task was cancelled."""
-Work = Callable[[AnyTask, Tell[AnyTask]], AnyTask]
+Work = Callable[[AnyTask, UpdateTask[AnyTask]], AnyTask]
 """Performs a task and returns it with its result."""
 
 
@@ -159,14 +159,14 @@ class BackgroundList(Generic[AnyTask]):
     """Tasks of one kind, run by background threads in the order in which they were added."""
 
     def __init__(
-        self, work: Work[AnyTask], not_done: str, *, at_once: int, ended: Callable[[AnyTask], None] | None = None
+        self, work: Work[AnyTask], failure_message: str, *, at_once: int, ended: Callable[[AnyTask], None] | None = None
     ) -> None:
         """Create an empty list. At most `at_once` tasks of a lane run at the same time.
 
-        `not_done` is the message for an unexpected error; it contains the placeholder {name}. `ended` receives each
-        task that is done or has failed, before the task can be retried.
+        `failure_message` is the message for an unexpected error; it contains the placeholder {name}. `ended` receives
+        each task that is done or has failed, before the task can be retried.
         """
-        self._work, self._not_done, self._at_once, self._ended = work, not_done, at_once, ended
+        self._work, self._failure_message, self._at_once, self._ended = work, failure_message, at_once, ended
         self._tasks: ObservableList[Hashable, AnyTask] = ObservableList()
         self._threads: list[tuple[str, threading.Thread]] = []
         self._attempts = itertools.count(1)
@@ -205,11 +205,11 @@ class BackgroundList(Generic[AnyTask]):
             for one in self._some(keys, still_open=True):
                 self._tasks.put(one.key, dataclasses.replace(one, state=TaskState.CANCELLED))
 
-    def again(self, keys: Collection[Hashable], **as_before: Any) -> None:
-        """Retry these tasks if they have ended, after setting the fields in `as_before`."""
+    def again(self, keys: Collection[Hashable], **fields: Any) -> None:
+        """Retry these tasks if they have ended, after setting the fields in `fields`."""
         with self.lock:
             for one in self._some(keys, still_open=False):
-                self.start(dataclasses.replace(one, state=TaskState.WAITING, error=None, **as_before))
+                self.start(dataclasses.replace(one, state=TaskState.WAITING, error=None, **fields))
 
     def dismiss(self, keys: Collection[Hashable] = ()) -> list[AnyTask]:
         """Remove these ended tasks from the list, or all if no keys are given. Return the removed tasks."""
@@ -248,8 +248,8 @@ class BackgroundList(Generic[AnyTask]):
             except Cancelled:
                 pass
             except BaseException as error:  # noqa: BLE001 - shown on the page, also a panic in Rust; others still run
-                said = why(error, self._not_done.format(name=one.name))
-                self._end(dataclasses.replace(one, state=TaskState.FAILED, error=said))
+                message = describe_failure(error, self._failure_message.format(name=one.name))
+                self._end(dataclasses.replace(one, state=TaskState.FAILED, error=message))
 
     def _tell(self, now: AnyTask) -> None:
         if not self._change(now, {TaskState.WORKING}):
@@ -348,12 +348,12 @@ class Job(Generic[Event]):
             self._changed.notify_all()
 
 
-class RegularLooks:
+class PeriodicTask:
     """A polling thread that calls a function now, and then every few seconds until closed."""
 
     def __init__(self, look: Callable[[], object], seconds: float, name: str) -> None:
         """Poll with `look` every `seconds`; `name` is the name of the thread."""
-        self._regular_look, self._seconds = look, seconds
+        self._callback, self._seconds = look, seconds
         self.closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -371,7 +371,7 @@ class RegularLooks:
     def _run(self) -> None:
         while not self.closing.is_set():
             try:
-                self._regular_look()
+                self._callback()
             except StoreError as error:  # The database is busy or the disk is full; the next call tries again.
                 _log.warning("periodic task %s failed", self._thread.name, exc_info=error)
             self.closing.wait(self._seconds)

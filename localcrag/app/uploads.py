@@ -17,20 +17,20 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from localcrag.app.tasks import BackgroundList, Task, TaskState, Tell
+from localcrag.app.tasks import BackgroundList, Task, TaskState, UpdateTask
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import UnknownCollection, UnreadableDocument
 from localcrag.records.ingest import (
-    BoundFolder,
-    Count,
     FolderChange,
     FolderEvent,
     IngestEvent,
     IngestProgress,
     IngestResult,
     Upload,
+    UploadCount,
+    WatchedFolder,
 )
-from localcrag.text.places import Names, shown
+from localcrag.text.places import UniqueNames, visible_name
 from localcrag.text.translation import ngettext
 
 
@@ -54,7 +54,7 @@ class FoundFiles:
         for path in paths:
             if path.is_dir() and next(_walk(path), None) is None:
                 raise UnreadableDocument(f"The folder {path} holds no files.")
-        self._count = Count(0, 0, all=False)
+        self._count = UploadCount(0, 0, all=False)
         self._counting: threading.Thread | None = None
 
     def __iter__(self) -> Iterator[Upload]:
@@ -63,11 +63,11 @@ class FoundFiles:
                 within = path.resolve()
                 for file, closed in _walk(path):
                     name = Path(file).relative_to(path).as_posix()
-                    yield _closed(path, name, closed) if closed else _of_folder(Path(file), name, within)
+                    yield _unreadable_folder(path, name, closed) if closed else _folder_file(Path(file), name, within)
             else:
                 yield Upload(path, path.name, original=True)
 
-    def count(self) -> Count:
+    def count(self) -> UploadCount:
         """Return the number of files found so far. The first call starts the count; no call waits for it."""
         if self._counting is None:
             self._counting = threading.Thread(target=self._count_all, name="count files", daemon=True)
@@ -81,8 +81,8 @@ class FoundFiles:
             for file, _ in _walk(path) if path.is_dir() else [(str(path), None)]:
                 files += 1
                 size += _size(file)
-                self._count = Count(files, size, all=False)
-        self._count = Count(files, size, all=True)
+                self._count = UploadCount(files, size, all=False)
+        self._count = UploadCount(files, size, all=True)
 
 
 def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
@@ -102,12 +102,12 @@ def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
         except OSError as error:
             yield path, error
             continue
-        kinds = [(one.path, one.is_dir(follow_symlinks=False)) for one in inside if counts(one)]
+        kinds = [(one.path, one.is_dir(follow_symlinks=False)) for one in inside if is_file_or_folder(one)]
         # The stack is last in, first out, so the entries go onto it in reverse.
         to_do.extend(reversed(kinds))
 
 
-def counts(entry: os.DirEntry[str]) -> bool:
+def is_file_or_folder(entry: os.DirEntry[str]) -> bool:
     """Return whether an entry is a folder, a file, or a link to a file. A link may lead nowhere, or to itself."""
     try:
         return entry.is_dir(follow_symlinks=False) or entry.is_file()
@@ -122,62 +122,62 @@ def _size(file: str) -> int:
         return 0
 
 
-def _closed(folder: Path, name: str, error: OSError) -> Upload:
+def _unreadable_folder(folder: Path, name: str, error: OSError) -> Upload:
     name = folder.name if name == "." else name
-    said = f"The folder {shown(name)} cannot be opened: {error.strerror or error}. Check who may read it."
-    return Upload(folder / name, name, original=True, refused=said)
+    reason = f"The folder {visible_name(name)} cannot be opened: {error.strerror or error}. Check who may read it."
+    return Upload(folder / name, name, original=True, refused=reason)
 
 
-def outside(file: Path, name: str, folder: Path) -> str | None:
+def link_refusal(file: Path, name: str, folder: Path) -> str | None:
     """Return why a file must not be opened: it is a link to a file outside `folder`. Return None if it may be."""
     if not file.is_symlink() or file.resolve().is_relative_to(folder):
         return None
-    return f"{shown(name)} was left out: it is a link to a file outside of the folder. Add that file by itself."
+    return f"{visible_name(name)} was left out: it is a link to a file outside of the folder. Add that file by itself."
 
 
-def _of_folder(file: Path, name: str, folder: Path) -> Upload:
+def _folder_file(file: Path, name: str, folder: Path) -> Upload:
     """Return a file of a folder, refused if it is a link that leads out: the folder may come from somebody else."""
-    return Upload(file, name, original=True, refused=outside(file, name, folder))
+    return Upload(file, name, original=True, refused=link_refusal(file, name, folder))
 
 
-Told = TypeVar("Told", bound=IngestResult | FolderChange)
-FOLDER = "\u2215"
+Result = TypeVar("Result", bound=IngestResult | FolderChange)
+SLASH_STAND_IN = "\u2215"
 """Stand-in for “/” in the name of an uploaded file: the page's script inserts it, since Gradio removes a “/”."""
-MOST_SAID = 10
+MAX_MESSAGES = 10
 """Number of files named in a message about files that were not added."""
 
 
-def named(paths: Sequence[Path]) -> dict[Path, str]:
+def unique_names(paths: Sequence[Path]) -> dict[Path, str]:
     """Return the name of each file in the collection, unique even if two files have the same name."""
-    names = Names()
-    return {path: names.of(PurePosixPath(path.name.replace(FOLDER, "/"))) for path in dict.fromkeys(paths)}
+    names = UniqueNames()
+    return {path: names.of(PurePosixPath(path.name.replace(SLASH_STAND_IN, "/"))) for path in dict.fromkeys(paths)}
 
 
-def first_of(failed: Sequence[str]) -> list[str]:
+def first_messages(failed: Sequence[str]) -> list[str]:
     """Return the messages of the first files that were not added, and a last one with the number of the others."""
-    if (more := len(failed) - MOST_SAID) <= 0:
+    if (more := len(failed) - MAX_MESSAGES) <= 0:
         return [*failed]
-    said = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
-    return [*failed[:MOST_SAID], said]
+    last = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
+    return [*failed[:MAX_MESSAGES], last]
 
 
-def of_folder(name: str, count: int, failed: Sequence[str]) -> IngestResult:
+def folder_result(name: str, count: int, failed: Sequence[str]) -> IngestResult:
     """Return the result for a folder: `count` files are in the collection, and `failed` has the other messages."""
     note = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
-    return IngestResult(name, IngestStatus.ADDED, note=note, warnings=tuple(first_of(failed)))
+    return IngestResult(name, IngestStatus.ADDED, note=note, warnings=tuple(first_messages(failed)))
 
 
-def with_warnings(results: Sequence[Told], said: Collection[str]) -> list[Told]:
-    """Return the results, with the warnings `said` about the collection attached to the last one that succeeded."""
+def with_warnings(results: Sequence[Result], warnings: Collection[str]) -> list[Result]:
+    """Return the results, with the warnings `warnings` about the collection attached to the last one that succeeded."""
     last = max((at for at, one in enumerate(results) if not one.error), default=-1)
     return [
-        dataclasses.replace(one, warnings=(*one.warnings, *said)) if at == last else one
+        dataclasses.replace(one, warnings=(*one.warnings, *warnings)) if at == last else one
         for at, one in enumerate(results)
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Uploading(Task):
+class UploadTask(Task):
     """A row of the upload list, its progress, and its `result` once it is done.
 
     A `copy` is deleted when the row is done or dismissed; `original` and `refused` are as in Upload. A row that
@@ -221,27 +221,27 @@ class Uploading(Task):
         return self.id
 
 
-def is_in_as_a_whole(one: Uploading) -> bool:
+def is_plain_success(one: UploadTask) -> bool:
     """Return whether a row is done and has no warnings."""
-    told = [one.result] if one.result else one.results
-    return one.state is TaskState.DONE and not any(result.warnings for result in told)
+    results = [one.result] if one.result else one.results
+    return one.state is TaskState.DONE and not any(result.warnings for result in results)
 
 
-def at_its_end(one: Uploading, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> Uploading:
+def finish_task(one: UploadTask, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> UploadTask:
     """Return the row in its final state, from the results of the file itself and of the files inside it."""
-    failed = first_of([result.error for result in within if result.error])
+    failed = first_messages([result.error for result in within if result.error])
     # An error of the file itself fails the row; errors of files inside it become warnings.
     if error := next((result.error for result in own if result.error), None):
         locked = any(result.locked for result in own)
-        said = "\n".join([error, *failed])
-        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=said, locked=locked)
+        message = "\n".join([error, *failed])
+        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=message, locked=locked)
     result = dataclasses.replace(own[0], warnings=(*own[0].warnings, *failed))
     return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
 
 
-REST = 0.2
+PAUSE_SECONDS = 0.2
 """Seconds between two checks whether a question is still being answered."""
-MOST_RESULTS = 20
+MAX_RESULTS = 20
 """Number of recognised documents that a row names, the latest ones."""
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Adds a file to a collection."""
@@ -251,7 +251,7 @@ ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, Non
 """Recognises the text of a collection's scans; calls the function every few lines and passes on what it raises."""
 Follow = Callable[[int, Callable[[], None]], Generator[FolderEvent, None, None]]
 """Brings a watched folder, by its id, up to date; calls the function while waiting and passes on what it raises."""
-Scanned = Callable[[], Sequence[str]]
+PendingScans = Callable[[], Sequence[str]]
 """Returns the collections that have scans waiting for text recognition."""
 
 
@@ -264,7 +264,7 @@ class Uploads:
         *,
         ingest_folder: IngestFolder | None = None,
         read_scans: ReadScans | None = None,
-        scanned: Scanned = tuple,
+        scanned: PendingScans = tuple,
         follow: Follow | None = None,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -288,12 +288,12 @@ class Uploads:
         with self._files.lock:
             there = self._files.items()
             if not any(one.open and one.follows is None for one in there) and (
-                whole := [one.id for one in there if is_in_as_a_whole(one)]
+                whole := [one.id for one in there if is_plain_success(one)]
             ):
                 self._files.dismiss(whole)
-            for path, name in named(paths).items():
+            for path, name in unique_names(paths).items():
                 self._files.start(
-                    Uploading(id=next(self._ids), name=name, collection=collection, path=path, copy=copies)
+                    UploadTask(id=next(self._ids), name=name, collection=collection, path=path, copy=copies)
                 )
 
     def add_originals(self, uploads: Sequence[Upload], collection: str) -> None:
@@ -301,7 +301,7 @@ class Uploads:
         with self._files.lock:
             for one in uploads:
                 self._files.start(
-                    Uploading(
+                    UploadTask(
                         id=next(self._ids),
                         name=one.name,
                         collection=collection,
@@ -314,7 +314,7 @@ class Uploads:
 
     def add_folder(self, folder: Path, collection: str) -> None:
         """Queue all files of a folder, from their original location, as one row of the list."""
-        one = Uploading(
+        one = UploadTask(
             id=next(self._ids), name=folder.name or str(folder), collection=collection, path=folder, copy=False,
             original=True, folder=True,
         )  # fmt: skip
@@ -324,29 +324,29 @@ class Uploads:
         """Start text recognition for these collections, unless it is already under way."""
         with self._files.lock:
             for name in collections:
-                of_it = (one for one in reversed(self._files.items()) if one.recognises and one.collection == name)
-                last = next(of_it, None)
+                rows = (one for one in reversed(self._files.items()) if one.recognises and one.collection == name)
+                last = next(rows, None)
                 if last and last.open:
                     continue  # The one under way also finds scans that were added since.
                 if last and last.state is TaskState.DONE:
                     self._files.dismiss([last.id])
                 self._files.start(
-                    Uploading(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, recognises=True)
+                    UploadTask(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, recognises=True)
                 )
 
-    def follow_folder(self, folder: BoundFolder) -> None:
+    def sync_folder(self, folder: WatchedFolder) -> None:
         """Bring a watched folder up to date after the waiting files.
 
         If an update of it is running, queue one more: files may have changed since it started.
         """
         with self._files.lock:
-            of_it = [one for one in self._files.items() if one.follows == folder.id]
-            if any(one.state is TaskState.WAITING for one in of_it):
+            rows = [one for one in self._files.items() if one.follows == folder.id]
+            if any(one.state is TaskState.WAITING for one in rows):
                 return
-            if ended := [one.id for one in of_it if not one.open]:
+            if ended := [one.id for one in rows if not one.open]:
                 self._files.dismiss(ended)
             self._files.start(
-                Uploading(
+                UploadTask(
                     id=next(self._ids),
                     name=str(folder.path),
                     collection=folder.collection,
@@ -356,7 +356,7 @@ class Uploads:
                 )
             )
 
-    def items(self) -> tuple[Uploading, ...]:
+    def items(self) -> tuple[UploadTask, ...]:
         """Return all rows that were not dismissed."""
         return self._files.items()
 
@@ -380,7 +380,7 @@ class Uploads:
             for one in self._files.dismiss(ids):
                 _remove(one)
 
-    def follow(self) -> Iterator[tuple[Uploading, ...]]:
+    def follow(self) -> Iterator[tuple[UploadTask, ...]]:
         """Yield all rows now and after each change, until none is waiting or in progress."""
         return self._files.follow()
 
@@ -388,13 +388,13 @@ class Uploads:
         """Cancel all open rows and wait for the threads to finish."""
         self._files.close()
 
-    def _add(self, one: Uploading, tell: Tell[Uploading]) -> Uploading:
+    def _add(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
         if one.recognises and self._read_scans:
             return self._recognised(one, self._read_scans, tell)
         if one.follows is not None and self._follow:
             return self._followed(one, one.follows, self._follow, tell)
         if one.folder and self._ingest_folder:
-            return self._folder_added(one, self._ingest_folder, tell)
+            return self._add_folder_files(one, self._ingest_folder, tell)
         upload = Upload(
             one.path, one.name, original=one.original, password=self._passwords.pop(one.id, None), refused=one.refused
         )
@@ -409,9 +409,9 @@ class Uploads:
                     (own if event.document == upload.name else within).append(event)
         self.recognise(self._scanned())
         # The row ends only now, when the index is up to date: the next question finds what the list reports as added.
-        return at_its_end(one, own, within)
+        return finish_task(one, own, within)
 
-    def _folder_added(self, one: Uploading, ingest: IngestFolder, tell: Tell[Uploading]) -> Uploading:
+    def _add_folder_files(self, one: UploadTask, ingest: IngestFolder, tell: UpdateTask[UploadTask]) -> UploadTask:
         """Add the files of a folder. If cancelled, the files added so far stay."""
         failed: list[str] = []
         count = 0
@@ -425,20 +425,20 @@ class Uploads:
                 else:
                     count += 1
         self.recognise(self._scanned())
-        result = of_folder(one.name, count, failed)
+        result = folder_result(one.name, count, failed)
         return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
 
-    def _followed(self, one: Uploading, number: int, follow: Follow, tell: Tell[Uploading]) -> Uploading:
+    def _followed(self, one: UploadTask, number: int, follow: Follow, tell: UpdateTask[UploadTask]) -> UploadTask:
         """Bring a watched folder up to date, giving way to waiting files between two documents."""
         with closing(follow(number, lambda: tell(one))) as events:
-            one = self._until_files_wait(one, events, tell)
+            one = self._yield_to_files(one, events, tell)
         if one.state is TaskState.DONE:
             self.recognise(self._scanned())
         return one
 
-    def _until_files_wait(
-        self, one: Uploading, events: Iterable[IngestEvent | FolderEvent], tell: Tell[Uploading]
-    ) -> Uploading:
+    def _yield_to_files(
+        self, one: UploadTask, events: Iterable[IngestEvent | FolderEvent], tell: UpdateTask[UploadTask]
+    ) -> UploadTask:
         """Consume the events. Return the row done, or waiting again if files are waiting.
 
         This is checked between two documents.
@@ -451,7 +451,7 @@ class Uploads:
                 return dataclasses.replace(one, state=TaskState.WAITING, progress=None)
         return dataclasses.replace(one, state=TaskState.DONE, progress=None)
 
-    def _recognised(self, one: Uploading, read_scans: ReadScans, tell: Tell[Uploading]) -> Uploading:
+    def _recognised(self, one: UploadTask, read_scans: ReadScans, tell: UpdateTask[UploadTask]) -> UploadTask:
         """Recognise the scans of a collection. If cancelled, it ends within a few lines; pages already read stay."""
         now = one
 
@@ -459,7 +459,7 @@ class Uploads:
             # `tell` raises Cancelled if the row was cancelled, also while the loop waits for an answer to end.
             tell(now)
             while self._busy():
-                time.sleep(REST)
+                time.sleep(PAUSE_SECONDS)
                 tell(now)
 
         try:
@@ -468,19 +468,19 @@ class Uploads:
                     if isinstance(event, IngestProgress):
                         now = dataclasses.replace(now, progress=event)
                     else:
-                        now = dataclasses.replace(now, results=(*now.results, event)[-MOST_RESULTS:])
+                        now = dataclasses.replace(now, results=(*now.results, event)[-MAX_RESULTS:])
                     tell(now)
         except UnknownCollection:
             pass  # The collection was deleted or renamed. After a rename, the next start reads the remaining scans.
         return dataclasses.replace(now, state=TaskState.DONE, progress=None)
 
 
-def _remove_if_done(one: Uploading) -> None:
+def _remove_if_done(one: UploadTask) -> None:
     if one.state is TaskState.DONE:
         _remove(one)
 
 
-def _remove(one: Uploading) -> None:
+def _remove(one: UploadTask) -> None:
     # Gradio's copies of the uploaded files contain the text of the documents, so they must not stay.
     if one.copy:
         one.path.unlink(missing_ok=True)

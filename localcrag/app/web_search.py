@@ -8,14 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from localcrag.app.shared_state import LazyCache, SettingsInUse
+from localcrag.app.shared_state import CurrentSettings, LazyCache
 from localcrag.records.enums import TimeRange
 from localcrag.records.errors import SearchError
 from localcrag.records.protocols import WebCache, WebSearch
 from localcrag.records.run import WebAnswer
 from localcrag.settings import Settings
 from localcrag.storage.database import Database
-from localcrag.storage.egress import StoredAnswers
+from localcrag.storage.egress import WebAnswerCache
 
 if TYPE_CHECKING:
     from localcrag.search import SearchHealth, SearXNG
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MINUTE = 60.0
 
 
-class SlidingMinute:
+class SlidingMinuteLimit:
     """A RateLimit over the last 60 seconds, shared by all threads; it remembers when each query or upload came."""
 
     def __init__(
@@ -56,9 +56,9 @@ class SlidingMinute:
 class Web:
     """The search client, created on first use."""
 
-    def __init__(self, settings: SettingsInUse, database: Database, made: LazyCache) -> None:
+    def __init__(self, settings: CurrentSettings, database: Database, made: LazyCache) -> None:
         self._settings, self._database, self._made = settings, database, made
-        self.rate_limit = SlidingMinute()
+        self.rate_limit = SlidingMinuteLimit()
 
     @property
     def address(self) -> str:
@@ -93,7 +93,7 @@ class Web:
             address = self.address
         except SearchError:
             return None
-        return StoredAnswers(
+        return WebAnswerCache(
             self._database,
             endpoint=address,
             parameters={**_search_parameters(settings), "results": settings.web_results},

@@ -7,10 +7,10 @@ from collections.abc import Generator, Sequence, Set
 from dataclasses import replace
 
 from localcrag.crag import grading
-from localcrag.crag.answer.layout import plain, shown
-from localcrag.crag.context import EVERY_STEP, Asked, Context
+from localcrag.crag.answer.layout import inline_markdown, plain_markdown
+from localcrag.crag.context import EVERY_STEP, AskedQuestion, Context
 from localcrag.crag.refine.refine import recompose
-from localcrag.crag.retrieve import passages_of
+from localcrag.crag.retrieve import chunk_passages
 from localcrag.crag.screen import injection
 from localcrag.crag.screen.injection import screen
 from localcrag.records.enums import Operation, StripReason
@@ -21,35 +21,39 @@ from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Computation
 from localcrag.tables.choose import Candidate, candidates, chunk_of, overlaps
 from localcrag.tables.execute import compute as carried_out
-from localcrag.tables.question import request_of
+from localcrag.tables.question import parse_request
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 """Maximum number of rows or values shown in an answer, which gives the number of the others."""
 
 
-def answer_of(done: Computation, citation: str) -> str:
+def answer_text(done: Computation, citation: str) -> str:
     """Return the answer in Markdown; `citation` goes after its first sentence."""
-    first = f"{_first(done)} {citation}".rstrip()
+    first = f"{_first_sentence(done)} {citation}".rstrip()
     first += ":" if _is_listed(done) else "."
-    said = [
+    paragraphs = [
         first,
-        *(" ".join(part) for part in [[*map(plain, left_out_in_words(done)), *map(plain, done.notes)]] if part),
+        *(
+            " ".join(part)
+            for part in [[*map(plain_markdown, left_out_in_words(done)), *map(plain_markdown, done.notes)]]
+            if part
+        ),
     ]
     if done.groups:
-        said.append(_groups(done))
-        more = len(done.groups) - MOST_SHOWN
-        said += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
+        paragraphs.append(_groups(done))
+        more = len(done.groups) - MAX_SHOWN
+        paragraphs += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
     elif done.values:
-        said.append("\n".join(f"- {shown(value)}" for value in done.values[:MOST_SHOWN]))
-        more = len(done.values) - MOST_SHOWN
+        paragraphs.append("\n".join(f"- {inline_markdown(value)}" for value in done.values[:MAX_SHOWN]))
+        more = len(done.values) - MAX_SHOWN
     else:
-        said += [_table(done)] if done.rows else []
-        more = done.row_count - min(len(done.rows), MOST_SHOWN)
+        paragraphs += [_table(done)] if done.rows else []
+        more = done.row_count - min(len(done.rows), MAX_SHOWN)
     if more > 0:
-        said.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
-    return "\n\n".join(said)
+        paragraphs.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
+    return "\n\n".join(paragraphs)
 
 
 def operation_in_words(done: Computation) -> str:
@@ -123,10 +127,10 @@ def computation_in_words(done: Computation) -> str:
     where = _(" where %(conditions)s", conditions=_(" and ").join(done.filters)) if done.filters else ""
     table = f"“{done.table}”, {done.document}" if done.table else done.document
     rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.of_rows))
-    said = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
+    text = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
     if done.groups:
-        said.append("; ".join(groups_in_words(done)[:MOST_SHOWN]) + ".")
-    return " ".join([*said, *left_out_in_words(done), *done.notes])
+        text.append("; ".join(groups_in_words(done)[:MAX_SHOWN]) + ".")
+    return " ".join([*text, *left_out_in_words(done), *done.notes])
 
 
 def left_out_in_words(done: Computation) -> list[str]:
@@ -144,17 +148,17 @@ def rows_in_words(number: int) -> str:
     return ngettext("%(num)s row", "%(num)s rows", number)
 
 
-def _first(done: Computation) -> str:
+def _first_sentence(done: Computation) -> str:
     """Return the first sentence of the answer, without its full stop."""
     if done.refused:
-        what = plain(operation_in_words(done))
-        return _("**Not computed: %(what)s.** The reason: %(why)s", what=what, why=plain(done.refused))
-    return (_what_of_groups(done) if done.groups else _what(done)) + _where(done)
+        what = plain_markdown(operation_in_words(done))
+        return _("**Not computed: %(what)s.** The reason: %(why)s", what=what, why=plain_markdown(done.refused))
+    return (_group_result_phrase(done) if done.groups else _result_phrase(done)) + _table_phrase(done)
 
 
-def _what(done: Computation) -> str:
+def _result_phrase(done: Computation) -> str:
     """Return the result with its operation, and its column or number of rows."""
-    of_column = _(" of %(column)s", column=plain(done.column or ""))
+    of_column = _(" of %(column)s", column=plain_markdown(done.column or ""))
     if done.operation is Operation.VALUES:
         return f"**{result_in_words(done)}**{of_column}"
     if done.operation is Operation.COUNT and done.column:
@@ -164,31 +168,31 @@ def _what(done: Computation) -> str:
         return f"**{rows_in_words(done.row_count)}**"
     if not done.row_count:
         return _("**No row** has a value")
-    over = _in(done) if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over(done)
-    result = f": {plain(done.result)}" if done.result else ""
-    return f"**{plain(_capital(operation_in_words(done)))}{result}**{over}"
+    over = _in_rows(done) if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over_rows(done)
+    result = f": {plain_markdown(done.result)}" if done.result else ""
+    return f"**{plain_markdown(_capital(operation_in_words(done)))}{result}**{over}"
 
 
-def _what_of_groups(done: Computation) -> str:
-    what = plain(_capital(operation_in_words(done)))
+def _group_result_phrase(done: Computation) -> str:
+    what = plain_markdown(_capital(operation_in_words(done)))
     if not done.by or done.pick:
-        return f"**{what}: {plain(done.result)}**"
-    return f"**{what}**{_over(done)}"
+        return f"**{what}: {plain_markdown(done.result)}**"
+    return f"**{what}**{_over_rows(done)}"
 
 
-def _over(done: Computation) -> str:
+def _over_rows(done: Computation) -> str:
     return ngettext(" over %(num)s row", " over %(num)s rows", done.row_count)
 
 
-def _in(done: Computation) -> str:
+def _in_rows(done: Computation) -> str:
     return ngettext(" in %(num)s row", " in %(num)s rows", done.row_count)
 
 
-def _where(done: Computation) -> str:
+def _table_phrase(done: Computation) -> str:
     """Return the words that name the table and the conditions."""
-    where = _(" of the table “%(name)s”", name=plain(done.table)) if done.table else ""
+    where = _(" of the table “%(name)s”", name=plain_markdown(done.table)) if done.table else ""
     if done.filters:
-        where += _(" where %(conditions)s", conditions=_(" and ").join(map(plain, done.filters)))
+        where += _(" where %(conditions)s", conditions=_(" and ").join(map(plain_markdown, done.filters)))
     return where
 
 
@@ -207,11 +211,11 @@ def groups_header(done: Computation) -> tuple[str, str, str]:
 
 
 def _groups(done: Computation) -> str:
-    return _lines([groups_header(done), *((one.name, one.result, str(one.rows)) for one in done.groups[:MOST_SHOWN])])
+    return _lines([groups_header(done), *((one.name, one.result, str(one.rows)) for one in done.groups[:MAX_SHOWN])])
 
 
 def _table(done: Computation) -> str:
-    return _lines([done.header, *(row.cells for row in done.rows[:MOST_SHOWN])])
+    return _lines([done.header, *(row.cells for row in done.rows[:MAX_SHOWN])])
 
 
 def _lines(lines: Sequence[Sequence[str]]) -> str:
@@ -220,49 +224,49 @@ def _lines(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return shown(text).replace("|", r"\|")
+    return inline_markdown(text).replace("|", r"\|")
 
 
-def citation_of(numbers: Sequence[int]) -> str:
+def format_citations(numbers: Sequence[int]) -> str:
     """Return the citations of these pieces of evidence."""
     return "".join(f"[{number}]" for number in numbers)
 
 
-MOST_MORE = 3
+MAX_EXTRA_PASSAGES = 3
 """Maximum number of parts of a table that are added to the passages, for rows that no retrieved passage has."""
 
 
-def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, bool]:
+def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, bool]:
     """Answer the question by computing on a table, if it asks for that. Return whether it does.
 
     The events are Computed and Answered; for any other question there is at most a warning that several tables fit
     equally. Raises StoreError.
     """
-    request = request_of(asked.standalone, context.parts.today()) if context.steps == EVERY_STEP else None
+    request = parse_request(asked.standalone, context.parts.today()) if context.steps == EVERY_STEP else None
     if request is None:
         return False
     clock = context.clock("compute")
     found = candidates(request, passages, context.parts.store, context.within)
     if len(found) > 1:
-        yield Warned(_several(found))
+        yield Warned(_several_tables(found))
     if len(found) != 1:
         return False
     (one,) = found
-    done = _numbered(carried_out(one.plan, one.document, one.title), one, context.parts.store)
+    done = _with_row_numbers(carried_out(one.plan, one.document, one.title), one, context.parts.store)
     yield StepStarted("compute", _("computing: %(what)s", what=operation_in_words(done)))
-    more = _more(asked.standalone, one, done, context)
+    more = _extra_passages(asked.standalone, one, done, context)
     parts = sorted((*one.passages, *more), key=lambda passage: passage.start or 0)
-    counts = set(_cited(one, done))
+    counts = set(_cited_rows(one, done))
     strips = tuple(strip for passage in parts for strip in _strips(one, counts, passage))
     evidence, sources = recompose(parts, strips)
     rule = _("computed on a table of the documents, whatever the relevance of its passages")
     yield Computed(done, rule, more, strips, evidence, sources, clock.cost())
     yield from screen(parts, context.parts.rules)
-    yield Answered(answer_of(done, citation_of([piece.n for piece in evidence])), abstained=False)
+    yield Answered(answer_text(done, format_citations([piece.n for piece in evidence])), abstained=False)
     return True
 
 
-def _numbered(done: Computation, one: Candidate, store: ChunkStore) -> Computation:
+def _with_row_numbers(done: Computation, one: Candidate, store: ChunkStore) -> Computation:
     """Return the computation with the numbers of its rows on their sheet, if they are of a sheet."""
     if not done.rows or not any(passage.rows for passage in one.passages):
         return done
@@ -272,7 +276,7 @@ def _numbered(done: Computation, one: Candidate, store: ChunkStore) -> Computati
     return replace(done, rows=tuple(replace(row, number=numbers.get(row.start)) for row in done.rows))
 
 
-def _several(found: Sequence[Candidate]) -> str:
+def _several_tables(found: Sequence[Candidate]) -> str:
     names = dict.fromkeys(
         f"“{one.table.name}” ({one.document})" if one.table.name else f"“{one.document}”" for one in found
     )
@@ -283,25 +287,25 @@ def _several(found: Sequence[Candidate]) -> str:
     )
 
 
-def _cited(one: Candidate, done: Computation) -> list[tuple[int, int]]:
+def _cited_rows(one: Candidate, done: Computation) -> list[tuple[int, int]]:
     """Return the positions of the rows that the answer rests on: those that count, or all if none does."""
     return [(row.start, row.end) for row in done.rows or one.table.rows]
 
 
-def _more(question: str, one: Candidate, done: Computation, context: Context) -> tuple[GradedPassage, ...]:
+def _extra_passages(question: str, one: Candidate, done: Computation, context: Context) -> tuple[GradedPassage, ...]:
     """Return passages, graded like the others, for rows that are shown and that no retrieved passage has."""
     parts = context.parts
     missing: dict[int, None] = {}
     known = {chunk_of(passage) for passage in one.passages}
-    for start, end in _cited(one, done)[:MOST_SHOWN]:
+    for start, end in _cited_rows(one, done)[:MAX_SHOWN]:
         if not any(overlaps(passage, start, end) for passage in one.passages):
             within = parts.store.chunks_within(chunk_of(one.passages[0]), start, end)
             missing.update(dict.fromkeys(chunk for chunk in within if chunk not in known))
-    wanted = list(missing)[:MOST_MORE]
+    wanted = list(missing)[:MAX_EXTRA_PASSAGES]
     if not wanted:
         return ()
     (vector,) = parts.embedder.embed_questions([question])
-    found = passages_of(wanted, question, vector, parts.store)
+    found = chunk_passages(wanted, question, vector, parts.store)
     return _graded(question, found, context)
 
 
@@ -311,14 +315,14 @@ def _graded(question: str, found: Sequence[Passage], context: Context) -> tuple[
         graded = grading.evaluate(question, screened, scorer=context.parts.scorer, thresholds=context.thresholds)
     except ModelError:
         graded = grading.unscored(screened, thresholds=context.thresholds)  # The failure was reported before.
-    return injection.as_they_came(graded, found)
+    return injection.restore_texts(graded, found)
 
 
 def _strips(one: Candidate, counts: Set[tuple[int, int]], passage: GradedPassage) -> list[Strip]:
     """Return the table's header and the whole rows in a passage as strips, keeping the rows at positions that count."""
     first = bisect_left(one.table.rows, passage.start or 0, key=lambda row: row.start)
     last = bisect_left(one.table.rows, passage.end or 0, key=lambda row: row.start)
-    rows = [place for row in one.table.rows[first:last] if _has(passage, place := (row.start, row.end))]
+    rows = [place for row in one.table.rows[first:last] if _contains(passage, place := (row.start, row.end))]
     kept = [place for place in rows if place in counts]
     header = (one.table.start, one.table.start + len(_header_text(one, passage)))
     places = [*([(header, bool(kept))] if header[1] > header[0] else []), *((place, place in counts) for place in rows)]
@@ -329,11 +333,11 @@ def _strips(one: Candidate, counts: Set[tuple[int, int]], passage: GradedPassage
             passage.relevance, is_kept, StripReason.COMPUTED if is_kept else StripReason.NOT_COMPUTED,
         )
         for (start, end), is_kept in places
-        if _has(passage, (start, end))
+        if _contains(passage, (start, end))
     ]  # fmt: skip
 
 
-def _has(passage: GradedPassage, place: tuple[int, int]) -> bool:
+def _contains(passage: GradedPassage, place: tuple[int, int]) -> bool:
     return passage.start is not None and passage.start <= place[0] and place[1] <= (passage.end or 0)
 
 
@@ -341,4 +345,4 @@ def _header_text(one: Candidate, passage: GradedPassage) -> str:
     """Return the header's lines with the rule below, if the passage has them whole, else an empty string."""
     place = (one.table.start, one.table.rows[0].start)
     begin = passage.start or 0
-    return passage.text[place[0] - begin : place[1] - begin].rstrip() if _has(passage, place) else ""
+    return passage.text[place[0] - begin : place[1] - begin].rstrip() if _contains(passage, place) else ""

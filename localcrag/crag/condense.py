@@ -18,9 +18,9 @@ import re
 from collections.abc import Generator, Sequence
 from enum import Enum, auto
 
-from localcrag.crag.context import Asked, Clock, Context
+from localcrag.crag.context import AskedQuestion, Clock, Context
 from localcrag.crag.grading import evaluate
-from localcrag.crag.llm_calls import rewritten
+from localcrag.crag.llm_calls import rewrite_with_llm
 from localcrag.crag.retrieve import hybrid_search
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Skill
@@ -28,26 +28,26 @@ from localcrag.records.errors import ModelError, StoreError
 from localcrag.records.events import Condensed, Event, StepStarted
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Reading, Turn
-from localcrag.text.lexicon import CAPITAL, Lexicon, lexicon
+from localcrag.text.lexicon import CAPITAL, Lexicon, current_lexicon
 from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import content_words, names, one_line
 
-FEWEST_WORDS = 2
+MIN_WORDS = 2
 """Content words below which a question ("Why?", "In Bergen?") depends on the one before."""
-ENOUGH_WORDS = 3
+MIN_WORDS_WITH_PRONOUN = 3
 """Minimum content words of a question that may stand alone although it has a pronoun; one more if the pronoun is “it”
 or “that”, which hardly ever mean people in general."""
-LONG_ENOUGH = 6
+MIN_LENGTH_WITH_ONE_WORD = 6
 """Minimum words of a question that may stand alone with one content word ("What should I do if there is a fire?")."""
-ENOUGH_BEHIND_AND = 6
+MIN_WORDS_AFTER_AND = 6
 """Minimum content words of a question that may stand alone although it begins with “and” or “but”; most such questions
 continue an earlier one."""
-NAMED_BEFORE = 2
+MIN_WORDS_BEFORE_PRONOUN = 2
 """Content words that must come before a pronoun for it to mean something in the question itself."""
 
 
-class Leaning(Enum):
+class FollowUpStatus(Enum):
     """How a question depends on the conversation before it."""
 
     ALONE = auto()
@@ -67,7 +67,7 @@ _OPENS = re.compile(
 )
 
 _BE = r"(?:is|are|was|were|be|been|isn't|aren't|will|would|should|can|could|may|might)"
-_JUDGED = (
+_IMPERSONAL_WORDS = (
     "possible|impossible|safe|true|worth|better|best|wrong|right|legal|illegal|necessary|appropriate|inappropriate|"
     "important|common|normal|okay|ok|easy|hard|difficult|advisable|wise|required|allowed|like|wrong|the|time|"
     "all right|fine|sensible|enough|likely|dangerous|forbidden|usual|customary"
@@ -75,18 +75,18 @@ _JUDGED = (
 DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 MONTH = r"(?:january|february|march|april|june|july|august|september|october|november|december)"
 _WEATHER = r"(?:rain|snow|freez|hail|storm|thunder|blow)(?:s|ed|es|ing)?"
-_FELT = r"(?:windy|hot|cold|warm|wet|dry|dark|icy|foggy|stormy|sunny|stuffy|silent|quiet|late)"
+_WEATHER_WORDS = r"(?:windy|hot|cold|warm|wet|dry|dark|icy|foggy|stormy|sunny|stuffy|silent|quiet|late)"
 _CLOCK = (
     rf"(?:\d{{1,2}}[:.]\d\d|\d+ ?(?:am|pm|o'clock|degrees|°|{MONTH})|[-−]\d|{DAY}|{MONTH}|noon|midnight|half past|"
     r"(?:day|week|month|year) \w+|(?:my|our) \w+)"
 )
-_WHILE = (
+_PERIOD_WORDS = (
     "(?:year|month|week|morning|afternoon|evening|night|spring|summer|autumn|fall|winter|term|season|time|semester|quarter|"
     "century|half-year)"
 )
-_SAYS_NOTHING = re.compile(
+_IMPERSONAL = re.compile(
     # "is it safe to …", "what is it like to …", "how long does it take to …", "would it make sense to …"
-    rf"\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still |not |too |n't )?(?:{_JUDGED})\b(?=.* \w)"
+    rf"\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still |not |too |n't )?(?:{_IMPERSONAL_WORDS})\b(?=.* \w)"
     r"|\b(?:does|did|would|will|to) it (?:take|make sense|help|require)\b(?=.* to\b)|\bwhen it comes to\b"
     # "what does it cost to …", "how much is it to …", "does it matter whether …", "how long does it take until …"
     r"|\b(?:does|did|would|will) it cost\b(?=(?: \w+){0,2} to \w+ \w)|\bhow (?:much|expensive) (?:is|was) it\b(?= to\b)"
@@ -95,14 +95,14 @@ _SAYS_NOTHING = re.compile(
     # "it's raining", "it's 3 am", "it's my week", "when it gets hot"; people leave the apostrophe out
     rf"|\bit (?:{_WEATHER})\b"
     rf"|\b(?:it's|it is|it was|^its) (?:\w+ly |already |still |too |so |half )*"
-    rf"(?:{_WEATHER}|{_FELT}\b(?=.* \w)|{_CLOCK})"
-    rf"|\b(?:when|if|where) it (?:gets|got|is|was|turns) (?:\w+ly |too |so |very )?{_FELT}\b"
+    rf"(?:{_WEATHER}|{_WEATHER_WORDS}\b(?=.* \w)|{_CLOCK})"
+    rf"|\b(?:when|if|where) it (?:gets|got|is|was|turns) (?:\w+ly |too |so |very )?{_WEATHER_WORDS}\b"
     # "is there a …", "the approaches there are", "there should be", "there's"
     rf"|\b{_BE} there\b(?! ?[?.!]?$)|\bthere {_BE}\b|\bthere's\b"
     # "those who", "those in Oslo"; "that" after a noun or an adjective opens a clause
     r"|\bthose (?:who|which|that|in|of|with|without|from|for)\b"
     # "this year", "these two weeks"
-    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_WHILE}|{DAY}|{MONTH})(?:'s|s)?\b",
+    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_PERIOD_WORDS}|{DAY}|{MONTH})(?:'s|s)?\b",
     re.IGNORECASE,
 )
 _NOT = re.compile(r"\bnot\b|n't\b|\bcant\b", re.IGNORECASE)
@@ -137,7 +137,7 @@ _NAMED_THING = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(rf"(?<=[^\s.!?:] )(?!I\b)[{CAPITAL}][\w'’-]+|\b\w*\d\w*")
-_I_DO = re.compile(
+_FIRST_PERSON_QUESTION = re.compile(
     r"\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
     r"(?!(?:do|need|get)\b)\w+",
     re.IGNORECASE,
@@ -150,80 +150,80 @@ _IT = re.compile(r"it|that one|.*\bthat|those|ones", re.IGNORECASE)
 _ASKS = re.compile(rf"^(?:what|who|when|where|why|how|which|does|did|do|has|have|{_BE})\b", re.IGNORECASE)
 
 
-def leaning(question: str) -> Leaning:
+def follow_up_status(question: str) -> FollowUpStatus:
     """Return how the question depends on the conversation before it; a mere thank-you stands alone."""
     asked = _POLITE.sub("", one_line(question).replace("’", "'"))
     if not asked:
-        return Leaning.ALONE
-    if known := lexicon():
-        return _by_lists(asked, known)
-    words, stands_for = len(content_words(asked)), _points_back(asked)
+        return FollowUpStatus.ALONE
+    if known := current_lexicon():
+        return _status_by_word_lists(asked, known)
+    words, stands_for = len(content_words(asked)), _open_pronoun(asked)
     if _OPENS.match(asked):
-        return Leaning.DOUBTFUL if words >= ENOUGH_BEHIND_AND else Leaning.FOLLOW_UP
-    if words < FEWEST_WORDS and not _DEFINITION.match(asked):
-        whole = len(asked.split()) >= LONG_ENOUGH or _I_DO.search(asked)
-        own = words and _ASKS.match(asked) and ((whole and not stands_for) or _has_its_own(asked))
-        return Leaning.DOUBTFUL if own else Leaning.FOLLOW_UP
+        return FollowUpStatus.DOUBTFUL if words >= MIN_WORDS_AFTER_AND else FollowUpStatus.FOLLOW_UP
+    if words < MIN_WORDS and not _DEFINITION.match(asked):
+        whole = len(asked.split()) >= MIN_LENGTH_WITH_ONE_WORD or _FIRST_PERSON_QUESTION.search(asked)
+        own = words and _ASKS.match(asked) and ((whole and not stands_for) or _names_a_topic(asked))
+        return FollowUpStatus.DOUBTFUL if own else FollowUpStatus.FOLLOW_UP
     if not stands_for:
-        return Leaning.ALONE
-    enough = ENOUGH_WORDS + bool(_IT.fullmatch(stands_for))
-    return Leaning.DOUBTFUL if words >= enough or _has_its_own(asked) else Leaning.FOLLOW_UP
+        return FollowUpStatus.ALONE
+    enough = MIN_WORDS_WITH_PRONOUN + bool(_IT.fullmatch(stands_for))
+    return FollowUpStatus.DOUBTFUL if words >= enough or _names_a_topic(asked) else FollowUpStatus.FOLLOW_UP
 
 
-def _by_lists(asked: str, known: Lexicon) -> Leaning:
+def _status_by_word_lists(asked: str, known: Lexicon) -> FollowUpStatus:
     """Return the same for a question in another language, of which only lists of words are known and no grammar."""
     words = len(content_words(asked))
     if known.goes_on.match(asked):
-        return Leaning.DOUBTFUL if words >= ENOUGH_BEHIND_AND else Leaning.FOLLOW_UP
-    stands_for = _stands_for_something(asked, known)
-    if words < FEWEST_WORDS and not known.asks_what_it_is.match(asked):
-        whole = words and not stands_for and len(asked.split()) >= LONG_ENOUGH
-        return Leaning.DOUBTFUL if whole else Leaning.FOLLOW_UP
+        return FollowUpStatus.DOUBTFUL if words >= MIN_WORDS_AFTER_AND else FollowUpStatus.FOLLOW_UP
+    stands_for = _has_open_pronoun(asked, known)
+    if words < MIN_WORDS and not known.definition_pattern.match(asked):
+        whole = words and not stands_for and len(asked.split()) >= MIN_LENGTH_WITH_ONE_WORD
+        return FollowUpStatus.DOUBTFUL if whole else FollowUpStatus.FOLLOW_UP
     if not stands_for:
-        return Leaning.ALONE
-    return Leaning.DOUBTFUL if words > ENOUGH_WORDS or names(asked) else Leaning.FOLLOW_UP
+        return FollowUpStatus.ALONE
+    return FollowUpStatus.DOUBTFUL if words > MIN_WORDS_WITH_PRONOUN or names(asked) else FollowUpStatus.FOLLOW_UP
 
 
-def _stands_for_something(asked: str, known: Lexicon) -> bool:
+def _has_open_pronoun(asked: str, known: Lexicon) -> bool:
     """Return whether the question has a pronoun for something that it does not name before the pronoun."""
     plain = known.says_nothing.sub(lambda found: "_" * len(found[0]), asked)
-    for found in known.points_back.finditer(plain):
+    for found in known.pronoun_pattern.finditer(plain):
         # With a capital letter in mid-sentence, a German “Sie” or “Ihr” addresses the reader and points back to
         # nothing.
         polite = known.capital_nouns and found.start() > 0 and found[0][0].isupper()
-        if not polite and len(content_words(plain[: found.start()].replace("_", " "))) < NAMED_BEFORE:
+        if not polite and len(content_words(plain[: found.start()].replace("_", " "))) < MIN_WORDS_BEFORE_PRONOUN:
             return True
     return False
 
 
-def _has_its_own(question: str) -> bool:
+def _names_a_topic(question: str) -> bool:
     """Return whether the question names something, or has a “they” for people who deal with the person asking."""
     return _NAME.search(question) is not None or _PEOPLE_IN_GENERAL.search(question) is not None
 
 
-def _points_back(question: str) -> str:
+def _open_pronoun(question: str) -> str:
     """Return the first pronoun for something that the question does not name before it, or an empty string."""
-    plain = _SAYS_NOTHING.sub(lambda found: "_" * len(found[0]), question)
+    plain = _IMPERSONAL.sub(lambda found: "_" * len(found[0]), question)
     for found in _POINTS_BACK.finditer(plain):
         if found[0].lower() == "else" and _NAME.search(question.partition(" ")[2]):
             continue
         # “Not … any more” means “no longer” and asks for nothing further.
         if found[0].lower() == "any more" and _NOT.search(question[: found.start()]):
             continue
-        if not _explained(plain[: found.start()], found[0]):
+        if not _has_antecedent(plain[: found.start()], found[0]):
             return found[0]
     return ""
 
 
-def _explained(said: str, pronoun: str) -> bool:
-    """Return whether a pronoun can stand for something in `said`, the part of the question before it.
+def _has_antecedent(before: str, pronoun: str) -> bool:
+    """Return whether a pronoun can stand for something in `before`, the part of the question before it.
 
     That part has to name something, in another clause than the pronoun.
     """
     # The first word, such as “when” or “is”, opens the question and not another clause.
-    behind_the_first = said.strip().partition(" ")[2]
+    behind_the_first = before.strip().partition(" ")[2]
     apart = _WITHIN_A_CLAUSE.fullmatch(pronoun) or _CLAUSE.search(behind_the_first) or _SAYS.search(behind_the_first)
-    named = len(content_words(said.replace("_", " "))) >= NAMED_BEFORE or _NAMED_THING.search(said)
+    named = len(content_words(before.replace("_", " "))) >= MIN_WORDS_BEFORE_PRONOUN or _NAMED_THING.search(before)
     return bool(apart and named)
 
 
@@ -239,7 +239,7 @@ KEPT_SHARE = 0.6
 """Minimum share of the follow-up's content words that its rewriting must keep."""
 ANSWER_CHARACTERS = 300
 """Characters of each earlier answer in the prompt: enough to name what "it" is."""
-MOST_NAMES = 3
+MAX_NAMES = 3
 """Maximum number of names from the last answer that are put in front of a question that could not be rewritten."""
 
 _CAPITAL = f"[{CAPITAL}]"
@@ -263,10 +263,10 @@ def stands_alone(question: str) -> bool:
 
     Such a question is left alone, because a small model's rewriting can only harm it. So is a mere thank-you.
     """
-    return leaning(question) is Leaning.ALONE
+    return follow_up_status(question) is FollowUpStatus.ALONE
 
 
-def leans_on(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Turn, ...]:
+def context_turns(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Turn, ...]:
     """Return the last `turns` turns, with which a question is to be read; none if it stands alone.
 
     A question that stands alone is answered without the conversation, which the model would imitate. If all of those
@@ -281,12 +281,12 @@ def leans_on(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Tur
     return (*topics[-1:], *last[len(topics[-1:]) :]) if turns > 1 else last
 
 
-def by_rule(question: str, history: Sequence[Turn]) -> str | None:
+def rewrite_by_rule(question: str, history: Sequence[Turn]) -> str | None:
     """Return the former question about something else ("And in Bergen?"), or None for other kinds of follow-up.
 
     The new name replaces the name after the same preposition, or else the last name in the former question.
     """
-    known = lexicon()
+    known = current_lexicon()
     found = (known.another if known else _ANOTHER).match(one_line(question))
     former = one_line(next((turn.question for turn in reversed(history) if stands_alone(turn.question)), ""))
     if found is None or not former:
@@ -356,14 +356,14 @@ def accept(written: str, question: str, history: Sequence[Turn]) -> str:
         and wanted <= known
         and (bool((wanted - asked) & content_words(topic(history))) or _names_a_person(question, wanted - asked))
     )
-    return candidate if sensible else in_context(question, history)
+    return candidate if sensible else with_topic(question, history)
 
 
 def _names_a_person(question: str, brought: set[str]) -> bool:
     return bool(brought) and _PERSON.search(question) is not None
 
 
-def in_context(question: str, history: Sequence[Turn]) -> str:
+def with_topic(question: str, history: Sequence[Turn]) -> str:
     """Return the question after the topic question and, if that is another one, the previous question.
 
     For "he" and "she" the names in the last answer come in between.
@@ -371,7 +371,7 @@ def in_context(question: str, history: Sequence[Turn]) -> str:
     before = " ".join(dict.fromkeys([topic(history), one_line(history[-1].question)]))
     if _PERSON.search(question) is None:
         return f"{before} {one_line(question)}"
-    said = content_words(f"{before} {question}")
+    text = content_words(f"{before} {question}")
     answer = one_line(history[-1].answer)[:ANSWER_CHARACTERS]
     # A single capitalised word at the start of a sentence may be any word.
     found = [
@@ -379,8 +379,8 @@ def in_context(question: str, history: Sequence[Turn]) -> str:
         for name in _CAPITALISED.finditer(answer)
         if " " in name[0] or answer[: name.start()].strip()[-1:].isalnum()
     ]
-    new = [name[0] for name in found if content_words(name[0]) - said]
-    names = ", ".join(dict.fromkeys(new[:MOST_NAMES]))
+    new = [name[0] for name in found if content_words(name[0]) - text]
+    names = ", ".join(dict.fromkeys(new[:MAX_NAMES]))
     return " ".join(part for part in (before, names, one_line(question)) if part)
 
 
@@ -389,11 +389,11 @@ def topic(history: Sequence[Turn]) -> str:
     return one_line(next((t.question for t in reversed(history) if stands_alone(t.question)), history[-1].question))
 
 
-FEW = 2
+BUDGET_PASSAGES = 2
 """Passages of each reading that are scored if there is a time budget."""
 
 
-def both_readings(question: str, joined: str, history: Sequence[Turn], context: Context) -> tuple[Reading, ...]:
+def compare_readings(question: str, joined: str, history: Sequence[Turn], context: Context) -> tuple[Reading, ...]:
     """Return the two readings, the question alone and `joined` with its conversation, with one of them kept.
 
     Each has the relevance that its best passage has to the question as it was asked. With the conversation, the best
@@ -406,7 +406,7 @@ def both_readings(question: str, joined: str, history: Sequence[Turn], context: 
     if not context.steps.evaluate:
         return ()
     try:
-        by_itself, as_follow_up = (_best(read, question, context) for read in (question, joined))
+        by_itself, as_follow_up = (_best_relevance(read, question, context) for read in (question, joined))
     except (ModelError, StoreError):
         return ()
     follows = as_follow_up > by_itself and as_follow_up >= context.parts.scorer.calibration.thresholds.lower
@@ -416,14 +416,14 @@ def both_readings(question: str, joined: str, history: Sequence[Turn], context: 
     )
 
 
-def _best(read: str, question: str, context: Context) -> float:
+def _best_relevance(read: str, question: str, context: Context) -> float:
     """Return the relevance to `question` of the best passage that is found for its reading `read`; 0 without passages.
 
     The reranker scores it even if the language model grades passages: that would take a call for each passage.
     """
     parts, settings = context.parts, context.settings
     found = hybrid_search(
-        read, read, k=FEW if context.budget.limited else settings.k, candidates=settings.candidates,
+        read, read, k=BUDGET_PASSAGES if context.budget.limited else settings.k, candidates=settings.candidates,
         embedder=parts.embedder, index=parts.index, store=parts.store, within=context.within,
     )  # fmt: skip
     passages = injection.screened(found, parts.rules)
@@ -435,32 +435,34 @@ def _best(read: str, question: str, context: Context) -> float:
     return max((passage.relevance for passage in graded), default=0.0)
 
 
-def condense(question: str, history: Sequence[Turn], context: Context) -> Generator[Event, None, Asked]:
+def condense(question: str, history: Sequence[Turn], context: Context) -> Generator[Event, None, AskedQuestion]:
     """Return the question with its history; yield Condensed if there is a history.
 
     If the words do not show whether it is a follow-up, the passages found for both readings decide.
     """
     if not history:
-        return Asked(question, question)
+        return AskedQuestion(question, question)
     history = injection.screened_turns(history, context.parts.rules)
     yield StepStarted("condense", _("reading the question with the conversation before it"))
     clock = context.clock("condense")
-    joined = yield from _joined(question, history, context, clock)
+    joined = yield from _rewrite_follow_up(question, history, context, clock)
     readings: tuple[Reading, ...] = ()
-    if leaning(question) is Leaning.DOUBTFUL:
+    if follow_up_status(question) is FollowUpStatus.DOUBTFUL:
         yield StepStarted("condense", _("comparing two readings of the question"))
-        readings = both_readings(question, joined, history, context)
+        readings = compare_readings(question, joined, history, context)
     by_itself = any(reading.kept and not reading.follows for reading in readings)
-    asked = Asked(question, question) if by_itself else Asked(question, joined, history)
+    asked = AskedQuestion(question, question) if by_itself else AskedQuestion(question, joined, history)
     yield Condensed(asked.standalone, clock.cost(), readings)
     return asked
 
 
-def _joined(question: str, history: Sequence[Turn], context: Context, clock: Clock) -> Generator[Event, None, str]:
+def _rewrite_follow_up(
+    question: str, history: Sequence[Turn], context: Context, clock: Clock
+) -> Generator[Event, None, str]:
     """Return the question completed from the conversation."""
-    ruled = by_rule(question, history)
+    ruled = rewrite_by_rule(question, history)
     if ruled is not None:
         return ruled
     asked = prompt(question, history)
-    written = yield from rewritten(Skill.FOLLOW_UPS, asked, DECODING, context, clock)
+    written = yield from rewrite_with_llm(Skill.FOLLOW_UPS, asked, DECODING, context, clock)
     return accept(written, question, history)

@@ -35,7 +35,7 @@ from localcrag.records.run import Message, StepCost, Turn, WebAnswer
 from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 
-FEWER_PASSAGES, NO_SECOND_LOOK, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
+FEWER_PASSAGES, NO_SECOND_SEARCH, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
 """Shares of the budget after which a step does less: no more passages are scored; documents and web are not searched
 again; whole passages take the place of strips; the evidence is quoted instead of an answer. Each share leaves time for
 the steps after it. On two cores these take a second in all."""
@@ -55,7 +55,7 @@ class Budget:
         return self.seconds > 0
 
     @property
-    def running_out(self) -> str:
+    def exhaustion_reason(self) -> str:
         """The reason in words for leaving something out."""
         return _("the time budget of %(seconds)g s (time_budget) is running out", seconds=self.seconds)
 
@@ -117,7 +117,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """A question in two forms: `question` is answered, `standalone` is searched for and judged by.
 
     `history` has the earlier turns that the question depends on, oldest first; it is empty for one that stands alone.
@@ -128,27 +128,29 @@ class Asked:
     history: tuple[Turn, ...] = ()
 
 
-OtherNames = Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]]
+DocumentAliases = Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]]
 """A function that returns the other names of these documents, for those that have any. Raises StoreError."""
 
 
-def no_others(documents: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+def no_aliases(documents: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Return an empty mapping: no document has another name."""
     return {}
 
 
-def sources_named(events: Generator[Event, None, None], other_names: OtherNames) -> Generator[Event, None, None]:
+def add_aliases(
+    events: Generator[Event, None, None], document_aliases: DocumentAliases
+) -> Generator[Event, None, None]:
     """Yield these events with all names of the documents in their sources. Raises StoreError."""
     with closing(events):
         for event in events:
             if isinstance(event, Refined | Computed):
-                yield dataclasses.replace(event, sources=_named(event.sources, other_names))
+                yield dataclasses.replace(event, sources=_with_aliases(event.sources, document_aliases))
             else:
                 yield event
 
 
-def _named(sources: Sequence[Source], other_names: OtherNames) -> tuple[Source, ...]:
-    found = other_names([source.document for source in sources if source.document])
+def _with_aliases(sources: Sequence[Source], document_aliases: DocumentAliases) -> tuple[Source, ...]:
+    found = document_aliases([source.document for source in sources if source.document])
     return tuple(dataclasses.replace(source, also=found.get(source.document or "", ())) for source in sources)
 
 
@@ -161,7 +163,9 @@ class DocumentChoice:
     missing: tuple[str, ...]
 
 
-def choose(restriction: Restriction, store: ChunkStore, other_names: OtherNames = no_others) -> DocumentChoice | None:
+def choose_documents(
+    restriction: Restriction, store: ChunkStore, document_aliases: DocumentAliases = no_aliases
+) -> DocumentChoice | None:
     """Return the documents that a restriction allows, by any of their names; None for an empty restriction.
 
     Raises QuestionError if it allows no document, and StoreError.
@@ -169,7 +173,7 @@ def choose(restriction: Restriction, store: ChunkStore, other_names: OtherNames 
     if not restriction:
         return None
     documents = store.documents()
-    also = other_names([one.name for one in documents]) if restriction.documents or restriction.folders else {}
+    also = document_aliases([one.name for one in documents]) if restriction.documents or restriction.folders else {}
     documents = [replace(one, also=also[one.name]) if one.name in also else one for one in documents]
     allowed = [document for document in documents if restriction.allows(document)]
     missing = restriction.without_effect(documents)
@@ -183,13 +187,13 @@ def choose(restriction: Restriction, store: ChunkStore, other_names: OtherNames 
     return DocumentChoice(frozenset(document.id for document in allowed), scope, missing)
 
 
-MOST_JUDGEMENTS = 2_000
+MAX_JUDGEMENTS = 2_000
 """Maximum number of judgements kept: each has a few hundred bytes, and each took a call of the model."""
 
 
-def no_judgements() -> Judgements:
+def new_judgement_cache() -> Judgements:
     """Return an empty cache of the language model's judgements; when it is full, the oldest is dropped."""
-    return FIFOCache[tuple[str, str, str], Judgement](maxsize=MOST_JUDGEMENTS)
+    return FIFOCache[tuple[str, str, str], Judgement](maxsize=MAX_JUDGEMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +217,7 @@ class WebParts:
         return answer
 
 
-def today_here() -> date:
+def local_date() -> date:
     """Return today's date in this computer's time zone."""
     return datetime.now(UTC).astimezone().date()
 
@@ -223,7 +227,7 @@ class Parts:
     """Everything outside the flow that it works with; localcrag/app/ assembles it.
 
     `rules` are those against prompt injection. `skills` are the tasks that the language model can be asked for. `today`
-    returns the day on which a question is asked, `other_names` the further names of documents.
+    returns the day on which a question is asked, `document_aliases` the further names of documents.
     """
 
     embedder: Embedder
@@ -233,13 +237,13 @@ class Parts:
     store: ChunkStore
     web: WebSearch | None
     runs: RunLog
-    judgements: Judgements = field(default_factory=no_judgements)
+    judgements: Judgements = field(default_factory=new_judgement_cache)
     rules: tuple[Rule, ...] = RULES
     web_cache: WebCache | None = None
     rate_limit: RateLimit | None = None
     skills: frozenset[Skill] = frozenset(Skill)
-    today: Callable[[], date] = today_here
-    other_names: OtherNames = no_others
+    today: Callable[[], date] = local_date
+    document_aliases: DocumentAliases = no_aliases
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,15 +291,15 @@ class Context:
         return replace(chosen, passages=store.number_of_chunks(self.within))
 
     @property
-    def own_thresholds(self) -> Thresholds:
+    def grader_thresholds(self) -> Thresholds:
         """Thresholds of the model that grades passages; those of strips are always the cross-encoder's."""
         own = self.parts.scorer.calibration.thresholds
-        return own if self.settings.scorer is ScorerKind.CROSS_ENCODER else presets.of_uncalibrated_grades(own)
+        return own if self.settings.scorer is ScorerKind.CROSS_ENCODER else presets.uncalibrated_grade_thresholds(own)
 
     @property
     def thresholds(self) -> Thresholds:
         """The active thresholds."""
-        return self.settings.thresholds(self.own_thresholds)
+        return self.settings.thresholds(self.grader_thresholds)
 
     @property
     def retrieved(self) -> int:
@@ -305,7 +309,7 @@ class Context:
         return max(settings.k, settings.reranked) if reranks else settings.k
 
     @property
-    def scored_first(self) -> int:
+    def first_batch_size(self) -> int:
         """Number of passages that are scored before the others, which are not scored if one of these is CORRECT.
 
         In that case the others cannot change the action, and have hardly any line that these lack: of the lines that
@@ -315,7 +319,7 @@ class Context:
         return self.settings.k if self.settings.policy is Policy.MAX else self.retrieved
 
     @property
-    def answers_ambiguous(self) -> bool:
+    def asks_llm_if_ambiguous(self) -> bool:
         """Whether the language model is asked although no passage is CORRECT."""
         asked_all_the_same = self.settings.strictness is Strictness.LENIENT or not self.steps.verify
         return Skill.AMBIGUOUS in self.parts.skills or asked_all_the_same

@@ -17,14 +17,17 @@ from enum import StrEnum
 from itertools import product
 from math import inf
 
-from localcrag.text.lexicon import lexicon
+from localcrag.text.lexicon import current_lexicon
 from localcrag.text.quantities import CURRENCIES, MONTHS, SHORT_MONTHS
-from localcrag.text.words import FUNCTION_WORDS, SMALL, TENS, content_words, is_function_word, singular
+from localcrag.text.words import FUNCTION_WORDS, SMALL_NUMBERS, TENS, content_words, is_function_word, singular
 
-WORDS = {
-    **{word: float(number) for number, word in enumerate(SMALL)},
+NUMBER_WORDS = {
+    **{word: float(number) for number, word in enumerate(SMALL_NUMBERS)},
     **{word: 10.0 * number for number, word in enumerate(TENS, start=2)},
-    **{f"{t}-{o}": 10.0 * tens + one for (tens, t), (one, o) in product(enumerate(TENS, 2), enumerate(SMALL[:10]))},
+    **{
+        f"{t}-{o}": 10.0 * tens + one
+        for (tens, t), (one, o) in product(enumerate(TENS, 2), enumerate(SMALL_NUMBERS[:10]))
+    },
     "dozen": 12.0,
     "hundred": 100.0,
 }
@@ -54,7 +57,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "year": (MONTH, 12.0),
     "month": (MONTH, 1.0),
 }
-BETWEEN = frozenset("working business calendar consecutive full whole paid".split())
+UNIT_ADJECTIVES = frozenset("working business calendar consecutive full whole paid".split())
 """Words that may come between a number and its unit: 5 working days."""
 NO_UNITS = frozenset("after before during between above below over under per every each within high long wide".split())
 """Words after a number that continue the sentence instead of naming what was counted."""
@@ -88,11 +91,13 @@ DIGITS = re.compile(
     r"(?<![\w.,])(?:(?P<currency>[€$£]|\b(?:EUR|USD|GBP)) ?)?"
     r"(?P<number>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+(?:[.,]\d+)*)(?P<ordinal>st\b|nd\b|rd\b|th\b)?"
 )
-SPELLED = re.compile(r"\b(?<!-)(" + "|".join(sorted(WORDS | ORDINALS, key=len, reverse=True)) + r")\b(?!-)", re.I)
+SPELLED = re.compile(
+    r"\b(?<!-)(" + "|".join(sorted(NUMBER_WORDS | ORDINALS, key=len, reverse=True)) + r")\b(?!-)", re.I
+)
 AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
 MAGNITUDE = re.compile(r"[ \u00a0]?(" + "|".join(_WRITTEN_OUT) + r")\b", re.IGNORECASE)
 _MONEY = r"(?:[€$£](?!\d)|(?:EUR|USD|GBP|euros?|dollars?|pounds?)\b)"
-OF_MONEY = re.compile(r"([km])\b", re.IGNORECASE), re.compile(rf"([km])(?=[ \u00a0]?{_MONEY})", re.IGNORECASE)
+MONEY_MAGNITUDES = re.compile(r"([km])\b", re.IGNORECASE), re.compile(rf"([km])(?=[ \u00a0]?{_MONEY})", re.IGNORECASE)
 """Patterns of k (thousand) and m (million) in amounts: after an amount with its currency in front, and between an
 amount and its currency. Anywhere else, 5m are metres."""
 UNIT = re.compile(r"[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)", re.IGNORECASE)
@@ -100,7 +105,7 @@ LABEL = re.compile(r"(?P<before>^|.*\s)(?P<label>[^\W\d_]+\.?) $", re.DOTALL)
 TOKEN = re.compile(r"[^\W\d_][\w’'&-]*\.?|\d\S*|[^\w\s]")
 
 
-class Kind(StrEnum):
+class FactKind(StrEnum):
     QUANTITY = "quantity"
     ORDINAL = "ordinal"
     LABEL = "label"
@@ -129,7 +134,7 @@ class Fact:
     number in `unit`s. `step` is the precision of the number: 0.01 for 0.38, 100,000 for 1.2 million.
     """
 
-    kind: Kind
+    kind: FactKind
     values: tuple[tuple[float, ...], ...]
     unit: str
     start: int
@@ -160,7 +165,7 @@ _BOUNDS = {
 _BOUND = [(bound, re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)) for bound, words in _BOUNDS.items()]
 
 
-def facts_of(text: str) -> list[Fact]:
+def extract_facts(text: str) -> list[Fact]:
     """Return the numbers, dates and times of a sentence, in order."""
     found: list[Fact] = []
     # Dates and times come first, so that their digits do not also count as plain numbers.
@@ -170,7 +175,7 @@ def facts_of(text: str) -> list[Fact]:
     return sorted(found, key=lambda fact: fact.start)
 
 
-def names_of(text: str) -> list[Name]:
+def extract_names(text: str) -> list[Name]:
     """Return the names in a sentence: runs of capitalised words.
 
     A single capitalised word that begins the sentence is not a name; nor are months and function words.
@@ -202,17 +207,17 @@ def _name_word(word: str) -> str:
 def _dates(text: str) -> Iterator[Fact]:
     for pattern in DATES:
         for match in pattern.finditer(text):
-            said = match.groupdict()
-            month = MONTH_NUMBERS[said["name"].lower()] if said.get("name") else int(said.get("month") or 0)
-            year, day = int(said.get("year") or 0), int(said.get("day") or 0)
+            parts = match.groupdict()
+            month = MONTH_NUMBERS[parts["name"].lower()] if parts.get("name") else int(parts.get("month") or 0)
+            year, day = int(parts.get("year") or 0), int(parts.get("day") or 0)
             # 3/4/2024 may put the day or the month first; an ISO date (2024-04-03) is unambiguous.
-            readings = {(year, month, day), (year, day, month)} if said.get("month") else {(year, month, day)}
+            readings = {(year, month, day), (year, day, month)} if parts.get("month") else {(year, month, day)}
             if "-" in match[0]:
                 readings = {(year, month, day)}
             values = tuple((float(y), float(m), float(d)) for y, m, d in sorted(readings) if m <= 12 and d <= 31)
             if values:
-                places = [match.span(name) for name, part in said.items() if part]
-                yield Fact(Kind.DATE, values, "", min(places)[0], max(end for _, end in places))
+                places = [match.span(name) for name, part in parts.items() if part]
+                yield Fact(FactKind.DATE, values, "", min(places)[0], max(end for _, end in places))
 
 
 def _times(text: str) -> Iterator[Fact]:
@@ -225,12 +230,12 @@ def _times(text: str) -> Iterator[Fact]:
             afternoon = 0 < hour < 12 and not match[4].startswith("0")
             values = [hour * 60 + minute, *([(hour + 12) * 60 + minute] if afternoon else [])]
         if hour < 25 and minute < 60:
-            yield Fact(Kind.TIME, tuple((float(value),) for value in values), "", match.start(), match.end())
+            yield Fact(FactKind.TIME, tuple((float(value),) for value in values), "", match.start(), match.end())
 
 
 def _digits(text: str) -> Iterator[Fact]:
     for match in DIGITS.finditer(text):
-        readings = readings_of(match["number"])
+        readings = number_readings(match["number"])
         if match["ordinal"] and readings:
             yield _ordinal(text, readings[0][0], match.start(), match.end())
         elif readings:
@@ -238,7 +243,7 @@ def _digits(text: str) -> Iterator[Fact]:
             yield _quantity(text, match.start(), match.end(), values, min(steps), currency=match["currency"])
 
 
-def readings_of(number: str) -> list[tuple[float, float]]:
+def number_readings(number: str) -> list[tuple[float, float]]:
     """Return the possible values of digits, each with its step: 1.000 is a thousand, or one to three decimal places."""
     number = re.sub(r"[ \u00a0\u202f]", "", number)
     groups = re.split(r"[.,]", number)
@@ -263,7 +268,7 @@ def _spelled(text: str) -> Iterator[Fact]:
             yield _ordinal(text, ORDINALS[word], match.start(), match.end())
             continue
         half = AND_A_HALF.match(text, match.end())
-        value, end = WORDS[word] + (0.5 if half else 0.0), half.end() if half else match.end()
+        value, end = NUMBER_WORDS[word] + (0.5 if half else 0.0), half.end() if half else match.end()
         fact = _quantity(text, match.start(), end, (value,), 0.5 if half else 1.0)
         # "One" is a pronoun more often than a number.
         if word != "one" or fact.unit in {unit for unit, _ in UNITS.values()}:
@@ -272,13 +277,13 @@ def _spelled(text: str) -> Iterator[Fact]:
 
 def _ordinal(text: str, value: float, start: int, end: int) -> Fact:
     following = UNIT.match(text, end)
-    return Fact(Kind.ORDINAL, ((value,),), singular(following[1].lower()) if following else "", start, end)
+    return Fact(FactKind.ORDINAL, ((value,),), singular(following[1].lower()) if following else "", start, end)
 
 
 def _quantity(
     text: str, start: int, end: int, values: Sequence[float], step: float, *, currency: str | None = None
 ) -> Fact:
-    of_money = OF_MONEY[0 if currency else 1]
+    of_money = MONEY_MAGNITUDES[0 if currency else 1]
     if magnitude := MAGNITUDE.match(text, end) or of_money.match(text, end):
         factor, end = MAGNITUDES[magnitude[1].lower()], magnitude.end()
         values, step = [value * factor for value in values], step * factor
@@ -293,16 +298,16 @@ def _quantity(
         named = word[0].isupper() and label["before"].strip() and word.lower() not in FUNCTION_WORDS
         if named or word.lower().rstrip(".") in LABELS:
             readings = tuple((value,) for value in values)
-            return Fact(Kind.LABEL, readings, word.lower(), label.start("label"), end, step)
+            return Fact(FactKind.LABEL, readings, word.lower(), label.start("label"), end, step)
     bound = next((bound for bound, pattern in _BOUND if pattern.search(text[:start])), Bound.EXACT)
     readings = tuple((value * factor,) for value in values)
-    return Fact(Kind.QUANTITY, readings, unit, start, unit_end, step * factor, bound)
+    return Fact(FactKind.QUANTITY, readings, unit, start, unit_end, step * factor, bound)
 
 
 def _unit(text: str, end: int) -> tuple[str, float, int]:
     """Return the unit that follows a number, its factor to the unit it is compared in, and where it ends."""
     following = UNIT.match(text, end)
-    while following and following[1].lower() in BETWEEN:
+    while following and following[1].lower() in UNIT_ADJECTIVES:
         following = UNIT.match(text, following.end())
     if not following:
         return "", 1.0, end
@@ -319,7 +324,7 @@ def _unit(text: str, end: int) -> tuple[str, float, int]:
 
 def agree(a: Fact, b: Fact) -> bool:
     """Return whether two facts of one kind and unit can both be true of the same thing."""
-    if a.kind is Kind.DATE:
+    if a.kind is FactKind.DATE:
         # A part that is missing from one date (0) agrees with any.
         return any(all(not x or not y or x == y for x, y in zip(one, other, strict=True))
                    for one, other in product(a.values, b.values))  # fmt: skip
@@ -347,12 +352,12 @@ def _range(value: float, bound: Bound) -> tuple[float, float]:
     return value, value
 
 
-SHARED = 0.6
+MIN_SHARED = 0.6
 """Minimum share (Dice) of the words outside facts and names that two statements have in common, chosen on
 conflict_pairs.jsonl."""
-SHORTEST = 4
+MIN_STATEMENT_WORDS = 4
 """Minimum words in a statement, such as "Rent costs 900 euros." Shorter texts are headings."""
-SAME = 0.9
+MIN_SHARED_IF_NEGATED = 0.9
 """The same minimum for two statements that differ only in a "not"."""
 
 _PREPOSITIONS = frozenset(
@@ -366,9 +371,9 @@ _PRONOUN = re.compile(r"\W*(?:it|this|that|these|those|they|he|she|there|its|the
 _NEGATION = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
 _WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday weekday weekend".split())
 _DETERMINER = r"(?:(?:the|a|an|his|her|its|their|our|[Dd]r\.?|[Mm]rs?\.?|[Mm]s\.?|[Pp]rof\.?) ?)*"
-_SAID_OF = re.compile(rf"\b(?:is|are|was|were|by|called|named) {_DETERMINER}$")
+_IDENTIFIES_BEFORE = re.compile(rf"\b(?:is|are|was|were|by|called|named) {_DETERMINER}$")
 """Text in front of a name that says who or what something is, so that a second name contradicts it."""
-_SAYS_WHO = re.compile(r"\s*(?:is|was) the\b")
+_IDENTIFIES_AFTER = re.compile(r"\s*(?:is|was) the\b")
 """Text after a name at the beginning of a statement that identifies it as well: “X is the …”."""
 _OPENING = re.compile(
     r"\W*(?:(?:the|in|on|by|since|from|as of|until|at|around|during|before|after)\W+)?", re.IGNORECASE
@@ -377,7 +382,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _BEFORE_RANGE = re.compile(
     r"(?:\d[^\s\d]*\s?(?:[-–—]|to|or|and)\s?|(?:[<>≤≥~]=?|\b(?:max|min)\.?|\bfrom|\bstarts? at)\s*)$", re.IGNORECASE
 )
-_BEHIND_RANGE = re.compile(r"\s?(?:[-–—]|to|or)\s?\d|\s+or (?:more|less|fewer|longer)\b", re.IGNORECASE)
+_AFTER_RANGE = re.compile(r"\s?(?:[-–—]|to|or)\s?\d|\s+or (?:more|less|fewer|longer)\b", re.IGNORECASE)
 _RATE = re.compile(
     r"(?:\s*/\s*|\s+(?:an?|per|each|every)\s+)([a-z]+)|\s+(monthly|yearly|annually|daily|weekly|hourly)\b",
     re.IGNORECASE,
@@ -414,41 +419,45 @@ class _Statement:
 
 def difference(first: str, second: str) -> Difference | None:
     """Return the contradiction between two statements, or None if they agree or may both be true."""
-    if not (_states(first) and _states(second)):
+    if not (_is_statement(first) and _is_statement(second)):
         return None
-    a, b = _read(first), _read(second)
+    a, b = _parse(first), _parse(second)
     facts_a, facts_b = _unmatched(a.facts, b.facts), _unmatched(b.facts, a.facts)
     names_a, names_b = _unnamed(a.names, b.names), _unnamed(b.names, a.names)
     if not _comparable(a, b, but=(*names_a, *names_b)):
         return None
     negated = [_negation().search(text) for text in (first, second)]
     if bool(negated[0]) != bool(negated[1]):
-        alike = not (facts_a or facts_b or names_a or names_b) and _dice(a, b) >= SAME
+        alike = not (facts_a or facts_b or names_a or names_b) and _dice(a, b) >= MIN_SHARED_IF_NEGATED
         shown = [match[0] if match else "" for match in negated]
         return Difference(*shown) if alike else None
     if names_a or names_b:
         # Only one name that differs on each side is clear enough, and no fact may differ as well.
-        if facts_a or facts_b or not (len(names_a) == len(names_b) == 1 and _says_which(a, names_a[0], b, names_b[0])):
+        if (
+            facts_a
+            or facts_b
+            or not (len(names_a) == len(names_b) == 1 and _both_identify(a, names_a[0], b, names_b[0]))
+        ):
             return None
         return Difference(*(text[name.start : name.end] for text, (name,) in ((first, names_a), (second, names_b))))
     return _differing_fact(a, facts_a, b, facts_b)
 
 
-def _states(text: str) -> bool:
+def _is_statement(text: str) -> bool:
     """Return whether a sentence makes a statement: no heading, question or table row, and not about an unnamed "it"."""
-    known = lexicon()
-    about_it = known.points_back.match(text.lstrip()) if known else _PRONOUN.match(text)
-    return len(text.split()) >= SHORTEST and "|" not in text and text.rstrip()[-1] != "?" and not about_it
+    known = current_lexicon()
+    about_it = known.pronoun_pattern.match(text.lstrip()) if known else _PRONOUN.match(text)
+    return len(text.split()) >= MIN_STATEMENT_WORDS and "|" not in text and text.rstrip()[-1] != "?" and not about_it
 
 
 def _negation() -> re.Pattern[str]:
-    known = lexicon()
+    known = current_lexicon()
     return known.denies if known else _NEGATION
 
 
 def _prepositions() -> frozenset[str]:
-    known = lexicon()
-    return known.brings_in if known else _PREPOSITIONS
+    known = current_lexicon()
+    return known.preposition_words if known else _PREPOSITIONS
 
 
 def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b: Sequence[Fact]) -> Difference | None:
@@ -457,7 +466,7 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
     if len(pairs) != 1:
         return None
     one, other = pairs[0]
-    if _is_bound(a, one) != _is_bound(b, other) or _of_other_rates((a, one), (b, other)):
+    if _is_bound(a, one) != _is_bound(b, other) or _have_different_rates((a, one), (b, other)):
         return None
     rest = [(a, fact) for fact in left_a if fact != one] + [(b, fact) for fact in left_b if fact != other]
     # If both statements have other facts without a match, it is unclear which of them belong together.
@@ -465,7 +474,7 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
         return None
     # A date or an ordinal at the beginning says when the statement is true; it is not what the statement claims.
     opens = any(_OPENING.fullmatch(statement.text[: fact.start]) for statement, fact in ((a, one), (b, other)))
-    if one.kind is Kind.LABEL or (opens and one.kind in (Kind.DATE, Kind.ORDINAL)):
+    if one.kind is FactKind.LABEL or (opens and one.kind in (FactKind.DATE, FactKind.ORDINAL)):
         return None
     return Difference(a.text[one.start : one.end], b.text[other.start : other.end])
 
@@ -476,14 +485,14 @@ def _is_bound(statement: _Statement, fact: Fact) -> bool:
     It is not compared with a fact that is neither: 4 days do not contradict 3 to 5 days.
     """
     before = _BEFORE_RANGE.search(statement.text[: fact.start])
-    return before is not None or _BEHIND_RANGE.match(statement.text, fact.end) is not None
+    return before is not None or _AFTER_RANGE.match(statement.text, fact.end) is not None
 
 
-def _of_other_rates(*places: tuple[_Statement, Fact]) -> bool:
+def _have_different_rates(*places: tuple[_Statement, Fact]) -> bool:
     """Return whether two facts are rates of different units: 2 euros an hour do not contradict 20 euros a day."""
     rates = [_RATE.match(statement.text, fact.end) for statement, fact in places]
-    said = {rate[1] or rate[2] for rate in rates if rate}
-    return all(rates) and len(said) > 1
+    text = {rate[1] or rate[2] for rate in rates if rate}
+    return all(rates) and len(text) > 1
 
 
 def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
@@ -498,7 +507,7 @@ def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
     )
     return (
         heads
-        and _dice(a, b) >= SHARED
+        and _dice(a, b) >= MIN_SHARED
         and not apart & (a.narrowing | b.narrowing)
         and not apart & _WEEKDAYS
         and not _clash(_relations(a.text), _relations(b.text))
@@ -514,8 +523,8 @@ def _dice(a: _Statement, b: _Statement) -> float:
     return 2 * shared / (len(set_a) + len(set_b) + 2 * named) if shared else 0.0
 
 
-def _read(text: str) -> _Statement:
-    facts, names = facts_of(text), names_of(text)
+def _parse(text: str) -> _Statement:
+    facts, names = extract_facts(text), extract_names(text)
     taken = [(fact.start, fact.end) for fact in facts] + [(name.start, name.end) for name in names]
     words: list[str] = []
     narrowing: set[str] = set()
@@ -548,11 +557,11 @@ def _unnamed(names: Sequence[Name], others: Sequence[Name]) -> list[Name]:
     return [name for name in names if not any(name.words & other.words for other in others)]
 
 
-def _says_which(a: _Statement, name_a: Name, b: _Statement, name_b: Name) -> bool:
+def _both_identify(a: _Statement, name_a: Name, b: _Statement, name_b: Name) -> bool:
     """Return whether both statements use these names to say who or what something is."""
     return all(
-        _SAID_OF.search(statement.text[: name.start])
-        or (not statement.text[: name.start].strip() and _SAYS_WHO.match(statement.text, name.end))
+        _IDENTIFIES_BEFORE.search(statement.text[: name.start])
+        or (not statement.text[: name.start].strip() and _IDENTIFIES_AFTER.match(statement.text, name.end))
         for statement, name in ((a, name_a), (b, name_b))
     )
 
@@ -560,7 +569,7 @@ def _says_which(a: _Statement, name_a: Name, b: _Statement, name_b: Name) -> boo
 def _narrows(statement: _Statement, fact: Fact) -> bool:
     """Return whether a fact that only one statement has limits when or where that statement is true."""
     before = _WORD.findall(statement.text[: fact.start])
-    return fact.kind is not Kind.QUANTITY or (bool(before) and before[-1].lower() in _prepositions())
+    return fact.kind is not FactKind.QUANTITY or (bool(before) and before[-1].lower() in _prepositions())
 
 
 def _name_words(statement: _Statement) -> frozenset[str]:
@@ -569,7 +578,9 @@ def _name_words(statement: _Statement) -> frozenset[str]:
 
 def _relations(text: str) -> frozenset[str]:
     """Return the prepositions that reverse the statement; in other languages all its prepositions, to be safe."""
-    return frozenset(word.lower() for word in _WORD.findall(text)) & (_prepositions() if lexicon() else _RELATIONS)
+    return frozenset(word.lower() for word in _WORD.findall(text)) & (
+        _prepositions() if current_lexicon() else _RELATIONS
+    )
 
 
 def _clash(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -578,6 +589,6 @@ def _clash(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def _conditions(text: str) -> frozenset[str]:
     """Return the words of a statement from its first condition on, including the words of facts."""
-    known = lexicon()
+    known = current_lexicon()
     found = (known.limits if known else _CONDITION).search(text)
     return frozenset(content_words(text[found.start() :]) | _relations(text[found.start() :])) if found else frozenset()

@@ -12,23 +12,23 @@ from typing import assert_never
 
 from localcrag.crag import grading
 from localcrag.crag.context import FEWER_PASSAGES, Clock, Context
-from localcrag.crag.grading import Judged, is_scored, made_whole, without_doubles
+from localcrag.crag.grading import GradedItem, complete_list, is_scored, without_contained
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Action, Grade, Policy, ScorerKind
 from localcrag.records.errors import ModelError, StoreError
 from localcrag.records.events import Decided, Evaluated, Event, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage, Thresholds
-from localcrag.text.translation import decimals, ngettext
+from localcrag.text.translation import format_decimals, ngettext
 from localcrag.text.translation import gettext as _
 
 ENOUGH_CORRECT, TOO_FEW_CORRECT = 0.6, 0.3
 """Policy `fraction`: minimum share of passages graded correct for CORRECT, and maximum share for INCORRECT."""
-ENOUGH = 2
+MIN_PASSAGES = 2
 """Policy `count`: passages that together are enough for an answer."""
 
 
 def apply_policy(
-    passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
+    passages: Sequence[GradedItem], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
 ) -> tuple[Action, str]:
     """Return the action and its rule in words, such as "best passage 0.83 ≥ 0.70".
 
@@ -52,7 +52,7 @@ def apply_policy(
 
 
 def why_not_correct(
-    passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
+    passages: Sequence[GradedItem], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
 ) -> str:
     """Return in one sentence what the passages lack for CORRECT. Call it only if they are not enough."""
     if not passages:
@@ -66,7 +66,7 @@ def why_not_correct(
             return _(
                 "The best passage has a relevance of %(best)s; CORRECT begins at %(upper)s.",
                 best=best,
-                upper=decimals(thresholds.upper),
+                upper=format_decimals(thresholds.upper),
             )
         case Policy.FRACTION:
             needed = math.ceil(ENOUGH_CORRECT * number)
@@ -90,7 +90,7 @@ def why_not_correct(
                 "%(some)s of %(all)s passages are graded correct; CORRECT asks for %(needed)s.",
                 some=correct,
                 all=number,
-                needed=ENOUGH,
+                needed=MIN_PASSAGES,
             )
         case _:
             assert_never(policy)
@@ -116,16 +116,16 @@ def confidence_floor(thresholds: Thresholds) -> float:
     return (thresholds.upper + thresholds.lower) / 2
 
 
-def _by_best(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
+def _by_best(passages: Sequence[GradedItem], thresholds: Thresholds) -> tuple[Action, str]:
     """Apply CRAG's own rule (arXiv 2401.15884, section 4.3): the best passage alone decides."""
     best = max(passage.relevance for passage in passages)
-    rule = _("best passage %(compared)s", compared=compared(best, thresholds))
+    rule = _("best passage %(compared)s", compared=compare_with_thresholds(best, thresholds))
     if best >= thresholds.upper:
         return Action.CORRECT, rule
     return (Action.INCORRECT if best < thresholds.lower else Action.AMBIGUOUS), rule
 
 
-def _by_fraction(passages: Sequence[Judged]) -> tuple[Action, str]:
+def _by_fraction(passages: Sequence[GradedItem]) -> tuple[Action, str]:
     """Apply aggregate confidence: the share of passages graded correct decides."""
     correct = _count(passages, Grade.CORRECT)
     share, counted = correct / len(passages), _("%(some)s of %(all)s passages correct", some=correct, all=len(passages))
@@ -136,7 +136,7 @@ def _by_fraction(passages: Sequence[Judged]) -> tuple[Action, str]:
     return Action.AMBIGUOUS, f"{counted}: {_between(f'{share:.2f}', TOO_FEW_CORRECT, ENOUGH_CORRECT)}"
 
 
-def _by_ratio(passages: Sequence[Judged], enough: float) -> tuple[Action, str]:
+def _by_ratio(passages: Sequence[GradedItem], enough: float) -> tuple[Action, str]:
     """Apply ratio-based correction: if too many passages are irrelevant, the web is searched as well."""
     relevant = len(passages) - _count(passages, Grade.INCORRECT)
     share, counted = (
@@ -150,7 +150,7 @@ def _by_ratio(passages: Sequence[Judged], enough: float) -> tuple[Action, str]:
     return Action.CORRECT, f"{counted}: {share:.2f} ≥ {enough:.2f}"
 
 
-def _by_count(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
+def _by_count(passages: Sequence[GradedItem], thresholds: Thresholds) -> tuple[Action, str]:
     """Apply count-based quality: two passages are enough for an answer, one is not."""
     correct = _count(passages, Grade.CORRECT)
     ambiguous = _count(passages, Grade.AMBIGUOUS)
@@ -159,31 +159,33 @@ def _by_count(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Actio
         correct=correct,
         ambiguous=ambiguous,
         all=len(passages),
-        needed=ENOUGH,
+        needed=MIN_PASSAGES,
     )
     if ambiguous:
-        rule += _("; ambiguous ones are used from %(floor)s on", floor=decimals(confidence_floor(thresholds)))
-    if correct >= ENOUGH:
+        rule += _("; ambiguous ones are used from %(floor)s on", floor=format_decimals(confidence_floor(thresholds)))
+    if correct >= MIN_PASSAGES:
         return Action.CORRECT, rule
-    return (Action.AMBIGUOUS if correct + ambiguous >= ENOUGH else Action.INCORRECT), rule
+    return (Action.AMBIGUOUS if correct + ambiguous >= MIN_PASSAGES else Action.INCORRECT), rule
 
 
-def _count(passages: Sequence[Judged], grade: Grade) -> int:
+def _count(passages: Sequence[GradedItem], grade: Grade) -> int:
     return sum(passage.grade is grade for passage in passages)
 
 
-def compared(relevance: float, thresholds: Thresholds) -> str:
+def compare_with_thresholds(relevance: float, thresholds: Thresholds) -> str:
     """Return a relevance compared with the thresholds, which is the reason for its grade: "0.41 ≥ 0.33"."""
     shown = _shown(relevance, thresholds)
     if relevance >= thresholds.upper:
-        return f"{shown} ≥ {decimals(thresholds.upper)}"
+        return f"{shown} ≥ {format_decimals(thresholds.upper)}"
     if relevance < thresholds.lower:
-        return f"{shown} < {decimals(thresholds.lower)}"
+        return f"{shown} < {format_decimals(thresholds.lower)}"
     return _between(shown, thresholds.lower, thresholds.upper)
 
 
 def _between(shown: str, low: float, high: float) -> str:
-    return _("%(shown)s, between %(low)s and %(high)s", shown=shown, low=decimals(low), high=decimals(high))
+    return _(
+        "%(shown)s, between %(low)s and %(high)s", shown=shown, low=format_decimals(low), high=format_decimals(high)
+    )
 
 
 def _shown(relevance: float, thresholds: Thresholds) -> str:
@@ -195,7 +197,7 @@ def _shown(relevance: float, thresholds: Thresholds) -> str:
     return f"{relevance:.6f}"
 
 
-BATCH = 2
+BUDGET_BATCH = 2
 """Passages scored between two checks of a time budget; without a budget all are a single batch, which is faster."""
 
 
@@ -203,10 +205,10 @@ def evaluate(
     question: str, found: Sequence[Passage], context: Context
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
     """Yield Evaluated, and return the best k passages with their grades; warn of scores that are not calibrated."""
-    yield from _what_is_not_calibrated(context)
+    yield from _calibration_warnings(context)
     clock = context.clock("evaluate")
     if context.steps.evaluate:
-        first = found[: context.scored_first]
+        first = found[: context.first_batch_size]
         yield StepStarted("evaluate", ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(first)))
         graded = yield from score(question, found, context, clock, first=len(first))
     else:
@@ -254,7 +256,7 @@ def score(
                         "Only %(done)s of %(all)s passages were scored: %(why)s.",
                         done=len(done),
                         all=len(passages),
-                        why=context.budget.running_out,
+                        why=context.budget.exhaustion_reason,
                     )
                 )
                 return done
@@ -272,7 +274,7 @@ def score(
 
 
 def _batches(passages: Sequence[Passage], context: Context) -> Iterator[Sequence[Passage]]:
-    size = BATCH if context.budget.limited else max(1, len(passages))
+    size = BUDGET_BATCH if context.budget.limited else max(1, len(passages))
     return (passages[at : at + size] for at in range(0, len(passages), size))
 
 
@@ -297,7 +299,7 @@ def grade(
             known=parts.judgements,
             clock=clock,
         )
-    return injection.as_they_came(graded, passages)
+    return injection.restore_texts(graded, passages)
 
 
 def keep(
@@ -315,7 +317,7 @@ def keep(
         whole = [
             longer
             for one in kept
-            if one.grade is not Grade.INCORRECT and (longer := made_whole(one, context.parts.store)) is not one
+            if one.grade is not Grade.INCORRECT and (longer := complete_list(one, context.parts.store)) is not one
         ]
         again = yield from grade(question, whole, context, clock)
     except (ModelError, StoreError) as error:
@@ -325,10 +327,10 @@ def keep(
     longest = {
         one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
     }
-    return without_doubles([longest.get(one.id, one) for one in kept])
+    return without_contained([longest.get(one.id, one) for one in kept])
 
 
-def _what_is_not_calibrated(context: Context) -> Generator[Event, None, None]:
+def _calibration_warnings(context: Context) -> Generator[Event, None, None]:
     if not context.parts.scorer.calibration.fitted:
         yield Warned(
             _(

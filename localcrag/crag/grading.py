@@ -23,7 +23,7 @@ from cachetools import LRUCache
 from pydantic import TypeAdapter
 
 from localcrag.crag.context import Clock
-from localcrag.crag.llm_calls import JsonAnswer, line
+from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
@@ -31,8 +31,8 @@ from localcrag.records.events import Event, GradePiece, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Judgement, Judgements, Passage, Thresholds
 from localcrag.records.protocols import Calibration, ChunkStore, LanguageModel, Scorer, Vectors
 from localcrag.records.run import Message
-from localcrag.text.blocks import LEADS_IN, BlockKind, blocks_of
-from localcrag.text.places import moved
+from localcrag.text.blocks import INTRODUCTION_END, BlockKind, split_blocks
+from localcrag.text.places import shift_rows
 from localcrag.text.sanitize import sanitize
 from localcrag.text.sentences import Span
 from localcrag.text.translation import gettext as _
@@ -44,7 +44,7 @@ Retrieval and reranker err differently: with both, 0.93 of the needed lines of 3
 passages each, are among the first six, and 0.90 by relevance alone (docs/lab/evaluation.md)."""
 NEAREST = 3
 """Number of passages that are shown, and used whole as evidence, if no passage is sure to answer."""
-SMALLEST = 1e-6
+MIN_DISTANCE = 1e-6
 """Minimum distance of a relevance from 0 and 1 when passages are ordered; closer ones count as equally sure."""
 
 
@@ -75,7 +75,7 @@ def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]
     """
 
     def standing(place: int) -> float:
-        relevance = min(max(passages[place].relevance, SMALLEST), 1.0 - SMALLEST)
+        relevance = min(max(passages[place].relevance, MIN_DISTANCE), 1.0 - MIN_DISTANCE)
         # Documents and web results each have an order of their own.
         before = sum(other.origin is passages[place].origin for other in passages[:place])
         return math.log(relevance / (1.0 - relevance)) - PLACE_COST * before
@@ -85,14 +85,14 @@ def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]
     return tuple(passages[place] for place in sorted(order[:k]))
 
 
-def nearest(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
+def nearest_passages(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
     """Return the NEAREST best passages, the most relevant first."""
     return tuple(sorted(best(passages, NEAREST), key=lambda passage: -passage.relevance))
 
 
-def nearest_of_doubtful(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
+def nearest_if_doubtful(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
     """Return the NEAREST best passages if none is graded correct, else ()."""
-    return () if any(passage.grade is Grade.CORRECT for passage in passages) else nearest(passages)
+    return () if any(passage.grade is Grade.CORRECT for passage in passages) else nearest_passages(passages)
 
 
 def strip_logits(
@@ -121,7 +121,7 @@ def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[Gr
     )
 
 
-class Judged(Protocol):
+class GradedItem(Protocol):
     """Fields that an action is decided on: a passage's relevance, its grade, and whether a model scored it."""
 
     @property
@@ -134,7 +134,7 @@ class Judged(Protocol):
     def scored(self) -> bool: ...
 
 
-def is_scored(passages: Sequence[Judged]) -> bool:
+def is_scored(passages: Sequence[GradedItem]) -> bool:
     """Return whether a model scored all these passages."""
     return all(passage.scored for passage in passages)
 
@@ -182,7 +182,7 @@ SYSTEM = (
 JUDGEMENT = JsonAnswer(
     SYSTEM,
     {
-        "reasoning": line(160),
+        "reasoning": line_schema(160),
         "grade": {"enum": [str(grade) for grade in Grade]},
         # In tenths: a grammar cannot limit the range of a number, and models have no finer degrees.
         "confidence": {"enum": [tenths / 10 for tenths in range(11)]},
@@ -225,7 +225,7 @@ def grade_by_llm(
             except GenerationError as error:
                 failures.append(str(error))
                 continue
-        done[passage.id] = judged(passage, known[key], thresholds)
+        done[passage.id] = apply_judgement(passage, known[key], thresholds)
     if failures:
         yield Warned(
             _(
@@ -239,7 +239,7 @@ def grade_by_llm(
     left = [passage for passage in passages if passage.id not in done]
     own = fallback.calibration.thresholds
     done |= {
-        passage.id: on_scale(passage, own, thresholds)
+        passage.id: rescale(passage, own, thresholds)
         for passage in evaluate(question, left, scorer=fallback, thresholds=own)
     }
     return tuple(done[passage.id] for passage in passages)
@@ -270,7 +270,7 @@ def log_odds(probability: float) -> float:
     return max(-LARGEST_LOGIT, min(LARGEST_LOGIT, math.log(probability / (1 - probability))))
 
 
-def judged(passage: Passage, judgement: Judgement, thresholds: Thresholds) -> GradedPassage:
+def apply_judgement(passage: Passage, judgement: Judgement, thresholds: Thresholds) -> GradedPassage:
     """Return the passage with the relevance of a judgement."""
     meant = relevance(judgement)
     return graded(
@@ -282,7 +282,7 @@ def judged(passage: Passage, judgement: Judgement, thresholds: Thresholds) -> Gr
     )
 
 
-def on_scale(passage: GradedPassage, own: Thresholds, thresholds: Thresholds) -> GradedPassage:
+def rescale(passage: GradedPassage, own: Thresholds, thresholds: Thresholds) -> GradedPassage:
     """Return a passage with its relevance rescaled: its grade under `thresholds` is the one it had under `own`.
 
     The relevance is interpolated linearly between the thresholds. The probabilities of two scorers do not mean the
@@ -292,17 +292,17 @@ def on_scale(passage: GradedPassage, own: Thresholds, thresholds: Thresholds) ->
     return dataclasses.replace(passage, relevance=float(moved))
 
 
-LONGEST = 1600
+MAX_CHARACTERS = 1600
 """Maximum characters of a passage that is completed: about 400 tokens, of the 512 that a reranker reads in all."""
 
-OfPassage = TypeVar("OfPassage", bound=Passage)
+PassageT = TypeVar("PassageT", bound=Passage)
 
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
 _FIRST = re.compile(r"(?:step[ \t]+)?\(?(0*1|a|i)[.):]", re.IGNORECASE)
 _H = re.compile(r"\(?h[.):]", re.IGNORECASE)
 
 
-def made_whole(passage: OfPassage, store: ChunkStore) -> OfPassage:
+def complete_list(passage: PassageT, store: ChunkStore) -> PassageT:
     """Return a passage with the rest of the list that is cut off at its end or its beginning.
 
     If no list is cut off, the passage is returned unchanged. It grows to at most LONGEST characters.
@@ -316,39 +316,45 @@ def made_whole(passage: OfPassage, store: ChunkStore) -> OfPassage:
     first = last = (own, chunk)
     rows = chunk.rows
     # First the chunks after it, then the chunks before it, as far as LONGEST allows.
-    while (other := store.neighbour(last[0], behind=True)) and _fits(first[1], other[1]) and goes_on(last[1], other[1]):
-        last = other
-        rows += moved(other[1].rows, other[1].start - chunk.start)
     while (
-        (other := store.neighbour(first[0], behind=False)) and _fits(other[1], last[1]) and goes_on(other[1], first[1])
+        (other := store.neighbour(last[0], behind=True))
+        and _fits(first[1], other[1])
+        and list_continues(last[1], other[1])
+    ):
+        last = other
+        rows += shift_rows(other[1].rows, other[1].start - chunk.start)
+    while (
+        (other := store.neighbour(first[0], behind=False))
+        and _fits(other[1], last[1])
+        and list_continues(other[1], first[1])
     ):
         first = other
-        rows = moved(other[1].rows, other[1].start - chunk.start) + rows
+        rows = shift_rows(other[1].rows, other[1].start - chunk.start) + rows
     text = store.excerpt(own, first[1].start, last[1].end) if first[0] != last[0] else ""
     if not text:
         return passage
     start, end, lead = first[1].start, last[1].end, first[1].lead
-    rows = moved(rows, chunk.start - start)
+    rows = shift_rows(rows, chunk.start - start)
     return dataclasses.replace(passage, text=text, start=start, end=end, lead=lead, rows=rows)
 
 
-def goes_on(chunk: Chunk, behind: Chunk) -> bool:
+def list_continues(chunk: Chunk, following: Chunk) -> bool:
     """Return whether the list that a chunk ends with, or leads into, continues in the next chunk."""
-    if (chunk.page, chunk.section) != (behind.page, behind.section):
+    if (chunk.page, chunk.section) != (following.page, following.section):
         return False
-    own, others = blocks_of(chunk.text), blocks_of(behind.text)
+    own, others = split_blocks(chunk.text), split_blocks(following.text)
     if not own or not others or others[0].kind is not BlockKind.ITEM:
         return False  # Lone quotation marks of e-mails (">") are not a block.
     last, first = own[-1], others[0]
     if last.kind is BlockKind.ITEM:
-        begins = _FIRST.match(behind.text, first.start)
+        begins = _FIRST.match(following.text, first.start)
         # After (h), (i) is the letter and not the Roman numeral.
-        anew = begins and not (begins[1].lower() == "i" and _H.match(chunk.text, last.start))
-        return last.steps is first.steps and not anew
-    return last.kind in _TEXT and bool(LEADS_IN.search(chunk.text))
+        again = begins and not (begins[1].lower() == "i" and _H.match(chunk.text, last.start))
+        return last.steps is first.steps and not again
+    return last.kind in _TEXT and bool(INTRODUCTION_END.search(chunk.text))
 
 
-def without_doubles(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
+def without_contained(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
     """Return the passages in order, without those that are part of another; of equal ones the most relevant stays."""
     left: list[GradedPassage] = []
     for one in sorted(passages, key=lambda passage: (-len(passage.text), -passage.relevance)):
@@ -358,7 +364,7 @@ def without_doubles(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, .
 
 
 def _fits(first: Chunk, last: Chunk) -> bool:
-    return last.end - first.start <= LONGEST
+    return last.end - first.start <= MAX_CHARACTERS
 
 
 def _covers(whole: Passage, one: Passage) -> bool:
@@ -368,7 +374,7 @@ def _covers(whole: Passage, one: Passage) -> bool:
     return inside and one.text in whole.text
 
 
-MOST = 20_000
+MAX_LOGITS = 20_000
 """Maximum number of logits kept. A question takes about 80 (6 passages, 5 web results, their sentences), so these are
 the last 250 questions. A key and a number take about 200 bytes, all together 4 MB."""
 KEY_BYTES = 16
@@ -377,7 +383,7 @@ KEY_BYTES = 16
 class ScoreCache:
     """Cache in front of one scorer, for the logits that it returned before. Safe to use from several threads."""
 
-    def __init__(self, scorer: Scorer, most: int = MOST) -> None:
+    def __init__(self, scorer: Scorer, most: int = MAX_LOGITS) -> None:
         """Keep up to `most` logits; the least recently used are dropped first."""
         self.scorer = scorer
         self._most = most

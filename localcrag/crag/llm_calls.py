@@ -16,13 +16,13 @@ from localcrag.records.events import Event, Warned
 from localcrag.records.protocols import Decoding, JsonSchema
 from localcrag.records.run import Message
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import shorten
 
 Record = TypeVar("Record")
 
 
-def line(most: int, least: int = 1) -> JsonSchema:
+def line_schema(most: int, least: int = 1) -> JsonSchema:
     """Return the schema of a text of `least` to `most` characters.
 
     It forbids quotes, escapes and line breaks, in which small models lose their way.
@@ -67,13 +67,13 @@ class JsonAnswer(Generic[Record]):
 
 
 NOT_REWRITTEN = {
-    Skill.FOLLOW_UPS: later("The follow-up was not rewritten"),
-    Skill.OTHER_WORDS: later("The question was not put in other words"),
-    Skill.QUERIES: later("The question was not rewritten for the web search"),
+    Skill.FOLLOW_UPS: gettext_noop("The follow-up was not rewritten"),
+    Skill.OTHER_WORDS: gettext_noop("The question was not put in other words"),
+    Skill.QUERIES: gettext_noop("The question was not rewritten for the web search"),
 }
 
 
-def rewritten(
+def rewrite_with_llm(
     what: Skill, messages: Sequence[Message], decoding: Decoding, context: Context, clock: Clock
 ) -> Generator[Event, None, str]:
     """Return the language model's text, or an empty string if it is not to be asked, or fails; warn of a failure."""

@@ -23,13 +23,13 @@ from localcrag.crag.answer import quotations
 from localcrag.crag.answer.generate import Task
 from localcrag.crag.answer.quotations import NEAR_SHARE
 from localcrag.crag.answer.step import generate_and_verify
-from localcrag.crag.context import EVERY_STEP, NO_STRIPS, Asked, Clock, Context
+from localcrag.crag.context import EVERY_STEP, NO_STRIPS, AskedQuestion, Clock, Context
 from localcrag.crag.evaluate import grade
 from localcrag.crag.grading import best, unscored
 from localcrag.crag.refine.refine import Refinement, recompose
-from localcrag.crag.refine.step import strips_and_evidence, strips_of
+from localcrag.crag.refine.step import scored_strips, strips_and_evidence
 from localcrag.crag.refine.strips import count_words, split_into_strips
-from localcrag.crag.retrieve import passages_of
+from localcrag.crag.retrieve import chunk_passages
 from localcrag.crag.screen import injection
 from localcrag.crag.screen.injection import screen
 from localcrag.records.documents import Chunk
@@ -40,15 +40,15 @@ from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.protocols import ChunkStore, Embedder, Vectors
 from localcrag.records.restriction import Restriction, SearchScope
 from localcrag.records.run import StepCost, WebUse
-from localcrag.text.question_form import asks_how_many, to_summarise, topic_of
+from localcrag.text.question_form import asks_how_many, requested_topic, summary_subject
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
-from localcrag.text.words import content_words, words_in
+from localcrag.text.words import content_words, split_words
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class SummaryDocument:
     """A document: its id, its file's name and its length in characters."""
 
     id: int
@@ -56,14 +56,14 @@ class Named:
     characters: int
 
 
-def documents_meant(words: frozenset[str], context: Context) -> tuple[Named, ...]:
+def matching_documents(words: frozenset[str], context: Context) -> tuple[SummaryDocument, ...]:
     """Return the documents whose name or title has all of `words`; without words, every document that is searched.
 
     Raises StoreError.
     """
     store, within = context.parts.store, context.within
     documents = [
-        Named(one.id, one.name, one.characters)
+        SummaryDocument(one.id, one.name, one.characters)
         for one in store.documents()
         if one.chunks and (within is None or one.id in within)
     ]
@@ -88,17 +88,17 @@ def _words(name: str, title: str) -> frozenset[str]:
     """Return the words that name a document: those of its file name, whole and in parts, and of its title."""
     file = name.rsplit("/", 1)[-1]
     parts = re.sub(r"[-_./]+", " ", file)
-    return frozenset(word.lower() for text in (file, parts, title) for word in words_in(text))
+    return frozenset(word.lower() for text in (file, parts, title) for word in split_words(text))
 
 
-WORDS = (6, 60)
+SENTENCE_WORDS = (6, 60)
 """Minimum and maximum words of a sentence for a summary. Shorter ones are headings and names, longer ones tables and
 lists."""
 DOCUMENT_WEIGHT = 0.5
 """Weight of a sentence's cosine to the whole document, next to its cosine to the section."""
-BEGINS_BONUS = 0.05
+FIRST_SENTENCE_BONUS = 0.05
 """Bonus for the first sentence of a section, which tends to say what the section is about."""
-SAYS_THE_SAME = 0.8
+DUPLICATE_COSINE = 0.8
 """Cosine at which a second sentence adds nothing to the first."""
 
 _RULED = re.compile(r"^[\s|:+-]*$|^\s*\|")
@@ -130,14 +130,14 @@ def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> lis
     if not chunks:
         return []
     groups = _groups(chunks, most)
-    longest = sorted(range(len(groups)), key=lambda at: -_letters(groups[at], chunks))[:most]
-    whole = sum(_letters(groups[at], chunks) for at in longest) or 1
+    longest = sorted(range(len(groups)), key=lambda at: -_characters(groups[at], chunks))[:most]
+    whole = sum(_characters(groups[at], chunks) for at in longest) or 1
     of_document = _mean([vectors[chunk_id] for chunk_id in chunks])
     found = []
     for at in sorted(longest):
         mean = _mean([vectors[chunk_id] for chunk_id in groups[at]])
         near = sorted(groups[at], key=lambda chunk_id: -float(vectors[chunk_id] @ mean))[:read]
-        share = max(1, round(most * _letters(groups[at], chunks) / whole))
+        share = max(1, round(most * _characters(groups[at], chunks) / whole))
         found.append((Section(tuple(sorted(near)), groups[at][0], mean, of_document), share))
     return found
 
@@ -152,21 +152,21 @@ def central_sentences(
     cut = [
         (passage, span)
         for passage in passages
-        for span in split_into_strips(passage.text, StripMode.SENTENCE, window_words=WORDS[1])
+        for span in split_into_strips(passage.text, StripMode.SENTENCE, window_words=SENTENCE_WORDS[1])
     ]
-    can = [n for n, (_, span) in enumerate(cut) if _says_something(span.text)]
+    can = [n for n, (_, span) in enumerate(cut) if _is_prose_sentence(span.text)]
     chosen: list[int] = []
     if can:
         vectors = embedder.embed([cut[n][1].text for n in can])
         worth = vectors @ section.mean + DOCUMENT_WEIGHT * (vectors @ section.of_document)
         begins = f"chunk-{section.begins}"
         if cut[can[0]][0].id == begins:
-            worth[0] += BEGINS_BONUS
+            worth[0] += FIRST_SENTENCE_BONUS
         # The best sentence comes first, and a sentence that repeats a chosen one is skipped.
         for place in np.argsort(-worth):
             if len(chosen) == most:
                 break
-            if all(float(vectors[place] @ vectors[other]) < SAYS_THE_SAME for other in chosen):
+            if all(float(vectors[place] @ vectors[other]) < DUPLICATE_COSINE for other in chosen):
                 chosen.append(int(place))
     kept = {can[place] for place in chosen}
     return [
@@ -193,7 +193,7 @@ def _groups(chunks: dict[int, Chunk], most: int) -> list[list[int]]:
     return [ordered[at : at + size] for at in range(0, len(ordered), size)]
 
 
-def _letters(group: Sequence[int], chunks: dict[int, Chunk]) -> int:
+def _characters(group: Sequence[int], chunks: dict[int, Chunk]) -> int:
     return sum(len(chunks[chunk_id].text) for chunk_id in group)
 
 
@@ -204,34 +204,36 @@ def _mean(vectors: Sequence[Vectors]) -> Vectors:
     return np.asarray(mean / length if length else vectors[0], dtype=np.float32)
 
 
-def _says_something(text: str) -> bool:
-    least, most = WORDS
+def _is_prose_sentence(text: str) -> bool:
+    least, most = SENTENCE_WORDS
     return least <= count_words(text) <= most and not _RULED.match(text) and not text.startswith("#")
 
 
 SENTENCES = 12
 """Sentences of a summary, shared out among its documents."""
-MOST_DOCUMENTS = 24
+MAX_DOCUMENTS = 24
 """Maximum number of documents in one summary, with a sentence each; people do not read a longer list."""
-READ_OF_A_SECTION = 4
+SECTION_PASSAGES = 4
 """Passages of a section whose sentences are candidates: those nearest to the section's mean."""
 
 
-def summarise(asked: Asked, context: Context) -> Generator[Event, None, bool]:
+def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, bool]:
     """Answer a request to summarise documents. Return whether it was one. Raises ModelError, StoreError."""
-    words = to_summarise(asked.question)
-    meant = documents_meant(words, context) if words is not None else ()
+    words = summary_subject(asked.question)
+    meant = matching_documents(words, context) if words is not None else ()
     if not meant:
         return False
     clock = context.clock("summarise")
     yield StepStarted("summarise", _("choosing the sentences that say most"))
-    documents = sorted(meant, key=lambda document: -document.characters)[:MOST_DOCUMENTS]
+    documents = sorted(meant, key=lambda document: -document.characters)[:MAX_DOCUMENTS]
     if len(documents) < len(meant):
         yield Warned(
             _("Of %(number)s documents the longest %(most)s are summarised. Choose which with “Ask only these”, or "
-              "--document.", number=len(meant), most=MOST_DOCUMENTS)
+              "--document.", number=len(meant), most=MAX_DOCUMENTS)
         )  # fmt: skip
-    passages, strips, read = _chosen(asked, [document.id for document in meant if document in documents], context)
+    passages, strips, read = _choose_sentences(
+        asked, [document.id for document in meant if document in documents], context
+    )
     if not strips:
         return False  # All lines are too short: the question is answered like any other.
     yield Retrieved((), StepCost("retrieve", 0.0), _scope(meant, documents, words, read, context))
@@ -246,18 +248,18 @@ def summarise(asked: Asked, context: Context) -> Generator[Event, None, bool]:
     if Skill.ALONE in context.parts.skills:
         yield from generate_and_verify(task, context)
         return True
-    said = ngettext(
+    intro = ngettext(
         "What %(num)s passage says most, in its own words:",
         "What %(num)s passages say most, in their own words:",
         read,
     )
-    shown = quotations.written(quotations.all_of_it(task, context), refinement.sources)
-    yield Answered(f"{said}\n\n{shown}", abstained=False)
+    shown = quotations.render(quotations.all_quotations(task, context), refinement.sources)
+    yield Answered(f"{intro}\n\n{shown}", abstained=False)
     return True
 
 
 def _scope(
-    meant: Sequence[Named], documents: Sequence[Named], words: frozenset[str] | None, read: int,
+    meant: Sequence[SummaryDocument], documents: Sequence[SummaryDocument], words: frozenset[str] | None, read: int,
     context: Context,
 ) -> SearchScope:  # fmt: skip
     scope = replace(context.scope, passages=read, read=read, whole=True, documents=len(documents))
@@ -266,8 +268,8 @@ def _scope(
     return scope
 
 
-def _chosen(
-    asked: Asked, documents: Sequence[int], context: Context
+def _choose_sentences(
+    asked: AskedQuestion, documents: Sequence[int], context: Context
 ) -> tuple[tuple[GradedPassage, ...], tuple[Strip, ...], int]:
     """Return the passages that the summary quotes, their sentences, and how many passages the documents have."""
     parts, read = context.parts, 0
@@ -278,34 +280,34 @@ def _chosen(
     for document in documents:
         ids = parts.store.chunk_ids({document})
         read += len(ids)
-        for section, most in sections(ids, parts.store, each, READ_OF_A_SECTION):
-            found = passages_of(section.nearest, asked.question, vector, parts.store)
+        for section, most in sections(ids, parts.store, each, SECTION_PASSAGES):
+            found = chunk_passages(section.nearest, asked.question, vector, parts.store)
             graded = unscored(injection.screened(found, parts.rules), thresholds=context.thresholds)
             own = central_sentences(graded, section, most, parts.embedder)
             strips += own
             cited = {strip.passage for strip in own if strip.kept}
-            as_found = injection.as_they_came(graded, found)
+            as_found = injection.restore_texts(graded, found)
             kept += [passage for passage in as_found if passage.id in cited]
     there = {passage.id for passage in kept}
     return tuple(kept), tuple(strip for strip in strips if strip.passage in there), read
 
 
-def all_that_answers(task: Task, context: Context, scope: SearchScope) -> str:
+def list_findings(task: Task, context: Context, scope: SearchScope) -> str:
     """Return the evidence of all passages, laid out: what answers, what may answer, what only has the words.
 
     No language model is used: it could leave out exactly what the person had all passages read for.
     """
     grades = {passage.id: passage.grade for passage in task.used}
-    shown = quotations.laid(task.evidence, task, context) or quotations.all_of_it(task, context)
+    shown = quotations.make_quotations(task.evidence, task, context) or quotations.all_quotations(task, context)
     sure = [one for one in shown if grades.get(one.piece.passage) is Grade.CORRECT]
     worded = [one for one in shown if grades.get(one.piece.passage) is Grade.INCORRECT]
     doubtful = [one for one in shown if one not in sure and one not in worded]
-    parts, titled = [_were_read(scope)], scope.documents > 1
+    parts, titled = [_coverage(scope)], scope.documents > 1
     if sure:
-        said = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
+        text = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
         if asks_how_many(task.asked.standalone):
-            said = _("%(places)s They are places, not things: count what they name.", places=said)
-        parts += [said, quotations.written(sure, task.refinement.sources, titled=titled)]
+            text = _("%(places)s They are places, not things: count what they name.", places=text)
+        parts += [text, quotations.render(sure, task.refinement.sources, titled=titled)]
     if doubtful:
         number = len(doubtful)
         also = ngettext("%(num)s place may be about it as well:", "%(num)s places may be about it as well:", number)
@@ -314,25 +316,25 @@ def all_that_answers(task: Task, context: Context, scope: SearchScope) -> str:
             "None is sure to answer the question. %(num)s places may:",
             number,
         )
-        parts += [also if sure else only, quotations.written(doubtful, task.refinement.sources, titled=titled)]
+        parts += [also if sure else only, quotations.render(doubtful, task.refinement.sources, titled=titled)]
     if worded:
         stand = ngettext(
             "Its words also stand in %(num)s place:", "Its words also stand in %(num)s places:", len(worded)
         )
-        parts += [stand, quotations.written(worded, task.refinement.sources, titled=titled)]
+        parts += [stand, quotations.render(worded, task.refinement.sources, titled=titled)]
     return "\n\n".join(parts)
 
 
-def none_answers(question: str, nearest: Sequence[GradedPassage], context: Context, scope: SearchScope) -> str:
+def no_findings(question: str, nearest: Sequence[GradedPassage], context: Context, scope: SearchScope) -> str:
     """Return a text that says no passage answers the question, followed by the nearest passages."""
     if not nearest:
-        return quotations.nothing_there(context.settings)
+        return quotations.empty_collection_answer(context.settings)
     passages = injection.screened(nearest, context.parts.rules)
-    shown = quotations.with_nearest(question, passages, context.thresholds.lower * NEAR_SHARE)
-    return f"{_were_read(scope)} {_('None answers the question.')}\n\n{shown}"
+    shown = quotations.nearest_answer(question, passages, context.thresholds.lower * NEAR_SHARE)
+    return f"{_coverage(scope)} {_('None answers the question.')}\n\n{shown}"
 
 
-def _were_read(scope: SearchScope) -> str:
+def _coverage(scope: SearchScope) -> str:
     if scope.read < scope.passages:
         return _("%(read)s of %(all)s passages were read.", read=scope.read, all=scope.passages)
     documents = ngettext("%(num)s document", "%(num)s documents", scope.documents)
@@ -344,15 +346,15 @@ def _were_read(scope: SearchScope) -> str:
     )
 
 
-BATCH = 8
+BATCH_SIZE = 8
 """Passages in a batch. Between two batches the progress is shown, the user can stop, and another question can go
 first."""
-MOST = 100
+MAX_PASSAGES = 100
 """Maximum number of relevant passages that are kept; more are not an answer, and the app cannot show them."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Findings:
     """Result of a pass over all passages.
 
     `relevant` are the relevant passages and `strips` their strips; `worded` are other passages with the question's
@@ -367,7 +369,7 @@ class _Found:
     read: int
 
 
-def read_all(asked: Asked, context: Context) -> Generator[Event, None, bool]:
+def read_all(asked: AskedQuestion, context: Context) -> Generator[Event, None, bool]:
     """Answer from all passages if the user chose that or wants a summary. Return whether this was done.
 
     For any other question it yields at most a warning that the reranker failed. Raises StoreError, and ModelError if a
@@ -381,7 +383,7 @@ def read_all(asked: Asked, context: Context) -> Generator[Event, None, bool]:
         return False
     clock = context.clock("evaluate")
     try:
-        found = yield from _read(asked.standalone, context, clock)
+        found = yield from _score_all(asked.standalone, context, clock)
     except ModelError as error:
         yield Warned(_("The documents could not be read through: %(error)s", error=error))
         return False
@@ -394,11 +396,11 @@ def wordings(question: str) -> tuple[str, ...]:
 
     No passage answers “list all deadlines”, so the topic is used, in two forms: “deadlines”, “What are the deadlines?”.
     """
-    topic = topic_of(question)
+    topic = requested_topic(question)
     return (topic, f"What are the {topic}?") if topic else (question,)
 
 
-def _read(question: str, context: Context, clock: Clock) -> Generator[Event, None, _Found]:
+def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event, None, _Findings]:
     """Score all passages and report the progress. Raises ModelError and StoreError."""
     ids = context.parts.store.chunk_ids(context.within)
     vectors = context.parts.embedder.embed_questions(wordings(question))
@@ -407,45 +409,45 @@ def _read(question: str, context: Context, clock: Clock) -> Generator[Event, Non
     worded: list[GradedPassage] = []
     nearest: tuple[GradedPassage, ...] = ()
     read = 0
-    for at in range(0, len(ids), BATCH):
+    for at in range(0, len(ids), BATCH_SIZE):
         if context.budget.spent(NO_STRIPS):
             yield Warned(
                 _("Only %(done)s of %(all)s passages were read: %(why)s.", done=read, all=len(ids),
-                  why=context.budget.running_out)
+                  why=context.budget.exhaustion_reason)
             )  # fmt: skip
             break
-        said = _progress(at, len(ids), clock.cost().seconds)
+        text = _progress(at, len(ids), clock.cost().seconds)
         with clock.paused():  # Another question may go first; its time does not count.
-            yield StepStarted("evaluate", said)
-        graded = yield from _graded(question, ids[at : at + BATCH], vectors, context, clock)
+            yield StepStarted("evaluate", text)
+        graded = yield from _grade_batch(question, ids[at : at + BATCH_SIZE], vectors, context, clock)
         now = [passage for passage in graded if passage.grade is not Grade.INCORRECT]
         relevant += now
         # Score the strips of passages that were just read: the model still has these in its cache. All of them at the
         # end would take as long again, and no other question could go first.
-        strips += strips_of(wordings(question)[-1], now, context)
+        strips += scored_strips(wordings(question)[-1], now, context)
         # Passages that are graded incorrect although they have all words of the question.
         worded += [passage for passage in graded if passage.grade is Grade.INCORRECT and passage.overlap == 1.0]
         nearest = best((*nearest, *graded), context.settings.k)
         read += len(graded)
     number = len(relevant) + len(worded)
-    if number > MOST:
+    if number > MAX_PASSAGES:
         yield Warned(
             _("%(number)s passages are relevant, or have its words; what follows is of %(most)s of them. Ask for less, "
-              "or ask fewer documents.", number=number, most=MOST)
+              "or ask fewer documents.", number=number, most=MAX_PASSAGES)
         )  # fmt: skip
-    kept = _most_relevant(relevant, MOST)
+    kept = _most_relevant(relevant, MAX_PASSAGES)
     ids_kept = {passage.id for passage in kept}
     of_kept = tuple(strip for strip in strips if strip.passage in ids_kept)
-    return _Found(kept, of_kept, _most_relevant(worded, MOST - len(kept)), nearest, read)
+    return _Findings(kept, of_kept, _most_relevant(worded, MAX_PASSAGES - len(kept)), nearest, read)
 
 
-def _graded(
+def _grade_batch(
     question: str, ids: Sequence[int], vectors: Vectors, context: Context, clock: Clock
 ) -> Generator[Event, None, list[GradedPassage]]:
     """Return passages, each graded by the wording that fits it best. Raises ModelError and StoreError."""
     graded: dict[str, GradedPassage] = {}
     for wording, vector in zip(wordings(question), vectors, strict=True):
-        found = passages_of(ids, wording, vector, context.parts.store)
+        found = chunk_passages(ids, wording, vector, context.parts.store)
         for passage in (yield from grade(wording, found, context, clock)):
             before = graded.get(passage.id, passage)
             graded[passage.id] = max(before, passage, key=lambda either: either.relevance)
@@ -466,7 +468,7 @@ def _progress(done: int, number: int, seconds: float) -> str:
     return _("reading: %(done)s of %(all)s passages, about %(left)s s left", done=done, all=number, left=left)
 
 
-def _answer(asked: Asked, found: _Found, context: Context, clock: Clock) -> Generator[Event, None, None]:
+def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clock) -> Generator[Event, None, None]:
     """Yield the events of the pass and the answer: all lines of the sources that matter."""
     question = asked.standalone
     scope = replace(context.scope, read=found.read, whole=True)
@@ -480,14 +482,14 @@ def _answer(asked: Asked, found: _Found, context: Context, clock: Clock) -> Gene
     yield Decided(question, action, Policy.MAX, rule, StepCost("decide", 0.0))
     yield from screen(judged, context.parts.rules)
     if not kept:
-        yield Answered(none_answers(question, found.nearest, context, scope), abstained=True)
+        yield Answered(no_findings(question, found.nearest, context, scope), abstained=True)
         return
-    refinement = yield from _refined(question, found, context)
+    refinement = yield from _refine_findings(question, found, context)
     task = Task(asked, refinement, (), kept, kept, WebUse())
-    yield Answered(all_that_answers(task, context, scope), abstained=False, uncertain=action is not Action.CORRECT)
+    yield Answered(list_findings(task, context, scope), abstained=False, uncertain=action is not Action.CORRECT)
 
 
-def _refined(question: str, found: _Found, context: Context) -> Generator[Event, None, Refinement]:
+def _refine_findings(question: str, found: _Findings, context: Context) -> Generator[Event, None, Refinement]:
     """Yield Refined, and return strips and evidence.
 
     Relevant passages keep the strips that answer the question, the others those that have its words.
@@ -500,15 +502,15 @@ def _refined(question: str, found: _Found, context: Context) -> Generator[Event,
     if relevant:
         made = yield from strips_and_evidence(wordings(question)[-1], relevant, context, clock, found.strips)
         strips = made.strips
-    words = content_words(topic_of(question) or question)
-    strips += tuple(strip for passage in worded for strip in _with_words(passage, words))
+    words = content_words(requested_topic(question) or question)
+    strips += tuple(strip for passage in worded for strip in _keyword_strips(passage, words))
     evidence, sources = recompose((*relevant, *worded), strips)
-    said = injection.with_left_out(strips, (*found.relevant, *found.worded), rules)
-    yield Refined(said, evidence, sources, clock.cost())
+    text = injection.add_removed_strips(strips, (*found.relevant, *found.worded), rules)
+    yield Refined(text, evidence, sources, clock.cost())
     return Refinement(strips, evidence, sources)
 
 
-def _with_words(passage: GradedPassage, words: Collection[str]) -> list[Strip]:
+def _keyword_strips(passage: GradedPassage, words: Collection[str]) -> list[Strip]:
     """Return the strips of a passage, keeping those with one of `words`, or all if only its headings have them."""
     cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=0)
     has = [bool(content_words(span.text).intersection(words)) for span in cut]

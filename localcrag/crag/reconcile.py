@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from localcrag.crag.context import Clock, Context
 from localcrag.crag.contradiction import Difference, difference
-from localcrag.crag.llm_calls import JsonAnswer, line
+from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.crag.refine.refine import Refinement, mean_embedding
 from localcrag.records.enums import ConflictJudge, ConflictRule, Origin
 from localcrag.records.errors import GenerationError
@@ -26,13 +26,13 @@ from localcrag.records.events import Event, Reconciled, StepStarted, Warned
 from localcrag.records.passages import Evidence, Source, Strip
 from localcrag.records.protocols import Embedder, LanguageModel, Vectors
 from localcrag.records.run import Claim, Conflict, Message
-from localcrag.text.places import SheetRow, place
+from localcrag.text.places import SheetRow, place_name
 from localcrag.text.sentences import split_sentences
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later, ngettext
+from localcrag.text.translation import gettext_noop, ngettext
 from localcrag.text.words import one_line, shorten
 
-LONGEST = 400
+MAX_CHARACTERS = 400
 """Maximum characters of a statement in the prompt; a longer text is not a single statement."""
 
 
@@ -51,15 +51,15 @@ SYSTEM = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Judgement:
+class _ConflictJudgement:
     reasoning: str
     verdict: Verdict
 
 
 VERDICT = JsonAnswer(
     SYSTEM,
-    {"reasoning": line(120), "verdict": {"enum": [str(verdict) for verdict in Verdict]}},
-    TypeAdapter(_Judgement),
+    {"reasoning": line_schema(120), "verdict": {"enum": [str(verdict) for verdict in Verdict]}},
+    TypeAdapter(_ConflictJudgement),
     max_tokens=120,
     refusal="What the language model wrote is no verdict",
 )
@@ -73,20 +73,20 @@ def contradicts(first: str, second: str, *, llm: LanguageModel, clock: Clock) ->
 
 def prompt(first: str, second: str) -> list[Message]:
     """Return the messages that ask for a verdict."""
-    return VERDICT.prompt(first=one_line(first)[:LONGEST], second=one_line(second)[:LONGEST])
+    return VERDICT.prompt(first=one_line(first)[:MAX_CHARACTERS], second=one_line(second)[:MAX_CHARACTERS])
 
 
-NEAR = 0.6
+MIN_COSINE = 0.6
 """Minimum cosine of two statements that may be about the same thing, for the embedded bi-encoder; chosen on
 tests/data/conflict_pairs.jsonl (scripts/lab/measuring/eval_conflicts.py)."""
-NEAR_PIECES = 0.3
+MIN_PIECE_COSINE = 0.3
 """Minimum cosine of the two pieces of evidence as a whole: "It costs 5 euros" does not show what costs 5 euros."""
-MOST_ASKED = 3
+MAX_LLM_PAIRS = 3
 """Maximum number of pairs put to the language model, the nearest first: each takes a call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class StatementPair:
     """Two near statements, one of a document and one of the web, each a sentence of a piece of evidence."""
 
     local: Evidence
@@ -122,7 +122,7 @@ def resolve_conflicts(
 ) -> Generator[Event, None, Reconciliation]:
     """Yield the progress; return the conflicts and the evidence that is left. `evidence` was made of `strips`."""
     pairs = near_pairs(evidence, sources, strips, embedder=embedder)
-    found: list[tuple[Pair, Difference, ConflictJudge]] = []
+    found: list[tuple[StatementPair, Difference, ConflictJudge]] = []
     if judge is not ConflictJudge.LLM:
         found = [
             (pair, differing, ConflictJudge.FACTS)
@@ -132,15 +132,15 @@ def resolve_conflicts(
     if judge is not ConflictJudge.FACTS:
         # Facts cost no call, so the model judges only the pairs in which they found nothing.
         known = [pair for pair, _, _ in found]
-        asked = [pair for pair in pairs if pair not in known][:MOST_ASKED]
-        told = yield from _contradicting(asked, llm, clock)
-        found += [(pair, Difference("", ""), ConflictJudge.LLM) for pair in told]
-    return resolve(_once_a_pair(found), sources, evidence, rule)
+        asked = [pair for pair in pairs if pair not in known][:MAX_LLM_PAIRS]
+        reported = yield from _contradicting(asked, llm, clock)
+        found += [(pair, Difference("", ""), ConflictJudge.LLM) for pair in reported]
+    return resolve(_first_per_pair(found), sources, evidence, rule)
 
 
 def near_pairs(
     evidence: Sequence[Evidence], sources: Sequence[Source], strips: Sequence[Strip] = (), *, embedder: Embedder
-) -> list[Pair]:
+) -> list[StatementPair]:
     """Return the pairs of sentences, one of each side, that are near enough to be compared; the nearest first.
 
     Their pieces have to be near as well. The vector of a piece is the mean of its sentences' vectors, weighted by
@@ -157,9 +157,9 @@ def near_pairs(
     cosines = vectors[: len(local)] @ vectors[len(local) :].T
     pieces = _mean_vectors([*local, *web], vectors, strips)
     pairs = [
-        Pair(local[row][0], web[column][0], local[row][1], web[column][1], float(cosines[row, column]))
-        for row, column in zip(*np.nonzero(cosines >= NEAR), strict=True)
-        if float(pieces[local[row][0].n] @ pieces[web[column][0].n]) >= NEAR_PIECES
+        StatementPair(local[row][0], web[column][0], local[row][1], web[column][1], float(cosines[row, column]))
+        for row, column in zip(*np.nonzero(cosines >= MIN_COSINE), strict=True)
+        if float(pieces[local[row][0].n] @ pieces[web[column][0].n]) >= MIN_PIECE_COSINE
     ]
     return sorted(pairs, key=lambda pair: -pair.cosine)
 
@@ -181,34 +181,36 @@ def _mean_vectors(
     return {n: mean_embedding(vectors[own], [weights[row] for row in own]) for n, own in rows.items()}
 
 
-def _contradicting(pairs: Sequence[Pair], llm: LanguageModel, clock: Clock) -> Generator[Event, None, list[Pair]]:
+def _contradicting(
+    pairs: Sequence[StatementPair], llm: LanguageModel, clock: Clock
+) -> Generator[Event, None, list[StatementPair]]:
     """Return the pairs in which the language model finds a contradiction; a failure yields a warning."""
-    told = []
+    reported = []
     for number, pair in enumerate(pairs, start=1):
         yield StepStarted("reconcile", _("comparing statement %(number)s of %(all)s", number=number, all=len(pairs)))
         try:
             if contradicts(pair.local_text, pair.web_text, llm=llm, clock=clock):
-                told.append(pair)
+                reported.append(pair)
         except GenerationError as error:
             yield Warned(
                 _("Whether documents and web contradict each other was not told to the end: %(error)s", error=error)
             )
             break
-    return told
+    return reported
 
 
-def _once_a_pair(
-    found: Sequence[tuple[Pair, Difference, ConflictJudge]],
-) -> list[tuple[Pair, Difference, ConflictJudge]]:
+def _first_per_pair(
+    found: Sequence[tuple[StatementPair, Difference, ConflictJudge]],
+) -> list[tuple[StatementPair, Difference, ConflictJudge]]:
     """Return the first, and so nearest, contradiction of each pair of pieces."""
-    first: dict[tuple[int, int], tuple[Pair, Difference, ConflictJudge]] = {}
+    first: dict[tuple[int, int], tuple[StatementPair, Difference, ConflictJudge]] = {}
     for one in found:
         first.setdefault((one[0].local.n, one[0].web.n), one)
     return list(first.values())
 
 
 def resolve(
-    found: Sequence[tuple[Pair, Difference, ConflictJudge]],
+    found: Sequence[tuple[StatementPair, Difference, ConflictJudge]],
     sources: Sequence[Source],
     evidence: Sequence[Evidence],
     rule: ConflictRule,
@@ -219,7 +221,7 @@ def resolve(
     """
     dates = {source.id: source.dated for source in sources}
     conflicts = [
-        decided(
+        decide_conflict(
             Conflict(
                 local=_claim(pair.local, pair.local_text, differing.first, dates),
                 web=_claim(pair.web, pair.web_text, differing.second, dates),
@@ -230,11 +232,11 @@ def resolve(
         for pair, differing, judge in found
     ]
     out = {conflict.loser.n for conflict in conflicts if conflict.loser}
-    conflicts = [_settled(conflict, out) for conflict in conflicts]
+    conflicts = [_settle(conflict, out) for conflict in conflicts]
     return Reconciliation(tuple(conflicts), tuple(piece for piece in evidence if piece.n not in out))
 
 
-def strips_of(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Strip, ...]:
+def remaining_strips(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Strip, ...]:
     """Return the strips without those of the pieces that are no longer evidence."""
     gone = [piece for piece in refinement.evidence if piece not in evidence]
     return tuple(
@@ -244,9 +246,9 @@ def strips_of(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Str
     )
 
 
-def decided(conflict: Conflict, rule: ConflictRule) -> Conflict:
+def decide_conflict(conflict: Conflict, rule: ConflictRule) -> Conflict:
     """Return the conflict with its winner, if `rule` has one, and the reason in words."""
-    winner, why = _judged(conflict.local, conflict.web, rule)
+    winner, why = _winner(conflict.local, conflict.web, rule)
     done = _("both sides are shown")
     if winner:
         done = (
@@ -257,7 +259,7 @@ def decided(conflict: Conflict, rule: ConflictRule) -> Conflict:
     return dataclasses.replace(conflict, winner=winner, resolution=f"{why}: {done}")
 
 
-def _judged(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None, str]:
+def _winner(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None, str]:
     match rule:
         case ConflictRule.DOCUMENTS:
             return Origin.LOCAL, _("your documents count")
@@ -299,7 +301,7 @@ def _claim(piece: Evidence, text: str, differs: str, dates: dict[str, str | None
     return Claim(text, differs, piece.n, piece.source, dates[piece.source], piece.relevance, piece.rows)
 
 
-def _settled(conflict: Conflict, out: set[int]) -> Conflict:
+def _settle(conflict: Conflict, out: set[int]) -> Conflict:
     """Return an undecided conflict as decided if one of its sides has lost another conflict."""
     gone = [claim.n in out for claim in (conflict.local, conflict.web)]
     if conflict.winner or not any(gone):
@@ -308,14 +310,14 @@ def _settled(conflict: Conflict, out: set[int]) -> Conflict:
     return dataclasses.replace(conflict, winner=winner, resolution=_("the other side lost to another statement"))
 
 
-def quoted(conflicts: Sequence[Conflict]) -> frozenset[int]:
+def quoted_evidence(conflicts: Sequence[Conflict]) -> frozenset[int]:
     """Return the numbers of the evidence that `disagreement` quotes."""
     return frozenset(
         claim.n for conflict in conflicts if conflict.winner is None for claim in (conflict.local, conflict.web)
     )
 
 
-LONGEST_TITLE = 80
+MAX_TITLE = 80
 """Maximum characters of a web page's title in an answer: the title is untrusted text."""
 
 _PRESENT = re.compile(
@@ -330,7 +332,7 @@ _PRESENT = re.compile(
 )
 
 
-def told(
+def add_source_notes(
     answer: str, question: str, conflicts: Sequence[Conflict], evidence: Sequence[Evidence], sources: Sequence[Source]
 ) -> str:
     """Return the answer with our own notes on its sources: disagreement before it, their age after it."""
@@ -343,11 +345,11 @@ def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> st
     named = {source.id: source for source in sources}
     lines = []
     for conflict in (conflict for conflict in conflicts if conflict.winner is None):
-        for claim, said in (
-            (conflict.local, later("Your document %(title)s (%(day)s) says:")),
-            (conflict.web, later("The web page %(title)s (%(day)s) says:")),
+        for claim, text in (
+            (conflict.local, gettext_noop("Your document %(title)s (%(day)s) says:")),
+            (conflict.web, gettext_noop("The web page %(title)s (%(day)s) says:")),
         ):
-            side = _(said, title=_where(named[claim.source], claim.rows), day=claim.dated or _("no date"))
+            side = _(text, title=_source_name(named[claim.source], claim.rows), day=claim.dated or _("no date"))
             lines.append(f"- {side} “{claim.text}” [{claim.n}]")
     head = _("Your documents and the web disagree here.")
     return "\n".join([head, "", *dict.fromkeys(lines)]) if lines else ""
@@ -377,7 +379,7 @@ def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) 
         "Mind the age: your documents %(documents)s; the web page %(title)s of %(day)s.",
         len(older),
         documents=documents,
-        title=_where(newest),
+        title=_source_name(newest),
         day=(newest.dated or "")[:length],
     )
 
@@ -387,10 +389,10 @@ def about_the_present(question: str) -> bool:
     return _PRESENT.search(question.strip()) is not None
 
 
-def _where(source: Source, rows: Sequence[SheetRow] = ()) -> str:
+def _source_name(source: Source, rows: Sequence[SheetRow] = ()) -> str:
     if source.origin is Origin.WEB:
-        return f"“{shorten(source.title or source.url or 'without a title', LONGEST_TITLE)}”"
-    return place(str(source.document), source.page, rows)
+        return f"“{shorten(source.title or source.url or 'without a title', MAX_TITLE)}”"
+    return place_name(str(source.document), source.page, rows)
 
 
 def reconcile(
@@ -412,5 +414,5 @@ def reconcile(
         clock=clock,
     )
     yield Reconciled(result.conflicts, result.evidence, clock.cost())
-    strips = strips_of(result.evidence, refinement)
+    strips = remaining_strips(result.evidence, refinement)
     return dataclasses.replace(refinement, strips=strips, evidence=result.evidence), result.conflicts

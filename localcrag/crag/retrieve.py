@@ -9,16 +9,16 @@ from functools import partial
 import numpy as np
 
 from localcrag.crag.answer.generate import plain_prompt
-from localcrag.crag.context import Asked, Context
+from localcrag.crag.context import AskedQuestion, Context
 from localcrag.records.enums import Origin, Skill
 from localcrag.records.errors import GenerationError, StoreError
 from localcrag.records.events import Event, PlainPromptCounted, Retrieved, StepStarted, Warned
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import ChunkStore, Embedder, VectorIndex, Vectors
-from localcrag.text.lexicon import cut
-from localcrag.text.titles import in_context
+from localcrag.text.lexicon import split_unspaced
+from localcrag.text.titles import with_context
 from localcrag.text.translation import gettext as _
-from localcrag.text.words import is_function_word, overlap, words_in
+from localcrag.text.words import is_function_word, overlap, split_words
 
 
 def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dict[int, float]:
@@ -31,9 +31,9 @@ def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dic
     number = store.number_of_documents()
     held = dict.fromkeys(documents.values(), 0.0)
     # Words are looked up as they are written, because the index handles endings.
-    words = {word.lower() for one in words_in(question) for word in cut(one)}
+    words = {word.lower() for one in split_words(question) for word in split_unspaced(one)}
     for word in (word for word in words if not is_function_word(word)):
-        having = store.documents_with(word)
+        having = store.documents_containing(word)
         if having:
             weight = math.log((number + 1) / (len(having) + 0.5))
             for document in having & held.keys():
@@ -51,7 +51,7 @@ SHARE_BONUS = 0.4
 """Bonus on the cosine of the document with most of the question's words; 0.3 to 0.5 gave the same results."""
 SHARE_WEIGHT = 0.5
 """Relative gain in fused score of the document with most of the question's words; 0.3 to 1 gave the same results."""
-NEARBY = 10
+NEARBY_FACTOR = 10
 """Nearest chunks in which such documents are looked for, in multiples of `candidates`."""
 
 
@@ -73,12 +73,12 @@ def hybrid_search(
     """
     asked, *others = embedder.embed_questions([question] if query == question else [question, query])
     vector = others[0] if others else asked
-    near = index.nearest(vector, NEARBY * candidates, within) if index is not None else []
+    near = index.nearest(vector, NEARBY_FACTOR * candidates, within) if index is not None else []
     best = _ranked(query, near, store, store.full_text(query, candidates, within), candidates)[:k]
-    return passages_of(best, question, asked, store)
+    return chunk_passages(best, question, asked, store)
 
 
-def passages_of(best: Sequence[int], question: str, asked: Vectors, store: ChunkStore) -> tuple[Passage, ...]:
+def chunk_passages(best: Sequence[int], question: str, asked: Vectors, store: ChunkStore) -> tuple[Passage, ...]:
     """Return chunks as passages for a question, in the order given; `asked` is its vector, shape (dimension,).
 
     Chunks that were deleted after the search are left out.
@@ -92,7 +92,7 @@ def passages_of(best: Sequence[int], question: str, asked: Vectors, store: Chunk
         if chunk_id in chunks and chunk_id in vectors:
             document, chunk = chunks[chunk_id]
             title = titles.get(chunk_id)
-            read = in_context(title, chunk.text, section=chunk.section, lead=chunk.lead)
+            read = with_context(title, chunk.text, section=chunk.section, lead=chunk.lead)
             passages.append(
                 Passage(
                     id=f"chunk-{chunk_id}",
@@ -125,8 +125,8 @@ def _ranked(
     shares = document_shares(query, [*(chunk_id for chunk_id, _ in near), *sparse], store)
     # A third ranking moves documents with the question's words forward.
     by_document = sorted(near, key=lambda found: -(found[1] + SHARE_BONUS * shares.get(found[0], 0.0)))
-    dense, in_them = ([chunk_id for chunk_id, _ in found[:candidates]] for found in (near, by_document))
-    fused = fuse([dense, sparse, in_them])
+    dense, by_share = ([chunk_id for chunk_id, _ in found[:candidates]] for found in (near, by_document))
+    fused = fuse([dense, sparse, by_share])
     return sorted(fused, key=lambda chunk_id: -fused[chunk_id] * (1.0 + SHARE_WEIGHT * shares.get(chunk_id, 0.0)))
 
 
@@ -139,7 +139,7 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
     return scores
 
 
-def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+def retrieve(asked: AskedQuestion, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
     """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send; return the passages.
 
     Plain RAG would send the first k. More are returned if they are going to be scored.
@@ -148,7 +148,7 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
     for missing in context.choice.missing if context.choice else ():
         yield Warned(_("Only some documents are searched, and %(missing)s.", missing=missing))
     clock = context.clock("retrieve")
-    found = yield from passages_for(asked.standalone, asked.standalone, context)
+    found = yield from search_passages(asked.standalone, asked.standalone, context)
     yield Retrieved(found, clock.cost(), context.scope)
     try:
         sent = found[: context.settings.k]
@@ -160,7 +160,7 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
     return found
 
 
-def passages_for(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+def search_passages(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
     """Return the passages for `query`, to be judged by `question`; if the vector index fails, by full text alone.
 
     Raises StoreError if full text fails as well.

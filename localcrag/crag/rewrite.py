@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 
-from localcrag.crag.context import NO_SECOND_LOOK, Context
+from localcrag.crag.context import NO_SECOND_SEARCH, Context
 from localcrag.crag.evaluate import decide, keep, score
 from localcrag.crag.grading import is_scored
-from localcrag.crag.llm_calls import rewritten
-from localcrag.crag.retrieve import passages_for
+from localcrag.crag.llm_calls import rewrite_with_llm
+from localcrag.crag.retrieve import search_passages
 from localcrag.records.enums import Action, Skill
 from localcrag.records.events import Evaluated, Event, Retried, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage
@@ -80,22 +80,25 @@ def retry(
     """Return the best passages of both attempts with their action, or those of the first if there is no second."""
     if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
         return known, action
-    if context.budget.spent(NO_SECOND_LOOK):
+    if context.budget.spent(NO_SECOND_SEARCH):
         yield Warned(
-            _("The documents were not looked through again in other words: %(why)s.", why=context.budget.running_out)
+            _(
+                "The documents were not looked through again in other words: %(why)s.",
+                why=context.budget.exhaustion_reason,
+            )
         )
         return known, action
     yield StepStarted("retry", _("looking again, in other words"))
     clock = context.clock("retry")
     asked = prompt(question)
-    written = yield from rewritten(Skill.OTHER_WORDS, asked, DECODING, context, clock)
+    written = yield from rewrite_with_llm(Skill.OTHER_WORDS, asked, DECODING, context, clock)
     query = accept(written, question)
-    found = new_passages((yield from passages_for(query, question, context)), known)
+    found = new_passages((yield from search_passages(query, question, context)), known)
     yield Retried(query, found, clock.cost())
     if not found:
         return known, action
 
-    first = found[: context.scored_first]
+    first = found[: context.first_batch_size]
     yield StepStarted("evaluate", ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(first)))
     clock = context.clock("evaluate")
     more = yield from score(question, found, context, clock, first=len(first))

@@ -15,10 +15,10 @@ from functools import partial
 
 import numpy as np
 
-from localcrag.crag.context import NO_SECOND_LOOK, Clock, Context, WebParts
+from localcrag.crag.context import NO_SECOND_SEARCH, Clock, Context, WebParts
 from localcrag.crag.evaluate import score
 from localcrag.crag.grading import is_scored
-from localcrag.crag.llm_calls import rewritten
+from localcrag.crag.llm_calls import rewrite_with_llm
 from localcrag.records.enums import NotAsked, Origin, Skill, WebMode
 from localcrag.records.errors import ConsentMissing, ForbiddenTerm, SearchError
 from localcrag.records.events import Event, QueryProposed, SearchBegun, Searched, StepStarted, Warned
@@ -28,9 +28,9 @@ from localcrag.records.run import Message, WebAnswer, WebResult, WebUse
 from localcrag.settings import Settings
 from localcrag.text import sanitize
 from localcrag.text.quantities import iso_date
-from localcrag.text.titles import in_context
+from localcrag.text.titles import with_context
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later, ngettext
+from localcrag.text.translation import gettext_noop, ngettext
 from localcrag.text.words import content_words, one_line, overlap
 
 SYSTEM = (
@@ -75,7 +75,7 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
     """Return the results as passages, with the cosine and overlap that a local passage would have."""
     if not results:
         return ()
-    texts = [in_context(result.title, result.content) for result in results]
+    texts = [with_context(result.title, result.content) for result in results]
     (asked,) = embedder.embed_questions([question])
     cosines = np.asarray(embedder.embed(texts) @ asked)
     return tuple(
@@ -93,25 +93,27 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
     )
 
 
-LONGEST_PAUSE = 1.0
+MAX_PAUSE = 1.0
 """Maximum seconds between two events while waiting for the rate limit, so that a person can stop the run."""
-TAKEN_OUT = later("Words of the web query were taken out: they hold a term that may never be sent (web_never_terms).")
-TOO_LITTLE_LEFT = later(
+TERMS_REMOVED = gettext_noop(
+    "Words of the web query were taken out: they hold a term that may never be sent (web_never_terms)."
+)
+QUERY_TOO_SHORT = gettext_noop(
     "The web was not asked: without the terms that may never be sent (web_never_terms), too little of the query is "
     "left. Ask in other words."
 )
-EDITED_HOLDS_TERM = later(
+EDITED_QUERY_FORBIDDEN = gettext_noop(
     "The web was not asked: the query as you edited it holds a term that may never be sent (web_never_terms). Ask "
     "again and leave it out, or take the term off that list."
 )
-NOBODY_TO_ASK = later(
+CONSENT_IMPOSSIBLE = gettext_noop(
     "The web was not asked: it needs your consent for each query, and there is nobody to ask here. Ask at a terminal "
     "or on the page, or allow every query with --web always (setting web)."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class SpeculativeSearch:
     """A search that began before the decision; `answer` may still be pending."""
 
     query: str
@@ -125,25 +127,27 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
     """
     proposed = _sendable(query, parts.web, settings)
     if proposed is None:
-        yield Warned(_(TOO_LITTLE_LEFT))
+        yield Warned(_(QUERY_TOO_SHORT))
         return WebUse(not_asked=NotAsked.FORBIDDEN_TERM)
     if proposed != parts.web.wording(query):
-        yield Warned(_(TAKEN_OUT))
+        yield Warned(_(TERMS_REMOVED))
     if known := parts.cached(proposed):
-        return _used(proposed, known)
+        return _web_use(proposed, known)
     allowed: str | NotAsked = proposed
     if settings.web is WebMode.ASK:
         allowed = yield from _allowed(proposed, parts, settings, clock)
         if isinstance(allowed, NotAsked):
             return WebUse(query=proposed, not_asked=allowed)
         if allowed != proposed and (known := parts.cached(allowed)):
-            return _used(allowed, known)
+            return _web_use(allowed, known)
     yield from _wait(parts.rate_limit, settings.web_per_minute)
     yield StepStarted("search", _("asking your SearXNG"))
     return (yield from _outcome(allowed, partial(parts.send, allowed)))
 
 
-def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event, None, Ahead | None]:
+def start_speculative_search(
+    question: str, parts: WebParts, settings: Settings
+) -> Generator[Event, None, SpeculativeSearch | None]:
     """Begin to search for the question itself, if the settings want that and nothing has to be waited for.
 
     No caller has to wait for the thread: it ends within the search server's time limit. Raises StoreError.
@@ -156,16 +160,16 @@ def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event
     answer: Future[WebAnswer] = Future()
     if known := parts.cached(query):
         answer.set_result(known)
-        return Ahead(query, answer)
+        return SpeculativeSearch(query, answer)
     # A claim returns the seconds to wait, and a search ahead of the decision does not wait.
     if parts.rate_limit and parts.rate_limit.claim(settings.web_per_minute):
         return None
     threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()
     yield SearchBegun(query)
-    return Ahead(query, answer)
+    return SpeculativeSearch(query, answer)
 
 
-def collect(ahead: Ahead) -> Generator[Event, None, WebUse]:
+def collect(ahead: SpeculativeSearch) -> Generator[Event, None, WebUse]:
     """Return the result of a search that began before the decision, waiting if necessary. Raises StoreError."""
     yield StepStarted("search", _("waiting for your SearXNG"))
     return (yield from _outcome(ahead.query, ahead.answer.result))
@@ -175,7 +179,7 @@ def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
     """Return the query as it would be sent, without forbidden terms, or None if too little of it would be left."""
     terms = settings.web_never_terms
     # Terms are removed before the wording too, because it may cut a long query in the middle of a term.
-    kept = sanitize.without(query, terms)
+    kept = sanitize.remove_terms(query, terms)
     if kept != query and not keeps_enough(kept, query):
         return None
     return web.wording(kept)
@@ -186,7 +190,7 @@ def _allowed(
 ) -> Generator[Event, None, str | NotAsked]:
     """Return the query that the person allows to be sent, or the reason why none may be."""
     if parts.consent is None:
-        yield Warned(_(NOBODY_TO_ASK))
+        yield Warned(_(CONSENT_IMPOSSIBLE))
         return NotAsked.NOBODY_TO_ASK
     try:
         with clock.paused():
@@ -198,8 +202,8 @@ def _allowed(
     query = parts.web.wording(chosen or "")
     if not query:
         return NotAsked.DECLINED
-    if sanitize.holds(query, settings.web_never_terms):
-        yield Warned(_(EDITED_HOLDS_TERM))
+    if sanitize.contains_term(query, settings.web_never_terms):
+        yield Warned(_(EDITED_QUERY_FORBIDDEN))
         return NotAsked.FORBIDDEN_TERM
     return query
 
@@ -214,7 +218,7 @@ def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, Non
             seconds=math.ceil(seconds),
         )
         yield StepStarted("search", doing)
-        rate_limit.pause(min(seconds, LONGEST_PAUSE))
+        rate_limit.pause(min(seconds, MAX_PAUSE))
 
 
 def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None, WebUse]:
@@ -234,10 +238,10 @@ def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None,
                 reason=reason,
             )
         )
-    return _used(query, answer)
+    return _web_use(query, answer)
 
 
-def _used(query: str, answer: WebAnswer) -> WebUse:
+def _web_use(query: str, answer: WebAnswer) -> WebUse:
     return WebUse(used=True, query=query, results=answer.results, cached_at=answer.cached_at)
 
 
@@ -249,14 +253,14 @@ def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
         answer.set_exception(error)
 
 
-def search_ahead(question: str, context: Context) -> Generator[Event, None, Ahead | None]:
+def search_speculatively(question: str, context: Context) -> Generator[Event, None, SpeculativeSearch | None]:
     """Begin to search for the question itself before the decision, if the settings want that."""
     web = context.web
-    return (yield from begin(question, web, context.settings)) if web else None
+    return (yield from start_speculative_search(question, web, context.settings)) if web else None
 
 
 def search(
-    question: str, local: Sequence[GradedPassage], ahead: Ahead | None, context: Context
+    question: str, local: Sequence[GradedPassage], ahead: SpeculativeSearch | None, context: Context
 ) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], WebUse]]:
     """Yield Searched, and return graded web passages and how the web was used; both empty if it may not be asked."""
     web = context.web
@@ -265,8 +269,8 @@ def search(
     clock = context.clock("search")
     if ahead:
         use = yield from collect(ahead)
-    elif context.budget.spent(NO_SECOND_LOOK):
-        yield Warned(_("The web was not asked: %(why)s.", why=context.budget.running_out))
+    elif context.budget.spent(NO_SECOND_SEARCH):
+        yield Warned(_("The web was not asked: %(why)s.", why=context.budget.exhaustion_reason))
         use = WebUse(not_asked=NotAsked.NO_TIME)
     else:
         query = yield from _query(question, context, clock)
@@ -281,5 +285,5 @@ def _query(question: str, context: Context, clock: Clock) -> Generator[Event, No
     """Return the question as a query for a search engine."""
     yield StepStarted("search", _("writing a web query"))
     asked = prompt(question)
-    written = yield from rewritten(Skill.QUERIES, asked, DECODING, context, clock)
+    written = yield from rewrite_with_llm(Skill.QUERIES, asked, DECODING, context, clock)
     return accept(written, question)

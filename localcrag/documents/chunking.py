@@ -21,17 +21,17 @@ import numpy as np
 from localcrag.records.documents import Chunk, Page, mean_confidence
 from localcrag.records.ingest import IngestEvent
 from localcrag.records.protocols import Embedder, Vectors
-from localcrag.text.blocks import Block, BlockKind, each_block
+from localcrag.text.blocks import Block, BlockKind, iter_blocks
 from localcrag.text.places import rows_within
 from localcrag.text.sentences import Span, split_sentences
-from localcrag.text.titles import SEPARATOR, heading_text, in_context
+from localcrag.text.titles import SEPARATOR, heading_text, with_context
 from localcrag.text.words import one_line
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-PORTION = 2_000
+PORTION_UNITS = 2_000
 """Units of one portion; finding all units of a long text without pages at once would take minutes."""
-LETTERS_AT_ONCE = 200_000
+PORTION_CHARACTERS = 200_000
 """Maximum characters of one portion; half a megabyte without the end of a sentence takes as long as thousands of short
 units."""
 LONGEST_PIECE = 100_000
@@ -40,14 +40,14 @@ first."""
 LONGEST_LEAD = 200
 """Maximum characters of the introduction in front of the rest of a list or table."""
 
-_LEADS_IN = re.compile(r":[*_\"'”’)]*\s*\Z")
+_INTRODUCES = re.compile(r":[*_\"'”’)]*\s*\Z")
 _CAPTION = re.compile(r"(?:table|tab\.|figure)\s+[\dIVX]+\b", re.IGNORECASE)
 _NO_SPACE = re.compile(r"\S")
 _SENTENCE_BEFORE = re.compile(r"[.!?]\s+(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class TextUnit:
     """A piece of a page; `start` and `end` are offsets in the page's text.
 
     `tokens` are those of the embedding model. `section` is the path of headings above the unit, from the outermost; a
@@ -65,9 +65,9 @@ class Unit:
     lead: str = ""
 
 
-def units_of(
+def find_units(
     pages: Iterable[Page], count_tokens: CountTokens, *, title: str, target: int, limit: int
-) -> Iterator[list[Unit]]:
+) -> Iterator[list[TextUnit]]:
     """Yield the units of a document in order, in portions that take about a second each; some may be empty.
 
     No unit has more than `limit` tokens. A paragraph of more than `target` tokens is cut into sentences. The path of
@@ -77,23 +77,23 @@ def units_of(
     for number, page in enumerate(pages):
         found = (unit for block, text in _texts(page) for unit in outline.units(number, block, text))
         for drafts in _portions(piece for unit in found for piece in _pieces(page.text, unit)):
-            yield _measured(page.text, drafts, count_tokens, target=target, limit=limit)
+            yield _with_token_counts(page.text, drafts, count_tokens, target=target, limit=limit)
 
 
-def _portions(units: Iterable[Unit]) -> Iterator[list[Unit]]:
-    portion: list[Unit] = []
+def _portions(units: Iterable[TextUnit]) -> Iterator[list[TextUnit]]:
+    portion: list[TextUnit] = []
     letters = 0
     for unit in units:
         portion.append(unit)
         letters += unit.end - unit.start
-        if len(portion) >= PORTION or letters >= LETTERS_AT_ONCE:
+        if len(portion) >= PORTION_UNITS or letters >= PORTION_CHARACTERS:
             yield portion
             portion, letters = [], 0
     if portion:
         yield portion
 
 
-def _pieces(text: str, unit: Unit) -> Iterator[Unit]:
+def _pieces(text: str, unit: TextUnit) -> Iterator[TextUnit]:
     """Yield a unit; a giant one is cut into its sentences, or, if it has none, into pieces that end with a word."""
     start = unit.start
     while unit.end - start > LONGEST_PIECE:
@@ -111,7 +111,7 @@ def _pieces(text: str, unit: Unit) -> Iterator[Unit]:
 
 
 def _texts(page: Page) -> Iterator[tuple[Block, str]]:
-    for block in each_block(page.text, page.headings):
+    for block in iter_blocks(page.text, page.headings):
         yield block, page.text[block.start : block.end]
 
 
@@ -125,14 +125,14 @@ class _Outline:
         self._lead = ""
         self._before: BlockKind | None = None
 
-    def units(self, page: int, block: Block, text: str) -> Iterator[Unit]:
+    def units(self, page: int, block: Block, text: str) -> Iterator[TextUnit]:
         if block.kind is BlockKind.HEADING:
             self._enter(block.level, heading_text(text))
         goes_on = self._goes_on(block)
         if not goes_on:
             self._group += 1
             self._lead = ""
-        yield Unit(
+        yield TextUnit(
             page,
             block.start,
             block.end,
@@ -145,7 +145,7 @@ class _Outline:
         if block.kind is BlockKind.HEADER:
             self._lead = _cut(text.split("\n", 1)[0])
         elif not goes_on and block.kind in (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.ITEM):
-            self._lead = _lead_of(text)
+            self._lead = _introduction(text)
         self._before = block.kind
 
     def _enter(self, level: int, name: str) -> None:
@@ -169,9 +169,9 @@ class _Outline:
                 return False
 
 
-def _lead_of(text: str) -> str:
+def _introduction(text: str) -> str:
     """Return the text that introduces the list, table or code behind a paragraph; empty if it introduces none."""
-    if not _LEADS_IN.search(text) and not _CAPTION.match(text):
+    if not _INTRODUCES.search(text) and not _CAPTION.match(text):
         return ""
     return _cut(_SENTENCE_BEFORE.split(text)[-1])
 
@@ -181,22 +181,28 @@ def _cut(text: str) -> str:
     return line if len(line) <= LONGEST_LEAD else line[:LONGEST_LEAD].rsplit(" ", 1)[0]
 
 
-def _measured(text: str, units: Sequence[Unit], count_tokens: CountTokens, *, target: int, limit: int) -> list[Unit]:
+def _with_token_counts(
+    text: str, units: Sequence[TextUnit], count_tokens: CountTokens, *, target: int, limit: int
+) -> list[TextUnit]:
     """Return the units with their token counts; long ones are cut into sentences, and those into pieces.
 
     A piece may have no tokens: for example, an embedding model ignores private-use characters.
     """
     tokens = count_tokens([text[unit.start : unit.end] for unit in units])
     drafts = [replace(unit, tokens=count) for unit, count in zip(units, tokens, strict=True)]
-    drafts = _cut_again(text, drafts, count_tokens, _sentences, min(target, limit))
+    drafts = _split_long_units(text, drafts, count_tokens, _sentences, min(target, limit))
     while any(_is_too_long(unit, limit) for unit in drafts):
-        drafts = _cut_again(text, drafts, count_tokens, _halves, limit)
+        drafts = _split_long_units(text, drafts, count_tokens, _halves, limit)
     return drafts
 
 
-def _cut_again(
-    text: str, units: Sequence[Unit], count_tokens: CountTokens, cut: Callable[[str, Unit], Sequence[Unit]], limit: int
-) -> list[Unit]:
+def _split_long_units(
+    text: str,
+    units: Sequence[TextUnit],
+    count_tokens: CountTokens,
+    cut: Callable[[str, TextUnit], Sequence[TextUnit]],
+    limit: int,
+) -> list[TextUnit]:
     """Return the units; those with more than `limit` tokens are replaced by their pieces, which are measured."""
     drafts = [piece for unit in units for piece in (cut(text, unit) if _is_too_long(unit, limit) else (unit,))]
     known = set(units)
@@ -205,18 +211,18 @@ def _cut_again(
     return [unit if unit in known else replace(unit, tokens=next(tokens)) for unit in drafts]
 
 
-def _is_too_long(unit: Unit, limit: int) -> bool:
+def _is_too_long(unit: TextUnit, limit: int) -> bool:
     return unit.tokens > limit and unit.end - unit.start > 1
 
 
-def _sentences(text: str, unit: Unit) -> list[Unit]:
+def _sentences(text: str, unit: TextUnit) -> list[TextUnit]:
     return [
         replace(unit, start=unit.start + span.start, end=unit.start + span.end)
         for span in split_sentences(text[unit.start : unit.end])
     ]
 
 
-def _halves(text: str, unit: Unit) -> tuple[Unit, Unit]:
+def _halves(text: str, unit: TextUnit) -> tuple[TextUnit, TextUnit]:
     """Cut at the white space nearest to the middle, or in the middle if there is none (a long string, CJK)."""
     piece = Span(unit.start, unit.end, text[unit.start : unit.end])
     middle = len(piece.text) // 2
@@ -230,9 +236,9 @@ def _halves(text: str, unit: Unit) -> tuple[Unit, Unit]:
 PAGE_BREAK = "\f"
 """Separator of two pages in a document's text, as in the output of pdftotext."""
 
-_LEAST = 1 / 3
+_LEAST_SHARE = 1 / 3
 """Minimum share of the target length that a chunk has if another section follows on the same page."""
-_DEEPEST = 3
+_PATH_HEADINGS = 3
 """Headings that are kept of a path, the innermost; with more, the passage itself would be lost among them."""
 
 
@@ -250,31 +256,31 @@ def split_into_chunks(
     (a longer sentence is cut at white space). Every character of the pages that is not white space is in exactly one
     chunk, except on pages without any token, which no question would find.
     """
-    found = units_of(pages, count_tokens, title=title, target=min(target, limit), limit=limit)
-    return chunks_from(pages, [unit for some in found for unit in some], target=target, limit=limit)
+    found = find_units(pages, count_tokens, title=title, target=min(target, limit), limit=limit)
+    return chunks_from_units(pages, [unit for some in found for unit in some], target=target, limit=limit)
 
 
-def chunks_from(pages: Sequence[Page], units: Sequence[Unit], *, target: int, limit: int) -> list[Chunk]:
-    """Return the chunks made from the units of a document (see units_of), as `split_into_chunks` does."""
+def chunks_from_units(pages: Sequence[Page], units: Sequence[TextUnit], *, target: int, limit: int) -> list[Chunk]:
+    """Return the chunks made from the units of a document (see find_units), as `split_into_chunks` does."""
     target = min(target, limit)
     chunks: list[Chunk] = []
-    offset, of_page = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
+    offset, page_units = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
     for number, page in enumerate(pages):
-        on_page = of_page.get(number, [])
+        on_page = page_units.get(number, [])
         # No question would find a page without tokens.
         if _tokens(on_page):
             chunks += [
                 _chunk(page, group, offset)
-                for part in _parts(_sections(on_page), target * _LEAST, limit)
-                for group in _share_out(part, target, limit)
+                for part in _parts(_sections(on_page), target * _LEAST_SHARE, limit)
+                for group in _distribute(part, target, limit)
             ]
         offset += len(page.text) + len(PAGE_BREAK)
     return chunks
 
 
-def _chunk(page: Page, units: Sequence[Unit], offset: int) -> Chunk:
+def _chunk(page: Page, units: Sequence[TextUnit], offset: int) -> Chunk:
     start, end = units[0].start, units[-1].end
-    path = _common([unit.section for unit in units if not unit.heading] or [units[-1].section])
+    path = _common_path([unit.section for unit in units if not unit.heading] or [units[-1].section])
     text = page.text[start:end]
     lead = units[0].lead
     return Chunk(
@@ -282,7 +288,7 @@ def _chunk(page: Page, units: Sequence[Unit], offset: int) -> Chunk:
         offset + start,
         offset + end,
         text,
-        section=SEPARATOR.join(path[-_DEEPEST:]) or None,
+        section=SEPARATOR.join(path[-_PATH_HEADINGS:]) or None,
         lead=lead if lead and lead not in text else None,
         confidence=_confidence(page, start, end),
         rows=rows_within(page.rows, page.text, start, end),
@@ -295,9 +301,9 @@ def _confidence(page: Page, start: int, end: int) -> float | None:
     return mean_confidence([(length, confidence) for length, confidence in parts if length > 0])
 
 
-def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
+def _sections(units: Sequence[TextUnit]) -> list[list[TextUnit]]:
     """Split units before each heading; consecutive headings stay with the text that follows them."""
-    sections: list[list[Unit]] = []
+    sections: list[list[TextUnit]] = []
     for unit in units:
         if not sections or (unit.heading and not sections[-1][-1].heading):
             sections.append([])
@@ -305,9 +311,9 @@ def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
     return sections
 
 
-def _parts(sections: Sequence[list[Unit]], least: float, limit: int) -> list[list[Unit]]:
+def _parts(sections: Sequence[list[TextUnit]], least: float, limit: int) -> list[list[TextUnit]]:
     """Join sections that are too short with the next ones if both fit into a chunk."""
-    parts: list[list[Unit]] = []
+    parts: list[list[TextUnit]] = []
     size = 0
     for section in sections:
         more = _tokens(section)
@@ -320,7 +326,7 @@ def _parts(sections: Sequence[list[Unit]], least: float, limit: int) -> list[lis
     return parts
 
 
-def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the headings with which all paths begin."""
     # What the first and the last path in order have in common, all paths between them have, too.
     first, last = min(paths), max(paths)
@@ -328,15 +334,15 @@ def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return first[:shared]
 
 
-def _tokens(units: Iterable[Unit]) -> int:
+def _tokens(units: Iterable[TextUnit]) -> int:
     return sum(unit.tokens for unit in units)
 
 
-def _share_out(units: list[Unit], target: int, limit: int) -> Iterable[list[Unit]]:
+def _distribute(units: list[TextUnit], target: int, limit: int) -> Iterable[list[TextUnit]]:
     """Distribute units evenly over chunks of about `target` tokens, keeping groups whole if they fit."""
     total = _tokens(units)
     goal = total / max(1, round(total / target))
-    chunk: list[Unit] = []
+    chunk: list[TextUnit] = []
     # A running total is enough: units without tokens never fill a chunk.
     size, only_headings = 0, True
     for group in _groups(units, limit):
@@ -353,57 +359,57 @@ def _share_out(units: list[Unit], target: int, limit: int) -> Iterable[list[Unit
         yield chunk
 
 
-def _groups(units: Sequence[Unit], limit: int) -> list[list[Unit]]:
+def _groups(units: Sequence[TextUnit], limit: int) -> list[list[TextUnit]]:
     """Return the units by group; a group that is longer than a chunk is split into its units."""
-    groups: list[list[Unit]] = []
+    groups: list[list[TextUnit]] = []
     for _, some in groupby(units, key=lambda unit: unit.group):
         group = list(some)
         groups += [group] if _tokens(group) <= limit else [[unit] for unit in group]
     return groups
 
 
-AT_ONCE = 64
+EMBED_BATCH = 64
 """Chunks embedded between two progress reports; they are sorted by length, so that a batch is hardly padded."""
-FOR_SECTION = 24
+SECTION_TOKENS = 24
 """Tokens reserved in front of a chunk for the headings above it."""
 
 
-At = Callable[[str, int, int], IngestEvent]
+MakeProgress = Callable[[str, int, int], IngestEvent]
 """Creates a progress event from the phase of an ingest, the amount done and the total."""
 
 
-def chunks_of(
-    pages: Sequence[Page], title: str, embedder: Embedder, target: int, at: At
+def cut_pages(
+    pages: Sequence[Page], title: str, embedder: Embedder, target: int, at: MakeProgress
 ) -> Generator[IngestEvent, None, list[Chunk]]:
     """Return the pages cut into chunks that the embedding model can read together with their context.
 
     Yields the progress in characters if there is much to cut.
     """
-    (of_title,) = embedder.count_tokens([title])
+    (title_tokens,) = embedder.count_tokens([title])
     # If the context window is small, long headings may push out the end of a passage, but not half of it.
-    limit = max(embedder.max_tokens - of_title - FOR_SECTION, embedder.max_tokens // 2)
+    limit = max(embedder.max_tokens - title_tokens - SECTION_TOKENS, embedder.max_tokens // 2)
     ends = [0, *accumulate(len(page.text) for page in pages)]
-    units: list[Unit] = []
-    told = told_up_to = 0
-    for some in units_of(pages, embedder.count_tokens, title=title, target=min(target, limit), limit=limit):
+    units: list[TextUnit] = []
+    reported_units = reported_end = 0
+    for some in find_units(pages, embedder.count_tokens, title=title, target=min(target, limit), limit=limit):
         units += some
         done = ends[units[-1].page] + units[-1].end if units else 0
-        if len(units) - told >= PORTION or done - told_up_to >= LETTERS_AT_ONCE:
-            told, told_up_to = len(units), done
+        if len(units) - reported_units >= PORTION_UNITS or done - reported_end >= PORTION_CHARACTERS:
+            reported_units, reported_end = len(units), done
             yield at("cutting", done, ends[-1])
-    return chunks_from(pages, units, target=target, limit=limit)
+    return chunks_from_units(pages, units, target=target, limit=limit)
 
 
-def texts_of(chunks: Sequence[Chunk], title: str) -> list[str]:
+def embedding_texts(chunks: Sequence[Chunk], title: str) -> list[str]:
     """Return the texts to embed: each chunk with its title, headings and introduction in front."""
-    return [in_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
+    return [with_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
 
 
-def embedded(
+def embed_chunks(
     chunks: Sequence[Chunk],
     title: str,
     embedder: Embedder,
-    at: At,
+    at: MakeProgress,
     *,
     known: Mapping[str, Vectors] = MappingProxyType({}),
 ) -> Generator[IngestEvent, None, Vectors]:
@@ -411,7 +417,7 @@ def embedded(
 
     Vectors in `known`, by the text that they were made from, are reused.
     """
-    texts = texts_of(chunks, title)
+    texts = embedding_texts(chunks, title)
     vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
     new = []
     for place, text in enumerate(texts):
@@ -419,14 +425,14 @@ def embedded(
             vectors[place] = known[text]
         else:
             new.append(place)
-    (made,) = yield from embedded_together([([texts[place] for place in new], at)], embedder)
+    (made,) = yield from embed_documents([([texts[place] for place in new], at)], embedder)
     yield at("embedding", len(new), len(new))
     vectors[new] = made
     return vectors
 
 
-def embedded_together(
-    documents: Sequence[tuple[Sequence[str], At]], embedder: Embedder
+def embed_documents(
+    documents: Sequence[tuple[Sequence[str], MakeProgress]], embedder: Embedder
 ) -> Generator[IngestEvent, None, list[Vectors]]:
     """Return the vectors of each document's texts; yield the start of each, then the progress of the longest one.
 
@@ -434,18 +440,18 @@ def embedded_together(
     """
     for texts, at in documents:
         yield at("embedding", 0, len(texts))
-    of = [number for number, (texts, _) in enumerate(documents) for _ in texts]
+    owners = [number for number, (texts, _) in enumerate(documents) for _ in texts]
     every = [text for texts, _ in documents for text in texts]
     vectors = np.zeros((len(every), embedder.dimension), dtype=np.float32)
     by_length = sorted(range(len(every)), key=lambda place: -len(every[place]))
     longest = max(range(len(documents)), key=lambda number: len(documents[number][0]), default=0)
     done = 0
-    for start in range(0, len(every), AT_ONCE):
+    for start in range(0, len(every), EMBED_BATCH):
         if start:
             texts, at = documents[longest]
             yield at("embedding", done, len(texts))
-        some = by_length[start : start + AT_ONCE]
+        some = by_length[start : start + EMBED_BATCH]
         vectors[some] = embedder.embed([every[place] for place in some])
-        done += sum(of[place] == longest for place in some)
+        done += sum(owners[place] == longest for place in some)
     ends = list(accumulate(len(texts) for texts, _ in documents))
     return [vectors[end - len(texts) : end] for end, (texts, _) in zip(ends, documents, strict=True)]

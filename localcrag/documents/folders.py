@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 
 import watchfiles
 
-from localcrag.records.ingest import BoundFolder, FolderChange, FolderStatus, KnownFile, SeenFile, WhenGone
+from localcrag.records.ingest import FolderChange, FolderStatus, GoneFilePolicy, KnownFile, SeenFile, WatchedFolder
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FolderSnapshot:
     """A folder as it was `known`, and as it is now.
 
     `seen` are the files that exist, `hashed` the checksums of those that are new or look different, `missing` the known
@@ -25,7 +25,7 @@ class Found:
     of other folders with a document's content.
     """
 
-    folder: BoundFolder
+    folder: WatchedFolder
     known: Mapping[str, KnownFile]
     seen: Mapping[str, SeenFile]
     hashed: Mapping[str, str]
@@ -35,7 +35,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class ToRead:
+class FileToRead:
     """A file with new content, and the name under which it is stored; `before` is its last known state."""
 
     path: str
@@ -45,7 +45,7 @@ class ToRead:
 
 
 @dataclass(slots=True)
-class Plan:
+class FolderPlan:
     """The changes to make.
 
     First, all at once, documents are removed and renamed, and files recorded and forgotten. Then files are read.
@@ -56,18 +56,18 @@ class Plan:
     renames: dict[str, str] = field(default_factory=dict)
     put: list[KnownFile] = field(default_factory=list)
     forget: list[str] = field(default_factory=list)
-    read: list[ToRead] = field(default_factory=list)
+    read: list[FileToRead] = field(default_factory=list)
     twins: dict[str, str] = field(default_factory=dict)
     changes: list[FolderChange] = field(default_factory=list)
 
 
-def changes_of(found: Found, now: str) -> Plan:
+def plan_changes(found: FolderSnapshot, now: str) -> FolderPlan:
     """Return the changes to make; `now` is stored as the time at which missing files disappeared."""
-    plan = Plan()
-    there = _still_there(found, plan)
+    plan = FolderPlan()
+    there = _unchanged_files(found, plan)
     if not found.hashed and not found.missing:
         return plan
-    linked = _with_new_content(found, plan)
+    linked = _plan_new_files(found, plan)
     there |= linked
     holders: dict[str, list[str]] = {}
     for path, document in there.items():
@@ -87,7 +87,7 @@ def changes_of(found: Found, now: str) -> Plan:
             plan.renames[document] = min(names)
             plan.changes.append(FolderChange(min(names), FolderStatus.RENAMED, was=document))
         elif not names:
-            kept_names |= _without_holder(found, plan, document, rows, own=document in own, now=now)
+            kept_names |= _plan_orphaned_document(found, plan, document, rows, own=document in own, now=now)
     for path in found.missing:
         held = found.known[path].document
         # Another file has its document, or it never had one, so there is nothing left to decide.
@@ -103,7 +103,7 @@ def changes_of(found: Found, now: str) -> Plan:
     return plan
 
 
-def _still_there(found: Found, plan: Plan) -> dict[str, str]:
+def _unchanged_files(found: FolderSnapshot, plan: FolderPlan) -> dict[str, str]:
     """Return the documents of the files that have not changed, as far as is known, by path."""
     there = {}
     for path, one in found.known.items():
@@ -124,7 +124,7 @@ def _still_there(found: Found, plan: Plan) -> dict[str, str]:
     return there
 
 
-def _with_new_content(found: Found, plan: Plan) -> dict[str, str]:
+def _plan_new_files(found: FolderSnapshot, plan: FolderPlan) -> dict[str, str]:
     """Plan the new and changed files; return by path the documents of those whose content is in the collection."""
     there: dict[str, str] = {}
     first: dict[str, str] = {}
@@ -139,12 +139,12 @@ def _with_new_content(found: Found, plan: Plan) -> dict[str, str]:
             plan.twins[path] = first[sha256]
         else:
             first[sha256] = path
-            plan.read.append(ToRead(path, name, sha256, before))
+            plan.read.append(FileToRead(path, name, sha256, before))
     return there
 
 
-def _without_holder(
-    found: Found, plan: Plan, document: str, rows: list[KnownFile], *, own: bool, now: str
+def _plan_orphaned_document(
+    found: FolderSnapshot, plan: FolderPlan, document: str, rows: list[KnownFile], *, own: bool, now: str
 ) -> dict[str, str]:
     """Plan the changes to a document whose content no file of the folder has any more.
 
@@ -165,7 +165,7 @@ def _without_holder(
         if to_read and not own:
             # The document keeps the name that a person gave it, unless the extension does not fit the file's kind.
             name = found.folder.name_of(to_read[0])
-            if _ending(name) == _ending(document):
+            if _extension(name) == _extension(document):
                 return {to_read[0]: document}
             plan.renames[document] = name
             return {}
@@ -173,30 +173,32 @@ def _without_holder(
             plan.remove.append(document)
         return {}
     if all(one.path in found.missing for one in rows):
-        _gone(found, plan, document, rows, own=own and not others, now=now)
+        _plan_missing_files(found, plan, document, rows, own=own and not others, now=now)
     return {}
 
 
-def _gone(found: Found, plan: Plan, document: str, rows: list[KnownFile], *, own: bool, now: str) -> None:
+def _plan_missing_files(
+    found: FolderSnapshot, plan: FolderPlan, document: str, rows: list[KnownFile], *, own: bool, now: str
+) -> None:
     names = sorted(found.folder.name_of(one.path) for one in rows)
-    if own and found.folder.gone is WhenGone.ASK:
+    if own and found.folder.gone is GoneFilePolicy.ASK:
         new = [one for one in rows if one.gone_at is None]
         plan.put += [replace(one, gone_at=now) for one in new]
         plan.changes += [FolderChange(found.folder.name_of(one.path), FolderStatus.GONE) for one in new]
         return
     plan.forget += [one.path for one in rows]
-    if own and found.folder.gone is WhenGone.REMOVE:
+    if own and found.folder.gone is GoneFilePolicy.REMOVE:
         plan.remove.append(document)
         plan.changes += [FolderChange(name, FolderStatus.REMOVED) for name in names]
     else:
         plan.changes += [FolderChange(name, FolderStatus.KEPT) for name in names]
 
 
-def _ending(name: str) -> str:
+def _extension(name: str) -> str:
     return PurePosixPath(name).suffix.casefold()
 
 
-TOGETHER_MS, LOOKS_MS = 1_600, 200
+DEBOUNCE_MS, POLL_MS = 1_600, 200
 """Milliseconds: the longest time to collect changes, and the interval for finding more of them. watchfiles' default of
 50 for the interval would wake a CPU twenty times a second, day and night."""
 
@@ -211,8 +213,8 @@ def changed_paths(folders: Sequence[Path], stop: threading.Event, tick: float) -
         for changes in watchfiles.watch(
             *folders,
             watch_filter=None,
-            debounce=TOGETHER_MS,
-            step=LOOKS_MS,
+            debounce=DEBOUNCE_MS,
+            step=POLL_MS,
             stop_event=stop,
             rust_timeout=round(tick * 1000),
             yield_on_timeout=True,

@@ -17,46 +17,46 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Protocol, TypeVar
 
 from localcrag.documents import prepare
-from localcrag.documents.chunking import PAGE_BREAK, chunks_of, embedded, embedded_together, texts_of
-from localcrag.documents.prefetch import Ahead, Bounds
+from localcrag.documents.chunking import PAGE_BREAK, cut_pages, embed_chunks, embed_documents, embedding_texts
+from localcrag.documents.prefetch import Bounds, OrderedPrefetch
 from localcrag.documents.prepare import (
     AsFile,
     Draft,
     Finished,
     OpenFile,
-    Prepared,
-    Tools,
+    PreparedItem,
+    ReadingTools,
     Unlock,
     Unpacked,
+    discard_item,
     document_title,
-    let_go,
-    memory_of,
-    prepared,
+    memory_size,
+    prepare_upload,
 )
 from localcrag.records.documents import Chunk, Document, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError
 from localcrag.records.ingest import (
-    Counted,
-    FileAsRead,
+    FileProgress,
+    GrowingUploads,
     IngestEvent,
     IngestProgress,
     IngestResult,
-    Pace,
-    Progress,
+    OriginalFile,
+    TimeEstimate,
     Upload,
 )
 from localcrag.records.protocols import Embedder, Vectors
-from localcrag.records.restriction import folders_of
+from localcrag.records.restriction import parent_folders
 from localcrag.text.translation import ngettext
 
-TOGETHER = 256
+EMBED_TOGETHER = 256
 """Minimum chunks of several documents that are embedded together, if so many have been read."""
 MOST_AHEAD, MOST_MEMORY = 512, 64 * 2**20
 """Maximum files begun ahead of the embedding model, and approximate bytes that wait for it; a single larger document is
 added nevertheless."""
 
-Together = Callable[[], AbstractContextManager[object]]
+Transaction = Callable[[], AbstractContextManager[object]]
 
 
 class DocumentShelf(Protocol):
@@ -78,7 +78,7 @@ class DocumentShelf(Protocol):
         vectors: Vectors,
         title: str | None = None,
         dated: str | None = None,
-        original: FileAsRead | None = None,
+        original: OriginalFile | None = None,
         unread: Sequence[int] = (),
     ) -> None: ...
 
@@ -92,7 +92,7 @@ class SavableIndex(Protocol):
 
 
 def ingest(
-    uploads: Sequence[Upload] | Counted,
+    uploads: Sequence[Upload] | GrowingUploads,
     *,
     open_file: OpenFile,
     embedder: Embedder,
@@ -104,16 +104,16 @@ def ingest(
     read_scans: bool = False,
     workers: int = 1,
     abandon: Callable[[], None] = lambda: None,
-    together: Together = nullcontext,
+    transaction: Transaction = nullcontext,
 ) -> Generator[IngestEvent, None, None]:
     """Add files in their order, and the files within them, which `as_file` provides while they are needed.
 
     `unlock` opens files that come with a password; they are stored without it. With `read_scans`, pages that are
     pictures wait for text recognition (scans.py). `workers` files are read at once. `abandon` ends calls of `open_file`
-    and `unlock` that are waiting. Everything that is stored inside `together` is one transaction. Raises StoreError if
+    and `unlock` that are waiting. Everything that is stored inside `transaction` is one transaction. Raises StoreError if
     the database fails, and what `as_file` raises.
     """
-    tools = Tools(
+    tools = ReadingTools(
         open_file=open_file,
         embedder=embedder,
         find=shelf.find,
@@ -122,16 +122,18 @@ def ingest(
         unlock=unlock,
         read_scans=read_scans,
     )
-    pace = Pace(uploads)
+    pace = TimeEstimate(uploads)
 
-    def work(job: tuple[int, Upload, bool]) -> Generator[Prepared, None, None]:
+    def work(job: tuple[int, Upload, bool]) -> Generator[PreparedItem, None, None]:
         number, upload, again = job
-        return _refused(upload) if again else prepared(upload, Progress(upload, number, pace), tools)
+        return _refused(upload) if again else prepare_upload(upload, FileProgress(upload, number, pace), tools)
 
     bounds = Bounds(workers, MOST_AHEAD, MOST_MEMORY)
-    ahead = Ahead(_numbered(uploads), work, bounds, size_of=memory_of, discard=let_go, abandon=abandon)
+    ahead = OrderedPrefetch(
+        _numbered(uploads), work, bounds, size_of=memory_size, discard=discard_item, abandon=abandon
+    )
     try:
-        with ahead, closing(_Group(embedder, shelf, pace, together)) as group:
+        with ahead, closing(_Group(embedder, shelf, pace, transaction)) as group:
             yield from _embed_and_store(ahead.items(), group)
     finally:
         # Also after an interruption, so that the next question finds the documents that were stored.
@@ -147,12 +149,12 @@ def _numbered(uploads: Iterable[Upload]) -> Iterator[tuple[int, Upload, bool]]:
         seen.add(upload.name)
 
 
-def _refused(upload: Upload) -> Generator[Prepared, None, None]:
+def _refused(upload: Upload) -> Generator[PreparedItem, None, None]:
     reason = "Another file of this call has the same name, and would be replaced by it. Rename one of them."
     yield IngestResult(upload.name, IngestStatus.FAILED, error=f"{upload.name}: {reason}")
 
 
-def _embed_and_store(items: Iterator[Prepared | None], group: _Group) -> Generator[IngestEvent, None, None]:
+def _embed_and_store(items: Iterator[PreparedItem | None], group: _Group) -> Generator[IngestEvent, None, None]:
     """Collect documents until there are enough or none is ready; then store them, and yield the results."""
     last: IngestEvent | None = None
     for item in items:
@@ -172,7 +174,7 @@ def _embed_and_store(items: Iterator[Prepared | None], group: _Group) -> Generat
 class _Group:
     """Documents that are to be stored, and the events between them, in order."""
 
-    def __init__(self, embedder: Embedder, shelf: DocumentShelf, pace: Pace, together: Together) -> None:
+    def __init__(self, embedder: Embedder, shelf: DocumentShelf, pace: TimeEstimate, together: Transaction) -> None:
         self._embedder, self._shelf, self._pace, self._together = embedder, shelf, pace, together
         self._items: list[IngestResult | Draft | Unpacked | Finished] = []
         self._drafts: list[Draft] = []
@@ -185,7 +187,7 @@ class _Group:
     @property
     def is_enough(self) -> bool:
         """Return whether enough chunks are waiting to be embedded together, or no documents are waiting at all."""
-        return self._chunks >= TOGETHER or not self._drafts
+        return self._chunks >= EMBED_TOGETHER or not self._drafts
 
     def add(self, item: IngestResult | Draft | Unpacked | Finished) -> None:
         self._items.append(item)
@@ -202,8 +204,8 @@ class _Group:
     def stored(self) -> Generator[IngestEvent, None, None]:
         """Embed and store the documents, all in one transaction, and yield the results in order."""
         begun = time.perf_counter()
-        texts = [(texts_of(draft.chunks, draft.title), draft.progress.at) for draft in self._drafts]
-        vectors = yield from embedded_together(texts, self._embedder)
+        texts = [(embedding_texts(draft.chunks, draft.title), draft.progress.at) for draft in self._drafts]
+        vectors = yield from embed_documents(texts, self._embedder)
         a_chunk = (time.perf_counter() - begun) / max(1, self._chunks)
         put: list[IngestResult] = []
         if self._drafts:
@@ -224,7 +226,7 @@ class _Group:
             else:
                 result = self._unpacked(item) if isinstance(item, Unpacked) else item
             if result.status is not IngestStatus.FAILED:
-                self._within.update((result.document, *folders_of(result.document)))
+                self._within.update((result.document, *parent_folders(result.document)))
             yield result
 
     def _put(self, draft: Draft, vectors: Vectors, seconds: float) -> IngestResult:
@@ -254,7 +256,7 @@ class _Group:
             len(draft.chunks),
             round(draft.seconds + seconds + time.perf_counter() - begun, 3),
             note=_note(draft.waits, twin),
-            warnings=(prepare.warning(draft.lost),) if draft.lost else (),
+            warnings=(prepare.lost_pages_warning(draft.lost),) if draft.lost else (),
         )
 
     def _unpacked(self, archive: Unpacked) -> IngestResult:
@@ -262,17 +264,19 @@ class _Group:
         seconds = round(time.perf_counter() - archive.begun, 3)
         count = len(self._within.intersection(archive.members))
         if not count:
-            said = f"{archive.name} holds no file that could be added."
-            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=said)
-        said = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
-        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=said)
+            message = f"{archive.name} holds no file that could be added."
+            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=message)
+        message = ngettext(
+            "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
+        )
+        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=message)
 
 
 def _note(waits: Sequence[int], twin: str | None) -> str | None:
-    said = [f"The same content is in the collection as “{twin}”."] if twin else []
+    parts = [f"The same content is in the collection as “{twin}”."] if twin else []
     if waits:
-        said.append(prepare.note(waits))
-    return " ".join(said) or None
+        parts.append(prepare.waiting_pages_note(waits))
+    return " ".join(parts) or None
 
 
 Result = TypeVar("Result")
@@ -301,20 +305,20 @@ def recut(documents: Sequence[Document], *, shelf: Shelf, embedder: Embedder, ch
         else:
             pages = [Page(None, text)]
         title = document_title(shelf.title(document.name), pages, document.name)
-        chunks = _result(chunks_of(pages, title, embedder, chunk_tokens, _at))
+        chunks = _run_to_end(cut_pages(pages, title, embedder, chunk_tokens, _progress_event))
         # Pages that wait for text recognition have characters, but nothing to cut: they are separated by page breaks.
         if chunks:
-            vectors = _result(embedded(chunks, title, embedder, _at))
+            vectors = _run_to_end(embed_chunks(chunks, title, embedder, _progress_event))
             shelf.recut(document, chunks=chunks, vectors=vectors, title=title)
             number += 1
     return number
 
 
-def _at(phase: str, done: int, total: int) -> IngestProgress:
+def _progress_event(phase: str, done: int, total: int) -> IngestProgress:
     return IngestProgress("", 1, 1, phase, done, total, None)
 
 
-def _result(steps: Generator[IngestEvent, None, Result]) -> Result:
+def _run_to_end(steps: Generator[IngestEvent, None, Result]) -> Result:
     """Run a generator to its end, ignoring its progress, and return its result."""
     while True:
         try:

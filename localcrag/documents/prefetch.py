@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-LOOK = 0.5
+POLL_SECONDS = 0.5
 """Seconds after which a waiting consumer gets None again, so that it can stop."""
 
 Job = TypeVar("Job")
@@ -35,13 +35,13 @@ class _Stopped(Exception):
 
 
 @dataclass(slots=True)
-class _Begun(Generic[Item]):
+class _RunningJob(Generic[Item]):
     items: deque[Item] = field(default_factory=deque)
     done: bool = False
     error: BaseException | None = None
 
 
-class Ahead(Generic[Job, Item]):
+class OrderedPrefetch(Generic[Job, Item]):
     """Jobs that are run ahead. `close` ends the running ones, and discards results that were not consumed."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Ahead(Generic[Job, Item]):
         self._jobs, self._work, self._bounds = iter(jobs), work, bounds
         self._size_of, self._discard, self._abandon = size_of, discard, abandon
         self._changed, self._pulling = threading.Condition(), threading.Lock()
-        self._order: deque[_Begun[Item]] = deque()
+        self._order: deque[_RunningJob[Item]] = deque()
         self._size = 0
         self._exhausted = self._stopped = False
         self._threads: list[threading.Thread] = []
@@ -80,15 +80,15 @@ class Ahead(Generic[Job, Item]):
         Raises the error of a job when its turn comes.
         """
         self._start()
-        told = False
+        waiting = False
         while True:
             with self._changed:
-                if told:
-                    self._changed.wait_for(self._is_ready, LOOK)
+                if waiting:
+                    self._changed.wait_for(self._is_ready, POLL_SECONDS)
                 if not self._order and self._exhausted:
                     return
                 found = self._taken()
-            told = found is None
+            waiting = found is None
             yield found
 
     def close(self) -> None:
@@ -147,14 +147,14 @@ class Ahead(Generic[Job, Item]):
                 error = caught
             self._end(there, error)
 
-    def _begin(self) -> tuple[Job, _Begun[Item]] | None:
+    def _begin(self) -> tuple[Job, _RunningJob[Item]] | None:
         """Begin the next job as soon as there is room for its results; return None if there are no more jobs."""
         with self._pulling:  # The next job may be slow to come, and the consumer need not wait for it.
             with self._changed:
                 self._changed.wait_for(lambda: self._stopped or self._exhausted or self._has_room())
                 if self._stopped or self._exhausted:
                     return None
-            there = _Begun[Item]()
+            there = _RunningJob[Item]()
             try:
                 job = next(self._jobs)
             except StopIteration:
@@ -172,7 +172,7 @@ class Ahead(Generic[Job, Item]):
     def _has_room(self) -> bool:
         return not self._order or (len(self._order) < self._bounds.jobs and self._size < self._bounds.size)
 
-    def _put(self, there: _Begun[Item], item: Item) -> None:
+    def _put(self, there: _RunningJob[Item], item: Item) -> None:
         size = self._size_of(item)
 
         def may_go() -> bool:
@@ -190,7 +190,7 @@ class Ahead(Generic[Job, Item]):
         self._discard(item)
         raise _Stopped
 
-    def _end(self, there: _Begun[Item], error: BaseException | None) -> None:
+    def _end(self, there: _RunningJob[Item], error: BaseException | None) -> None:
         with self._changed:
             there.done, there.error = True, error
             # An error ends everything: no other job is begun.

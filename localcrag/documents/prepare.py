@@ -18,27 +18,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Protocol, TypeVar
 
-from localcrag.documents.chunking import chunks_of, join_pages
+from localcrag.documents.chunking import cut_pages, join_pages
 from localcrag.records.documents import ARCHIVE, PDF_TYPE, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
-from localcrag.records.ingest import FileAsRead, IngestProgress, IngestResult, Progress, Stamp, Upload
+from localcrag.records.ingest import FileProgress, IngestProgress, IngestResult, OriginalFile, Stamp, Upload
 from localcrag.records.protocols import Embedder
-from localcrag.text.places import in_runs
-from localcrag.text.quantities import date_of
+from localcrag.text.places import number_ranges
+from localcrag.text.quantities import file_date
 from localcrag.text.titles import (
     BEGINNING,
     LONGEST_MATTER,
+    find_title,
     heading_text,
     is_heading,
     may_be_title,
-    title_of,
-    without_site,
+    strip_site_name,
 )
 from localcrag.text.translation import ngettext
 
 
-def stamp_of(upload: Upload) -> Stamp | None:
+def file_stamp(upload: Upload) -> Stamp | None:
     """Return a file's stamp without reading the file; None if there is no such file."""
     try:
         return Stamp.of(upload.path.stat())
@@ -48,7 +48,7 @@ def stamp_of(upload: Upload) -> Stamp | None:
 
 def is_unchanged(upload: Upload, before: Stamp | None, sha256: str) -> bool:
     """Return whether a file has not been written to since `before`, when it had the checksum `sha256`."""
-    now = stamp_of(upload)
+    now = file_stamp(upload)
     if before is None or now is None or replace(before, ctime_ns=now.ctime_ns) != now:
         return False
     if before == now:
@@ -89,7 +89,7 @@ AsFile = Callable[[Member], AbstractContextManager[Path]]
 
 
 @dataclass(slots=True)
-class Room:
+class UnpackLimits:
     """The number and bytes of files that may still be unpacked from one added file."""
 
     members: int = MOST_MEMBERS
@@ -107,7 +107,7 @@ class Room:
 
 
 def add_members(
-    whole: str, members: Iterable[Member], add: Add[Item], room: Room, *, as_file: AsFile, depth: int
+    whole: str, members: Iterable[Member], add: Add[Item], room: UnpackLimits, *, as_file: AsFile, depth: int
 ) -> Generator[Item | IngestResult, None, tuple[str, ...]]:
     """Add the files within `whole`, each by `add`; return their names.
 
@@ -133,34 +133,34 @@ def add_members(
     return tuple(names)
 
 
-def numbers(pages: Iterable[Page], chunks: Iterable[Chunk]) -> list[int]:
+def lost_page_numbers(pages: Iterable[Page], chunks: Iterable[Chunk]) -> list[int]:
     """Return the numbers of pages with content that is in no chunk; blank pages are not among them."""
     found = {chunk.page for chunk in chunks}
     lost = (page for page in pages if page.unread or (page.number not in found and page.text.strip()))
     return [page.number for page in lost if page.number is not None]
 
 
-def warning(pages: Sequence[int]) -> str:
+def lost_pages_warning(pages: Sequence[int]) -> str:
     """Return the warning about these pages without text; `pages` has at least one."""
     return ngettext(
         "Page %(pages)s holds no text (a scan?): it cannot be found or quoted.",
         "Pages %(pages)s hold no text (scans?): they cannot be found or quoted.",
         len(pages),
-        pages=named(pages),
+        pages=page_ranges(pages),
     )
 
 
-def note(pages: Sequence[int]) -> str:
+def waiting_pages_note(pages: Sequence[int]) -> str:
     """Return the note about these pages, which wait for text recognition; `pages` has at least one."""
     return ngettext(
         "Page %(pages)s is a picture: it can be found as soon as its text is recognised.",
         "Pages %(pages)s are pictures: they can be found as soon as their text is recognised.",
         len(pages),
-        pages=named(pages),
+        pages=page_ranges(pages),
     )
 
 
-def shared_out(
+def waiting_and_lost_pages(
     pages: Sequence[Page], chunks: Sequence[Chunk], *, recognised: bool
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the pages that wait for text recognition, and those that are lost.
@@ -168,10 +168,10 @@ def shared_out(
     Pages that are pictures wait if `recognised`; otherwise they are lost.
     """
     pictures = [page.number for page in pages if page.unread and page.number] if recognised else []
-    return pictures, [number for number in numbers(pages, chunks) if number not in pictures]
+    return pictures, [number for number in lost_page_numbers(pages, chunks) if number not in pictures]
 
 
-def nothing(name: str, unread: Sequence[int]) -> str:
+def no_text_error(name: str, unread: Sequence[int]) -> str:
     """Return the error for a document without searchable text; `unread` are its pages that were not read."""
     if not unread:
         return f"{name} holds no text that could be searched."
@@ -181,30 +181,30 @@ def nothing(name: str, unread: Sequence[int]) -> str:
     )
 
 
-def named(pages: Iterable[int]) -> str:
+def page_ranges(pages: Iterable[int]) -> str:
     """Return ascending numbers as text, with consecutive ones as a range: "3, 7–9"."""
-    return ", ".join(in_runs(pages))
+    return ", ".join(number_ranges(pages))
 
 
-FIRST_PAGES = 3
+TITLE_PAGES = 3
 """Number of a document's first pages on which its title may be."""
-RUNNING = 3
+LEAST_RUNNING_PAGES = 3
 """Minimum pages that begin or end with the same line for it to be a header or footer; in long documents, a third."""
 
 
 def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
     """Return the title of a document. `stated` is the title in its properties, `name` the name of its file."""
-    found = [_headings(page) for page in pages[:FIRST_PAGES]]
+    found = [_headings(page) for page in pages[:TITLE_PAGES]]
     if stated and not _is_name(stated, name):
-        return without_site(stated, [text for headings in found for _, text in headings])
+        return strip_site_name(stated, [text for headings in found for _, text in headings])
     for headings in found:
         fit = [heading for heading in headings if is_heading(heading[1]) and may_be_title(heading[1])]
         if fit:
             return min(fit, key=lambda heading: heading[0])[1]
     running = _running(pages)
-    beginning = "\n".join(page.text for page in pages[:FIRST_PAGES])[: LONGEST_MATTER + BEGINNING]
-    lines = (line for line in beginning.split("\n") if _without_numbers(line) not in running)
-    return title_of("\n".join(lines), name)
+    beginning = "\n".join(page.text for page in pages[:TITLE_PAGES])[: LONGEST_MATTER + BEGINNING]
+    lines = (line for line in beginning.split("\n") if _without_digits(line) not in running)
+    return find_title("\n".join(lines), name)
 
 
 def _headings(page: Page) -> list[tuple[int, str]]:
@@ -222,19 +222,21 @@ def _running(pages: Sequence[Page]) -> set[str]:
     seen: Counter[str] = Counter()
     for page in pages:
         lines = [line for line in page.text.split("\n") if line.strip()]
-        seen.update({_without_numbers(line) for line in (*lines[:1], *lines[-1:])})
-    often = {line for line, times in seen.items() if times >= max(RUNNING, len(pages) / RUNNING)}
+        seen.update({_without_digits(line) for line in (*lines[:1], *lines[-1:])})
+    often = {
+        line for line, times in seen.items() if times >= max(LEAST_RUNNING_PAGES, len(pages) / LEAST_RUNNING_PAGES)
+    }
     known = [page.text[one.start : one.end] for page in pages for one in page.headings if not one.level]
-    return often | set(map(_without_numbers, known))
+    return often | set(map(_without_digits, known))
 
 
-def _without_numbers(line: str) -> str:
+def _without_digits(line: str) -> str:
     return re.sub(r"\d+", "", line).strip()
 
 
-PICTURED = (PDF_TYPE, "image/")
+KEPT_FILE_TYPES = (PDF_TYPE, "image/")
 """Media types of documents whose file is kept, too, because their pages are displayed as pictures."""
-A_LETTER, A_CHUNK, AN_EVENT = 3, 1_000, 500
+CHARACTER_BYTES, CHUNK_BYTES, EVENT_BYTES = 3, 1_000, 500
 """Approximate bytes of memory for a character, a chunk and an event; chunks contain the text a second time."""
 
 
@@ -267,7 +269,7 @@ wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class ReadingTools:
     """Functions and settings to read and cut files; several threads use all of them.
 
     `as_file` provides the files that are within others.
@@ -290,7 +292,7 @@ class Draft:
     """
 
     name: str
-    own: FileAsRead | None
+    own: OriginalFile | None
     sha256: str
     replaces: bool
     media_type: str
@@ -302,13 +304,13 @@ class Draft:
     waits: list[int]
     lost: list[int]
     seconds: float
-    progress: Progress
+    progress: FileProgress
     lent: ExitStack = field(default_factory=ExitStack)
 
     @property
     def memory(self) -> int:
         """Return the approximate memory of the draft in bytes."""
-        return A_LETTER * len(self.text) + A_CHUNK * len(self.chunks)
+        return CHARACTER_BYTES * len(self.text) + CHUNK_BYTES * len(self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,38 +329,38 @@ class Finished:
     upload: Upload
 
 
-Prepared = IngestProgress | IngestResult | Draft | Unpacked | Finished
+PreparedItem = IngestProgress | IngestResult | Draft | Unpacked | Finished
 
 
-def memory_of(item: Prepared) -> int:
+def memory_size(item: PreparedItem) -> int:
     """Return the approximate memory of a waiting item in bytes."""
-    return item.memory if isinstance(item, Draft) else AN_EVENT
+    return item.memory if isinstance(item, Draft) else EVENT_BYTES
 
 
-def let_go(item: Prepared) -> None:
+def discard_item(item: PreparedItem) -> None:
     """Discard an item that is not needed any more, and close the file that was lent to it."""
     if isinstance(item, Draft):
         item.lent.close()
 
 
-def prepared(upload: Upload, progress: Progress, tools: Tools) -> Generator[Prepared, None, None]:
+def prepare_upload(upload: Upload, progress: FileProgress, tools: ReadingTools) -> Generator[PreparedItem, None, None]:
     """Yield the outcome of a file and of those within it: progress, drafts to be stored, results without a draft."""
     with ExitStack() as lent:
-        yield from _prepare(upload, progress, tools, Room(), lent)
+        yield from _prepare(upload, progress, tools, UnpackLimits(), lent)
     yield Finished(upload)
 
 
 def _prepare(
-    upload: Upload, progress: Progress, tools: Tools, room: Room, lent: ExitStack, *, depth: int = 0
-) -> Generator[Prepared, None, None]:
+    upload: Upload, progress: FileProgress, tools: ReadingTools, room: UnpackLimits, lent: ExitStack, *, depth: int = 0
+) -> Generator[PreparedItem, None, None]:
     """Prepare a file and those within it, limited by `room`; the file is itself nested in `depth` others."""
     begun = time.perf_counter()
 
-    def add(member: Upload, lent: ExitStack) -> Generator[Prepared, None, None]:
+    def add(member: Upload, lent: ExitStack) -> Generator[PreparedItem, None, None]:
         return _prepare(member, progress.within(member.name), tools, room, lent, depth=depth + 1)
 
     try:
-        reading = yield from _its_own(upload, progress, tools, lent)
+        reading = yield from _prepare_own_content(upload, progress, tools, lent)
         if reading is None or reading.document is None:
             return
         document = reading.document
@@ -371,20 +373,22 @@ def _prepare(
     except DocumentError as error:
         seconds = round(time.perf_counter() - begun, 3)
         locked = isinstance(error, PasswordNeeded)
-        said = f"{error} It has to be added by itself for that." if locked and depth else str(error)
-        yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=said, locked=locked and not depth)
+        message = f"{error} It has to be added by itself for that." if locked and depth else str(error)
+        yield IngestResult(
+            upload.name, IngestStatus.FAILED, seconds=seconds, error=message, locked=locked and not depth
+        )
 
 
-def _its_own(
-    upload: Upload, progress: Progress, tools: Tools, lent: ExitStack
-) -> Generator[Prepared, None, _Reading | None]:
+def _prepare_own_content(
+    upload: Upload, progress: FileProgress, tools: ReadingTools, lent: ExitStack
+) -> Generator[PreparedItem, None, _Reading | None]:
     """Prepare the content of the file itself and return it; the files within it are still to be read.
 
     Return None if the collection has the file already.
     """
     begun = time.perf_counter()
     yield progress.at("reading", 0, None)
-    stamp, sha256 = stamp_of(upload), checksum(upload)
+    stamp, sha256 = file_stamp(upload), checksum(upload)
     before = tools.find(upload.name)
     if before and before.sha256 == sha256:
         seconds = round(time.perf_counter() - begun, 3)
@@ -421,25 +425,25 @@ class _Reading:
 
 
 def _draft(
-    reading: _Reading, progress: Progress, tools: Tools, lent: ExitStack
-) -> Generator[Prepared, None, OpenDocument]:
+    reading: _Reading, progress: FileProgress, tools: ReadingTools, lent: ExitStack
+) -> Generator[PreparedItem, None, OpenDocument]:
     """Read a file and yield its draft, unless it is an archive; return the open document."""
-    upload, own = reading.upload, FileAsRead(reading.upload.path, reading.sha256)
+    upload, own = reading.upload, OriginalFile(reading.upload.path, reading.sha256)
     if upload.password is not None and tools.unlock is not None:
         data = tools.unlock(own.path, upload.name, upload.password)
         path = lent.enter_context(tools.as_file(Member(upload.name, data)))
-        own = FileAsRead(path, hashlib.sha256(data).hexdigest())
+        own = OriginalFile(path, hashlib.sha256(data).hexdigest())
     document = tools.open_file(own.path, upload.name)
     pages = yield from _read(document, progress)
     reading.check()
     if document.media_type == ARCHIVE:
         return document
     title = document_title(document.title, pages, upload.name)
-    chunks = yield from chunks_of(pages, title, tools.embedder, tools.chunk_tokens, progress.at)
-    pictured = document.media_type.startswith(PICTURED)
-    waits, lost = shared_out(pages, chunks, recognised=tools.read_scans and pictured)
+    chunks = yield from cut_pages(pages, title, tools.embedder, tools.chunk_tokens, progress.at)
+    pictured = document.media_type.startswith(KEPT_FILE_TYPES)
+    waits, lost = waiting_and_lost_pages(pages, chunks, recognised=tools.read_scans and pictured)
     if not chunks and not waits:
-        raise EmptyDocument(nothing(upload.name, lost))
+        raise EmptyDocument(no_text_error(upload.name, lost))
     yield Draft(
         name=upload.name,
         own=own if pictured else None,
@@ -460,7 +464,7 @@ def _draft(
     return document
 
 
-def _read(document: OpenDocument, progress: Progress) -> Generator[IngestProgress, None, list[Page]]:
+def _read(document: OpenDocument, progress: FileProgress) -> Generator[IngestProgress, None, list[Page]]:
     """Return a document's pages; yield the progress."""
     pages: list[Page] = []
     with closing(document.pages):
@@ -473,6 +477,6 @@ def _read(document: OpenDocument, progress: Progress) -> Generator[IngestProgres
 def _changed(upload: Upload) -> str | None:
     """Return the day of the last change of an original file, None for files of other origin."""
     try:
-        return date_of(upload.path.stat().st_mtime) if upload.original else None
+        return file_date(upload.path.stat().st_mtime) if upload.original else None
     except OSError:
         return None

@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Protocol
 
 from localcrag.documents import prepare
-from localcrag.documents.chunking import chunks_of, embedded, join_pages
+from localcrag.documents.chunking import cut_pages, embed_chunks, join_pages
 from localcrag.documents.ingest import SavableIndex
-from localcrag.documents.prefetch import Ahead, Bounds
+from localcrag.documents.prefetch import Bounds, OrderedPrefetch
 from localcrag.documents.prepare import OpenDocument, document_title
-from localcrag.privacy.child_process import ChildProcess, Over, ProcessPool
+from localcrag.privacy.child_process import ChildProcess, ProcessPool, WorkerFailed
 from localcrag.records.documents import Chunk, Document, Member, ScannedPage
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.protocols import Embedder, Vectors
-from localcrag.text.places import place
+from localcrag.text.places import place_name
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
@@ -41,15 +41,15 @@ class Recogniser(ProcessPool):
     def __init__(self, patience: float = PATIENCE) -> None:
         super().__init__(MODULE, patience)
 
-    def read(self, picture: bytes, what: str, *, threads: int = 0, go_on: Callable[[], None]) -> ScannedPage:
+    def read(self, picture: bytes, what: str, *, threads: int = 0, checkpoint: Callable[[], None]) -> ScannedPage:
         """Return the text of a page's picture (PNG); `what` is the page's name in errors.
 
-        `go_on` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is the
+        `checkpoint` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is the
         number of CPU threads; 0 means one per core. Raises UnreadableDocument. Several threads may call this at once.
         """
         process = self.take()
         try:
-            page = self._read(process, picture, what, threads, go_on)
+            page = self._read(process, picture, what, threads, checkpoint)
         except BaseException:
             # The next message of this process would be taken for the answer to the next page.
             self.drop(process)
@@ -58,24 +58,24 @@ class Recogniser(ProcessPool):
         return page
 
     def _read(
-        self, process: ChildProcess, picture: bytes, what: str, threads: int, go_on: Callable[[], None]
+        self, process: ChildProcess, picture: bytes, what: str, threads: int, checkpoint: Callable[[], None]
     ) -> ScannedPage:
-        go_on()
+        checkpoint()
         process.ask({"threads": threads}, picture)
         while True:
             try:
                 content, _ = process.answer()
-            except Over as over:
+            except WorkerFailed as over:
                 raise UnreadableDocument(f"The text of {what} cannot be recognised: {over}.") from over
             if "error" in content:
                 raise UnreadableDocument(f"The text of {what} cannot be recognised: {content['error']}.")
             if "page" in content:
                 return ScannedPage.of(content["page"])
-            go_on()
+            checkpoint()
             process.ask({"go": "on"}, b"")
 
 
-LEAST_BETWEEN = 20
+STORE_INTERVAL_FACTOR = 20
 """Minimum time between two updates of a document's text, as a multiple of the time that the last update took."""
 
 
@@ -85,7 +85,7 @@ LEAST_CONFIDENT, LEAST_CERTAIN = 0.9, 0.5
 Legible text, however small, pale or blurred, is read with a confidence of 0.95 and more. Letters of other scripts are
 read with less than 0.9, or most of them are not read at all (scripts/lab/measuring/measure_ocr.py).
 """
-READ = frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "FULLWIDTH", "HALFWIDTH", "DIGIT"))
+RECOGNISED_SCRIPTS = frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "FULLWIDTH", "HALFWIDTH", "DIGIT"))
 """Scripts that are recognised, by the first word in the Unicode names of their letters."""
 
 
@@ -104,11 +104,11 @@ class ScannedShelf(Protocol):
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None: ...
 
-    def give_up(self, document: Document, page: int, error: str) -> None: ...
+    def record_failure(self, document: Document, page: int, error: str) -> None: ...
 
     def vectors(self, document: Document) -> dict[str, Vectors]: ...
 
-    def put_text(
+    def replace_text(
         self,
         document: Document,
         *,
@@ -127,7 +127,7 @@ ReadPage = Callable[[bytes, Document, int], ScannedPage]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class ScanTools:
     """Settings and functions to read scans; `workers` calls of `read_page` run at once, and `abandon` ends them all."""
 
     shelf: ScannedShelf
@@ -142,7 +142,7 @@ class Parts:
 
 
 @dataclass(slots=True)
-class _Pace:
+class _ScanProgress:
     """The number of pages read and waiting, and the time per page, while several are read at once."""
 
     done: int = 0
@@ -150,14 +150,14 @@ class _Pace:
     begun: float = field(default_factory=time.perf_counter)
 
     def progress(self, document: Document) -> IngestProgress:
-        of_one = (time.perf_counter() - self.begun) / self.done if self.done else None
-        left = of_one * self.waiting if of_one is not None else None
+        per_page = (time.perf_counter() - self.begun) / self.done if self.done else None
+        left = per_page * self.waiting if per_page is not None else None
         total = self.done + self.waiting
-        return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, of_one)
+        return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, per_page)
 
 
 @dataclass(slots=True)
-class _Reading:
+class _DocumentScan:
     """A document, and the results of its pages since reading began."""
 
     document: Document
@@ -171,21 +171,21 @@ class _Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Come:
+class _PageResult:
     """The result of a page; if `page` is None, the document's last page has been yielded before."""
 
-    reading: _Reading
+    reading: _DocumentScan
     page: int | None
     read: ScannedPage | None = None
     error: str | None = None
 
 
-def read_scans(parts: Parts) -> Generator[IngestEvent, None, None]:
+def read_scans(parts: ScanTools) -> Generator[IngestEvent, None, None]:
     """Read the pages that wait in a collection, including new ones; yield progress and one result per document.
 
     Raises StoreError and ModelError, and what `read_page` raises, except DocumentError.
     """
-    pace = _Pace()
+    pace = _ScanProgress()
     seen: set[int] = set()
     while documents := [one for one in parts.shelf.documents() if one.id not in seen]:
         pace.waiting = sum(one.waiting for one in documents)
@@ -193,24 +193,24 @@ def read_scans(parts: Parts) -> Generator[IngestEvent, None, None]:
         # A single page ahead is enough: the result of a page is small, but each job keeps its document's file in
         # memory.
         bounds = Bounds(parts.workers, parts.workers + 1, parts.workers + 1)
-        jobs = _pages_of(documents, parts)
-        with Ahead(jobs, lambda job: _page(job, parts), bounds, abandon=parts.abandon) as ahead:
+        jobs = _waiting_pages(documents, parts)
+        with OrderedPrefetch(jobs, lambda job: _page(job, parts), bounds, abandon=parts.abandon) as ahead:
             yield pace.progress(documents[0])
-            yield from _followed(ahead.items(), documents[0], parts, pace)
+            yield from _store_results(ahead.items(), documents[0], parts, pace)
 
 
-def _pages_of(documents: Sequence[Document], parts: Parts) -> Iterator[tuple[_Reading, int | None]]:
+def _waiting_pages(documents: Sequence[Document], parts: ScanTools) -> Iterator[tuple[_DocumentScan, int | None]]:
     """Yield each page that waits, and None behind the last page of a document."""
     for document in documents:
         original = parts.shelf.original(document)
         if original is not None:  # Otherwise it was deleted before its turn.
-            reading = _Reading(document, original)
+            reading = _DocumentScan(document, original)
             yield from ((reading, page) for page in parts.shelf.waiting(document))
             yield reading, None
 
 
-def _followed(
-    items: Iterator[_Come | None], document: Document, parts: Parts, pace: _Pace
+def _store_results(
+    items: Iterator[_PageResult | None], document: Document, parts: ScanTools, pace: _ScanProgress
 ) -> Generator[IngestEvent, None, None]:
     """Put the pages that were read into their documents; `document` is the first of them."""
     try:
@@ -223,7 +223,7 @@ def _followed(
             if reading.failed:
                 continue
             try:
-                yield from _taken(item, parts, pace)
+                yield from _store_result(item, parts, pace)
             except DocumentError as error:
                 reading.failed = True
                 yield IngestResult(document.name, IngestStatus.FAILED, document.pages, error=str(error))
@@ -232,7 +232,7 @@ def _followed(
         parts.index.save()
 
 
-def _taken(item: _Come, parts: Parts, pace: _Pace) -> Generator[IngestEvent, None, None]:
+def _store_result(item: _PageResult, parts: ScanTools, pace: _ScanProgress) -> Generator[IngestEvent, None, None]:
     """Record the result of a page, and put it into its document unless that was done recently; or end the document."""
     reading = item.reading
     if item.page is None:
@@ -249,30 +249,30 @@ def _taken(item: _Come, parts: Parts, pace: _Pace) -> Generator[IngestEvent, Non
         pace.done += 1
     yield pace.progress(reading.document)
     # Storing takes longer as the text grows, so the interval is a multiple of the time that it took.
-    if time.perf_counter() - reading.put > LEAST_BETWEEN * reading.putting:
+    if time.perf_counter() - reading.put > STORE_INTERVAL_FACTOR * reading.putting:
         begun = time.perf_counter()
         yield from _put_text(reading, parts, pace)
         reading.put = time.perf_counter()
         reading.putting = reading.put - begun
 
 
-def _page(job: tuple[_Reading, int | None], parts: Parts) -> Generator[_Come, None, None]:
+def _page(job: tuple[_DocumentScan, int | None], parts: ScanTools) -> Generator[_PageResult, None, None]:
     """Read a page and store its text; runs in a thread of its own."""
     reading, page = job
     if page is None or reading.failed:
-        yield _Come(reading, None)
+        yield _PageResult(reading, None)
         return
     document, begun = reading.document, time.perf_counter()
     try:
         read = parts.read_page(reading.original, document, page)
         if not _is_legible(read):
-            raise UnreadableDocument(_illegible(place(document.name, page), parts.shelf.text(document)))
+            raise UnreadableDocument(_illegible_error(place_name(document.name, page), parts.shelf.text(document)))
     except DocumentError as error:
-        parts.shelf.give_up(document, page, str(error))
-        yield _Come(reading, page, error=str(error))
+        parts.shelf.record_failure(document, page, str(error))
+        yield _PageResult(reading, page, error=str(error))
     else:
         parts.shelf.keep(document, page, read, round(time.perf_counter() - begun, 3))
-        yield _Come(reading, page, read)
+        yield _PageResult(reading, page, read)
 
 
 def _is_legible(read: ScannedPage) -> bool:
@@ -281,18 +281,22 @@ def _is_legible(read: ScannedPage) -> bool:
     return confidence is None or certainty is None or (confidence >= LEAST_CONFIDENT and certainty >= LEAST_CERTAIN)
 
 
-def _illegible(what: str, text: str) -> str:
+def _illegible_error(what: str, text: str) -> str:
     """Return the error for a page whose letters are not recognised; `text` is the other text of the document."""
     names = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in text if letter.isalpha())
     script = max(names, key=lambda name: names[name], default="")
-    of = f" in {script.capitalize()} letters, as the rest of the document" if script and script not in READ else ""
+    script_note = (
+        f" in {script.capitalize()} letters, as the rest of the document"
+        if script and script not in RECOGNISED_SCRIPTS
+        else ""
+    )
     return (
-        f"{what} shows text{of} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is sharp "
+        f"{what} shows text{script_note} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is sharp "
         "enough to be read. Add what it says as a text file, or make the PDF searchable with another program."
     )
 
 
-def _put_text(reading: _Reading, parts: Parts, pace: _Pace) -> Generator[IngestEvent, None, int]:
+def _put_text(reading: _DocumentScan, parts: ScanTools, pace: _ScanProgress) -> Generator[IngestEvent, None, int]:
     """Put the text that has been read so far into the document; return its number of chunks."""
     document = reading.document
     read = parts.shelf.read(document)
@@ -304,20 +308,20 @@ def _put_text(reading: _Reading, parts: Parts, pace: _Pace) -> Generator[IngestE
     def at(*_: object) -> IngestProgress:
         return pace.progress(document)
 
-    chunks = yield from chunks_of(pages, title, parts.embedder, parts.chunk_tokens, at)
+    chunks = yield from cut_pages(pages, title, parts.embedder, parts.chunk_tokens, at)
     known = parts.shelf.vectors(document)
-    vectors = yield from embedded(chunks, title, parts.embedder, at, known=known)
-    parts.shelf.put_text(
+    vectors = yield from embed_chunks(chunks, title, parts.embedder, at, known=known)
+    parts.shelf.replace_text(
         document, text=join_pages(pages), chunks=chunks, vectors=vectors, title=title, pages=list(read)
     )
     parts.index.refresh()
     return len(chunks)
 
 
-def _result(reading: _Reading, chunks: int) -> IngestResult:
+def _result(reading: _DocumentScan, chunks: int) -> IngestResult:
     document, read = reading.document, reading.read
     seconds = round(time.perf_counter() - reading.begun, 3)
-    silent = prepare.named(page for page, one in sorted(read.items()) if not one.lines)
+    silent = prepare.page_ranges(page for page, one in sorted(read.items()) if not one.lines)
     warnings = list(reading.errors)
     if silent:
         warnings.append(_("No text that can be recognised was found on: page %(pages)s.", pages=silent))

@@ -11,15 +11,22 @@ import numpy as np
 
 from localcrag.evaluation import curves
 from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, severity
-from localcrag.evaluation.metrics import BY_NAME, METRICS, holds
+from localcrag.evaluation.metrics import BY_NAME, METRICS, contains_answer
 from localcrag.evaluation.plan import FULL, ablations
-from localcrag.evaluation.results import GROUPS, About, Evaluation, measured, step_costs
-from localcrag.evaluation.wording import Difference, Estimate, difference, estimate, not_proved, says
+from localcrag.evaluation.results import GROUPS, About, Evaluation, measure_all, step_costs
+from localcrag.evaluation.wording import (
+    Estimate,
+    PairedDifference,
+    describe_difference,
+    difference,
+    estimate,
+    unproved_reason,
+)
 from localcrag.records.enums import Action, Grade, Origin
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import GradedPassage, Source
 from localcrag.records.run import Run
-from localcrag.text.places import SheetRow, place
+from localcrag.text.places import SheetRow, place_name
 
 ALL, IN_DOCUMENTS, ON_WEB, NOWHERE = GROUPS
 KEYS = (
@@ -57,14 +64,14 @@ class KeyFigure:
     title: str
     first: Estimate | None
     second: Estimate | None
-    difference: Difference | None
+    difference: PairedDifference | None
     ratio: float | None
     says: str
     not_proved: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ComparisonVerdict:
     """The key figures of one configuration compared with another's."""
 
     first: str
@@ -78,11 +85,11 @@ class Paired:
 
     first: str
     second: str
-    differences: dict[str, dict[str, Difference]]
+    differences: dict[str, dict[str, PairedDifference]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class ActionFigures:
     """The questions for which one action was decided.
 
     `accuracy` is the share for which it was right; `speed` is their mean seconds as a share of the first
@@ -104,7 +111,7 @@ class Actions:
     `confusion` maps who holds the answer, then the action, to a number of questions.
     """
 
-    decided: dict[str, Decided]
+    decided: dict[str, ActionFigures]
     confusion: dict[str, dict[str, int]]
 
 
@@ -132,7 +139,7 @@ class Losses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownText:
     """A text with its relevance, None if it was not scored; `holds` is whether it contains an accepted answer."""
 
     where: str
@@ -161,8 +168,8 @@ class Worst:
     rule: str
     cause: str
     why: str
-    passage: Shown | None
-    evidence: tuple[Shown, ...]
+    passage: ShownText | None
+    evidence: tuple[ShownText, ...]
     first_right: bool | None
 
 
@@ -179,7 +186,7 @@ class Figures:
     asked: dict[str, int]
     missing: int
     metrics: dict[str, MetricUsed]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ComparisonVerdict, ...]
     estimates: dict[str, dict[str, dict[str, Estimate]]]
     against_first: tuple[Paired, ...]
     against_former: tuple[Paired, ...]
@@ -227,33 +234,33 @@ def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
     )
 
 
-def _passage(question: Question, run: Run) -> Shown | None:
+def _passage(question: Question, run: Run) -> ShownText | None:
     passage = best_passage(run, question.answers)
     if passage is None:
         return None
     graded: Grade | None = passage.grade if run.action else None
-    return Shown(
+    return ShownText(
         where=_where(passage, passage.rows),
         relevance=passage.relevance if run.action else None,
         grade=graded.value if graded else None,
         text=passage.text,
-        holds=holds(passage.text, question.answers),
+        holds=contains_answer(passage.text, question.answers),
     )
 
 
-def _evidence(question: Question, run: Run) -> tuple[Shown, ...]:
+def _evidence(question: Question, run: Run) -> tuple[ShownText, ...]:
     sources = {source.id: source for source in run.sources}
     pieces = []
     for piece in run.evidence:
         source = sources.get(piece.source)
         where = _where(source, piece.rows) if source else ""
         pieces.append(
-            Shown(
+            ShownText(
                 where=f"[{piece.n}] {where}".strip(),
                 relevance=piece.relevance if run.action else None,
                 grade=None,
                 text=piece.text,
-                holds=holds(piece.text, question.answers),
+                holds=contains_answer(piece.text, question.answers),
             )
         )
     return tuple(pieces)
@@ -262,7 +269,7 @@ def _evidence(question: Question, run: Run) -> tuple[Shown, ...]:
 def _where(one: Source | GradedPassage, rows: Sequence[SheetRow]) -> str:
     if one.origin is Origin.WEB or one.document is None:
         return f"web: {one.title or one.url or ''}"
-    return place(one.document, one.page, rows)
+    return place_name(one.document, one.page, rows)
 
 
 FEWEST_ABLATED = 3
@@ -275,7 +282,7 @@ Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 def figures(evaluation: Evaluation) -> Figures:
     """Return the figures of an evaluation, finished or not, over the questions asked so far."""
     asked = [name for name in evaluation.configurations if evaluation.pairs(name)]
-    values = {name: measured(evaluation, name) for name in asked}
+    values = {name: measure_all(evaluation, name) for name in asked}
     groups = groups_of(evaluation.questions)
     pairs = [(asked[0], name) for name in asked[1:]] if asked else []
     actions = {name: found for name in asked if (found := _actions(evaluation, name, asked[0], values))}
@@ -316,10 +323,10 @@ def _full(asked: Sequence[str]) -> str | None:
     return next((name for name in known if name in asked), None)
 
 
-def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Verdict:
+def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> ComparisonVerdict:
     """Return the key figures of two configurations, without those that apply to no question."""
     found = (_key(values, groups, (first, second), *key) for key in KEYS)
-    return Verdict(first=first, second=second, figures=tuple(one for one in found if one.first or one.second))
+    return ComparisonVerdict(first=first, second=second, figures=tuple(one for one in found if one.first or one.second))
 
 
 def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], metric: str, group: str) -> KeyFigure:
@@ -335,8 +342,8 @@ def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], 
         second=estimate(list(after.values())),
         difference=change,
         ratio=_ratio(*both),
-        says=says(metric, change),
-        not_proved=not_proved(metric, change),
+        says=describe_difference(metric, change),
+        not_proved=unproved_reason(metric, change),
     )
 
 
@@ -368,7 +375,7 @@ def _estimates(values: Mapping[str, Mapping[str, float]], ids: set[str]) -> dict
 
 def paired(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Paired:
     """Return every metric's difference between two configurations, by group."""
-    differences: dict[str, dict[str, Difference]] = {}
+    differences: dict[str, dict[str, PairedDifference]] = {}
     for group, ids in groups.items():
         found = {
             name: difference(*_both(_within(one, ids), _within(values[second][name], ids)))
@@ -394,14 +401,14 @@ def _actions(evaluation: Evaluation, name: str, first: str, values: Values) -> A
             action.value: len([run for question, run in pairs if (question.held_by, run.action) == (holder, action)])
             for action in Action
         }
-        for holder in HeldBy
+        for holder in AnswerLocation
         if any(question.held_by is holder for question, _ in pairs)
     }
     decided = {}
     for action in Action:
         ids = {question.id for question, run in pairs if run.action is action}
         before, after = _both(_within(values[first]["seconds"], ids), _within(values[name]["seconds"], ids))
-        decided[action.value] = Decided(
+        decided[action.value] = ActionFigures(
             n=len(ids),
             share=len(ids) / len(pairs),
             accuracy=estimate(list(_within(values[name]["action_right"], ids).values())),
@@ -431,7 +438,7 @@ def _losses(evaluation: Evaluation, name: str) -> Losses:
         causes={cause.value: counts[cause] for cause in Cause},
         by_holder={
             holder.value: {cause.value: by_holder[holder, cause] for cause in Cause}
-            for holder in HeldBy
+            for holder in AnswerLocation
             if any(question.held_by is holder for question, _ in pairs)
         },
     )

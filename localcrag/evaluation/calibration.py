@@ -85,9 +85,9 @@ def f1(correct: Marks, there: Marks) -> float:
     return 2 * right / (2 * right + wrong) if right + wrong else 0.0
 
 
-def cost(correct: Marks, there: Marks, of_wrong: float) -> float:
-    """Return the mean cost of a question: `of_wrong` for a wrong CORRECT, 1 for a needless fallback (Elkan 2001)."""
-    return float(np.mean(of_wrong * (correct & ~there) + (~correct & there)))
+def cost(correct: Marks, there: Marks, wrong_cost: float) -> float:
+    """Return the mean cost of a question: `wrong_cost` for a wrong CORRECT, 1 for a needless fallback (Elkan 2001)."""
+    return float(np.mean(wrong_cost * (correct & ~there) + (~correct & there)))
 
 
 def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
@@ -113,7 +113,7 @@ def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class LogisticForm:
     """A logistic calibration over the columns of Rows.features; without `bias` it is temperature scaling."""
 
     columns: tuple[int, ...]
@@ -144,7 +144,7 @@ class Rows:
         return Rows(self.features[chosen], self.marks[chosen], self.questions[chosen], self.sets[chosen])
 
 
-def fit(rows: Rows, form: Form, *, smoothed: bool = False) -> Logistic:
+def fit(rows: Rows, form: LogisticForm, *, smoothed: bool = False) -> Logistic:
     """Return the coefficients of Platt scaling (Platt 1999). Raises ValueError if a higher logit is worse.
 
     `smoothed` uses Platt's targets (section 2.2), (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), in place of 1 and 0. A few rows
@@ -183,12 +183,12 @@ def standard_error(values: Floats, rows: Rows) -> float:
     return float(np.sqrt(np.sum(variances)) / len(variances))
 
 
-MISSED_BY_INCORRECT = 0.1
+MOST_MISSED = 0.1
 """Maximum share of answerable questions called INCORRECT: the documents are then ignored, and the answer is lost."""
-LOST_WITH_STRIPS = 0.1
+MOST_LOST = 0.1
 """Maximum share of passages whose answer is dropped: that loses the answer, a needless sentence only adds to the
 prompt."""
-AS_GOOD = 0.01
+NEGLIGIBLE_DIFFERENCE = 0.01
 """Difference in the objective that is ignored: about a standard error of 1,600 decisions, sqrt(0.85 * 0.15 / 1600) =
 0.009."""
 STEPS = np.round(np.arange(0.02, 0.985, 0.01), 2)
@@ -196,7 +196,7 @@ STEPS = np.round(np.arange(0.02, 0.985, 0.01), 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ThresholdStep:
     """A threshold and its figures: `objective` should be high; `constraint` decides whether it is `admissible`."""
 
     threshold: float
@@ -205,18 +205,18 @@ class Step:
     admissible: bool
 
 
-def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[Step]:
+def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[ThresholdStep]:
     """Return for each threshold the shares of questions without and with an answer that are called INCORRECT."""
     steps = []
     for threshold in STEPS:
-        said = best < threshold
-        found = float(np.average(said[~there], weights=weights[~there]))
-        missed = float(np.average(said[there], weights=weights[there]))
-        steps.append(Step(float(threshold), found, missed, missed <= MISSED_BY_INCORRECT))
+        text = best < threshold
+        found = float(np.average(text[~there], weights=weights[~there]))
+        missed = float(np.average(text[there], weights=weights[there]))
+        steps.append(ThresholdStep(float(threshold), found, missed, missed <= MOST_MISSED))
     return steps
 
 
-def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Floats) -> list[Step]:
+def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Floats) -> list[ThresholdStep]:
     """Return for each threshold the share of sentences dropped, and the share of passages that lose their answer.
 
     `passages` numbers the passage of each sentence from 0; each passage has a marked sentence.
@@ -231,11 +231,11 @@ def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Flo
         answered = np.zeros(len(best), dtype=bool)
         answered[passages[kept & marks]] = True
         dropped, lost = float(np.average(~kept, weights=weights)), float(np.average(~answered, weights=of_passage))
-        steps.append(Step(float(threshold), dropped, lost, lost <= LOST_WITH_STRIPS))
+        steps.append(ThresholdStep(float(threshold), dropped, lost, lost <= MOST_LOST))
     return steps
 
 
-def choose(steps: list[Step], default: float) -> float:
+def choose(steps: list[ThresholdStep], default: float) -> float:
     """Return the admissible threshold with the highest objective, and the highest of equal ones.
 
     The default is kept if it is admissible and about as good, or if no threshold is admissible.
@@ -245,7 +245,7 @@ def choose(steps: list[Step], default: float) -> float:
         return default
     chosen = max(allowed, key=lambda step: (step.objective, step.threshold))
     for step in allowed:
-        if step.threshold == default and step.objective >= chosen.objective - AS_GOOD:
+        if step.threshold == default and step.objective >= chosen.objective - NEGLIGIBLE_DIFFERENCE:
             return default
     return chosen.threshold
 
@@ -255,12 +255,12 @@ FOLDS = 5
 RESAMPLES = 1000
 """Resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) ask for in a percentile
 interval."""
-PASSAGE = Form((0, 1, 2))
+PASSAGE = LogisticForm((0, 1, 2))
 """Calibration of passages by logit, cosine and overlap."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FigureChange:
     """A figure before (active calibration) and after (new calibration), and its change's 95 % interval `low`..`high`.
 
     `error` is the standard error of the change; interval and error are estimated by a bootstrap over questions.
@@ -275,7 +275,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Decided:
+class ScoredQuestions:
     """Scored rows by question; `own` has for each question the numbers of the rows that decide its action."""
 
     rows: Rows
@@ -300,7 +300,7 @@ class Predicted:
     correct: Marks
 
 
-def rows_of(scores: Sequence[LabelledScore]) -> Decided:
+def to_arrays(scores: Sequence[LabelledScore]) -> ScoredQuestions:
     """Return labelled scores as arrays, with the questions that they belong to."""
     features = np.array([[score.logit, score.cosine, score.overlap] for score in scores], dtype=np.float64)
     marks = np.array([score.relevant for score in scores])
@@ -308,16 +308,16 @@ def rows_of(scores: Sequence[LabelledScore]) -> Decided:
     names, questions = np.unique([score.question for score in scores], return_inverse=True)
     rows = Rows(features, marks, questions, np.zeros(len(scores), dtype=np.intp))
     own = [np.flatnonzero((questions == number) & local) for number in range(len(names))]
-    return Decided(rows, own, np.array([marks[places].any() for places in own]))
+    return ScoredQuestions(rows, own, np.array([marks[places].any() for places in own]))
 
 
-def predicted_by(data: Decided, calibration: FittedCalibration) -> Predicted:
+def calibrated_predictions(data: ScoredQuestions, calibration: FittedCalibration) -> Predicted:
     """Return the predictions of a calibration."""
     relevances = predict(calibration.passage, data.rows).astype(np.float64)
     return Predicted(relevances, data.best(relevances)[data.counted] >= calibration.thresholds.upper)
 
 
-def held_out(data: Decided, criterion: Criterion, seed: int) -> Predicted:
+def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> Predicted:
     """Return cross-validated predictions: each question is predicted by a fit to others. Raises ValueError."""
     relevances = np.zeros(len(data.rows.marks))
     correct = np.zeros(len(data.own), dtype=bool)
@@ -325,11 +325,11 @@ def held_out(data: Decided, criterion: Criterion, seed: int) -> Predicted:
     for known, asked in _folds(data.there, seed):
         of_known, of_asked = np.isin(data.rows.questions, known), np.isin(data.rows.questions, asked)
         fitted = fit(data.rows.only(of_known), PASSAGE, smoothed=True)
-        said = predict(fitted, data.rows).astype(np.float64)
-        best = data.best(said)
+        text = predict(fitted, data.rows).astype(np.float64)
+        best = data.best(text)
         deciding = np.intersect1d(known, counted)
         upper = choose_upper(best[deciding], data.there[deciding], criterion)
-        relevances[of_asked] = said[of_asked]
+        relevances[of_asked] = text[of_asked]
         correct[asked] = best[asked] >= upper
     return Predicted(relevances, correct[counted])
 
@@ -342,7 +342,9 @@ def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
     yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(there), 1)), there)
 
 
-def changes(data: Decided, before: Predicted, after: Predicted, criterion: Criterion, seed: int) -> tuple[Change, ...]:
+def changes(
+    data: ScoredQuestions, before: Predicted, after: Predicted, criterion: Criterion, seed: int
+) -> tuple[FigureChange, ...]:
     """Return each figure before and after, with the bootstrap interval of its change, over questions."""
     marks, counted = data.rows.marks, data.counted
     there = data.there[counted]
@@ -350,16 +352,16 @@ def changes(data: Decided, before: Predicted, after: Predicted, criterion: Crite
     place = {int(number): at for at, number in enumerate(counted)}
 
     def over_rows(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(said: Predicted, drawn: Places) -> float:
+        def value(text: Predicted, drawn: Places) -> float:
             chosen = np.concatenate([rows[number] for number in drawn])
-            return figure(said.relevances[chosen], marks[chosen])
+            return figure(text.relevances[chosen], marks[chosen])
 
         return value
 
     def of_questions(figure: Callable[[Marks, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(said: Predicted, drawn: Places) -> float:
+        def value(text: Predicted, drawn: Places) -> float:
             chosen = np.array([place[number] for number in drawn.tolist() if number in place], dtype=np.intp)
-            return figure(said.correct[chosen], there[chosen])
+            return figure(text.correct[chosen], there[chosen])
 
         return value
 
@@ -384,7 +386,7 @@ def _change(
     figure: Callable[[Predicted, Places], float],
     both: tuple[Predicted, Predicted],
     seed: int,
-) -> Change:
+) -> FigureChange:
     before, after = both
 
     def difference(drawn: Places) -> float:
@@ -394,7 +396,7 @@ def _change(
     drawn = stats.bootstrap(
         (every,), difference, n_resamples=RESAMPLES, vectorized=False, method="percentile", rng=seed
     )
-    return Change(
+    return FigureChange(
         name,
         figure(before, every),
         figure(after, every),
@@ -409,7 +411,7 @@ FEWEST_ROWS = 50
 documents."""
 FEWEST_QUESTIONS = FOLDS
 """Minimum number of questions of each kind, so that each fold has one."""
-_STRIP = Form((0,))
+_STRIP = LogisticForm((0,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +419,7 @@ class Fitted:
     """A fitted calibration, the labels it was fitted to, and `notes` for the reader."""
 
     calibration: FittedCalibration
-    changes: tuple[Change, ...]
+    changes: tuple[FigureChange, ...]
     passages: int
     relevant: int
     questions: int
@@ -445,10 +447,10 @@ def fit_calibration(
     Raises EvaluationError if there are too few labels, or if a higher logit would mean a lower relevance.
     """
     require_enough(scores)
-    data = rows_of(scores)
+    data = to_arrays(scores)
     try:
         passage = fit(data.rows, PASSAGE, smoothed=True)
-        before, after = predicted_by(data, in_force), held_out(data, criterion, seed)
+        before, after = calibrated_predictions(data, in_force), cross_validated(data, criterion, seed)
     except ValueError as error:
         raise EvaluationError(
             "These labels cannot calibrate the scorer: passages that are labelled relevant have lower scores than the "

@@ -18,9 +18,9 @@ from localcrag.crag.grading import strip_logits
 from localcrag.crag.refine.strips import split_into_strips
 from localcrag.crag.retrieve import hybrid_search
 from localcrag.crag.screen import injection
-from localcrag.evaluation.metrics import holds
+from localcrag.evaluation.metrics import contains_answer
 from localcrag.records.enums import Origin, ScorerKind
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import ChunkStore, Embedder, Scorer, VectorIndex
 from localcrag.runs.labels import LabelledScore, LabelledStrip
@@ -81,17 +81,17 @@ def standalone(question: Question) -> str:
     """Return the standalone question, which is made by rule because no language model is used."""
     if not question.history:
         return question.question
-    by_rule = condense.by_rule(question.question, question.history)
+    by_rule = condense.rewrite_by_rule(question.question, question.history)
     return by_rule if by_rule is not None else condense.accept("", question.question, question.history)
 
 
 def label(passage: Passage, question: Question) -> bool | None:
     """Return whether a passage is relevant; None if the labels do not tell."""
-    if not holds(passage.text, question.answers):
+    if not contains_answer(passage.text, question.answers):
         return False
     if passage.origin is Origin.WEB:
         return True
-    if question.held_by is not HeldBy.DOCUMENTS:
+    if question.held_by is not AnswerLocation.DOCUMENTS:
         return None
     named = not question.documents or passage.document in question.documents
     return True if named else None
@@ -112,7 +112,7 @@ def _strips(
     logits = strip_logits(asked, [passage for passage, _ in relevant], cut, scorer=parts.scorer)
     strips = []
     for number, ((_, score), spans, values) in enumerate(zip(relevant, cut, logits, strict=True)):
-        marks = [holds(span.text, question.answers) for span in spans]
+        marks = [contains_answer(span.text, question.answers) for span in spans]
         if any(marks):
             strips += [
                 LabelledStrip(

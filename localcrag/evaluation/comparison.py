@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from localcrag.evaluation.analysis import Paired, Verdict, groups_of, paired, verdict
+from localcrag.evaluation.analysis import ComparisonVerdict, Paired, groups_of, paired, verdict
 from localcrag.evaluation.diagnosis import diagnose, is_right
-from localcrag.evaluation.results import About, Evaluation, common, measured
+from localcrag.evaluation.results import About, Evaluation, common, measure_all
 from localcrag.evaluation.wording import NONE, plain
 from localcrag.records.errors import EvaluationError
 from localcrag.records.evaluation_set import Question
@@ -19,7 +19,7 @@ Side = tuple[Evaluation, str]
 """An evaluation and one of its configurations."""
 
 
-class Change(StrEnum):
+class OutcomeChange(StrEnum):
     """The ways in which a question's outcome can change, worst first."""
 
     LOST = "right before, wrong now"
@@ -28,7 +28,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class QuestionOutcome:
     """A question's run in short; `cause` is what went wrong, None if the run is right."""
 
     right: bool
@@ -49,9 +49,9 @@ class Changed:
     question: str
     held_by: str
     accepted: tuple[str, ...]
-    change: Change
-    before: Outcome
-    after: Outcome
+    change: OutcomeChange
+    before: QuestionOutcome
+    after: QuestionOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Comparison:
     only_after: int
     groups: dict[str, int]
     differing: tuple[Differing, ...]
-    verdict: Verdict
+    verdict: ComparisonVerdict
     paired: Paired
     changed: tuple[Changed, ...]
 
@@ -99,11 +99,11 @@ def compare(before: Side, after: Side) -> Comparison:
     first, second = _names(before, after)
     values = {
         name: {metric: {one: measure[one] for one in both if one in measure} for metric, measure in found.items()}
-        for name, found in ((first, measured(*before)), (second, measured(*after)))
+        for name, found in ((first, measure_all(*before)), (second, measure_all(*after)))
     }
     groups = groups_of(questions)
     changed = [found for name in both if (found := _changed(pairs[name][0], pairs[name][1], others[name][1]))]
-    changed.sort(key=lambda one: list(Change).index(one.change))
+    changed.sort(key=lambda one: list(OutcomeChange).index(one.change))
     return Comparison(
         before=before[0].about,
         after=after[0].about,
@@ -133,7 +133,7 @@ def _changed(question: Question, before: Run, after: Run) -> Changed | None:
     decided = {action for action in (before.action, after.action) if action}
     if was == now and len(decided) < 2:
         return None
-    change = Change.DECIDED if was == now else Change.LOST if was else Change.WON
+    change = OutcomeChange.DECIDED if was == now else OutcomeChange.LOST if was else OutcomeChange.WON
     return Changed(
         id=question.id,
         question=question.question,
@@ -145,9 +145,9 @@ def _changed(question: Question, before: Run, after: Run) -> Changed | None:
     )
 
 
-def _outcome(question: Question, run: Run) -> Outcome:
+def _outcome(question: Question, run: Run) -> QuestionOutcome:
     loss = diagnose(question, run)
-    return Outcome(
+    return QuestionOutcome(
         right=loss is None,
         action=run.action.value if run.action else None,
         rule=run.rule,

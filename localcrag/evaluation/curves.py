@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from localcrag.crag.grading import is_scored
-from localcrag.evaluation.metrics import action_not_opposite, action_right, holds, local
+from localcrag.evaluation.metrics import action_not_opposite, action_right, contains_answer, local
 from localcrag.evaluation.wording import Estimate, estimate
 from localcrag.records.enums import Action, Policy, StripReason
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import GradedPassage, Thresholds
 from localcrag.records.run import Run
-from localcrag.runs.threshold_explorer import Rules, action_under
+from localcrag.runs.threshold_explorer import DecisionRules, decide_action
 
 Floats = NDArray[np.floating]
 Marks = NDArray[np.bool_]
@@ -32,7 +32,7 @@ BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CalibrationBin:
     """One bin of a reliability curve: mean probability `said`, share `relevant`, and its share of all rows."""
 
     said: float
@@ -55,24 +55,24 @@ def auc(marks: Marks, scores: Floats) -> float:
     return float(above / (positives * negatives))
 
 
-def bins_of(probabilities: Floats) -> Places:
+def bin_numbers(probabilities: Floats) -> Places:
     """Return the number of the bin of each probability, among BINS bins of equal width from 0 to 1."""
     return np.minimum((probabilities * BINS).astype(np.intp), BINS - 1)
 
 
-def reliability(probabilities: Floats, marks: Marks, weights: Floats | None = None) -> list[Bin]:
+def reliability(probabilities: Floats, marks: Marks, weights: Floats | None = None) -> list[CalibrationBin]:
     """Return the reliability curve over BINS bins of equal width, without empty bins."""
     weights = np.ones(len(probabilities)) if weights is None else weights
-    places = bins_of(probabilities)
+    places = bin_numbers(probabilities)
     # All bins are summed at once, because a bootstrap needs thousands of curves.
-    counts, of_bins, said, relevant = (
+    counts, of_bins, text, relevant = (
         np.bincount(places, values, minlength=BINS)
         for values in (None, weights, weights * probabilities, weights * marks)
     )
     total = of_bins.sum()
     return [
-        Bin(
-            float(said[at] / of_bins[at]),
+        CalibrationBin(
+            float(text[at] / of_bins[at]),
             float(relevant[at] / of_bins[at]),
             float(of_bins[at] / total),
             int(counts[at]),
@@ -132,7 +132,7 @@ class Reliability:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ThresholdPoint:
     """The decisions under a pair of thresholds; all shares are of the same questions."""
 
     upper: float
@@ -152,9 +152,9 @@ class Sweep:
 
     policy: Policy
     thresholds: Thresholds
-    in_force: Point
-    uppers: tuple[Point, ...]
-    lowers: tuple[Point, ...]
+    in_force: ThresholdPoint
+    uppers: tuple[ThresholdPoint, ...]
+    lowers: tuple[ThresholdPoint, ...]
     n: int
 
 
@@ -180,7 +180,7 @@ def relevance_reliability(pairs: Pairs) -> Reliability | None:
         return None
     found = [(passage.relevance, _answers(question, passage)) for question, run in scored for passage in local(run)]
     relevances, held = np.array([one[0] for one in found]), np.array([one[1] for one in found])
-    places = bins_of(relevances)
+    places = bin_numbers(relevances)
     bins = tuple(_bin(number, relevances[places == number], held[places == number]) for number in range(BINS))
     error = calibration_error(relevances, held)
     return Reliability(bins, error, len(found), len(scored), scored[0][1].thresholds)
@@ -194,10 +194,10 @@ def _bin(number: int, relevances: Floats, held: Marks) -> RelevanceBin:
 
 
 def _answers(question: Question, passage: GradedPassage) -> bool:
-    if question.held_by is not HeldBy.DOCUMENTS:
+    if question.held_by is not AnswerLocation.DOCUMENTS:
         return False
     of_named = not question.documents or passage.document in question.documents
-    return of_named and holds(passage.text, question.answers)
+    return of_named and contains_answer(passage.text, question.answers)
 
 
 def sweep(pairs: Pairs) -> Sweep | None:
@@ -217,7 +217,7 @@ def sweep(pairs: Pairs) -> Sweep | None:
     )
 
 
-def _point(pairs: Pairs, upper: float, lower: float) -> Point:
+def _point(pairs: Pairs, upper: float, lower: float) -> ThresholdPoint:
     accuracy, not_opposite, web, incorrect = 0.0, 0.0, 0, 0
     for question, run in pairs:
         action = _action(run, upper, lower)
@@ -227,13 +227,13 @@ def _point(pairs: Pairs, upper: float, lower: float) -> Point:
         web += action is not Action.CORRECT
         incorrect += action is Action.INCORRECT
     n = len(pairs)
-    return Point(upper, lower, accuracy / n, not_opposite / n, web / n, incorrect / n)
+    return ThresholdPoint(upper, lower, accuracy / n, not_opposite / n, web / n, incorrect / n)
 
 
 def _action(run: Run, upper: float, lower: float) -> Action:
     enough = run.settings.get("relevance_threshold")
     enough = float(enough) if isinstance(enough, int | float) else 0.0
-    return action_under(Rules(run.policy, upper, lower, enough), [passage.relevance for passage in local(run)])
+    return decide_action(DecisionRules(run.policy, upper, lower, enough), [passage.relevance for passage in local(run)])
 
 
 def retention(pairs: Pairs) -> tuple[Length, ...]:
@@ -244,7 +244,7 @@ def retention(pairs: Pairs) -> tuple[Length, ...]:
         for strips in _by_passage(run):
             of = next(length for length in LENGTHS if length[1] is None or len(strips) <= length[1])
             kept.setdefault(of, []).append(sum(is_kept for is_kept, _ in strips) / len(strips))
-            good = [is_kept for is_kept, text in strips if question.answers and holds(text, question.answers)]
+            good = [is_kept for is_kept, text in strips if question.answers and contains_answer(text, question.answers)]
             recalled.setdefault(of, []).extend(map(float, good))
     lengths = [of for of in LENGTHS if of in kept]
     return tuple(Length(of[0], of[1], len(kept[of]), estimate(kept[of]), estimate(recalled[of])) for of in lengths)

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from localcrag.crag.evaluate import compared
+from localcrag.crag.evaluate import compare_with_thresholds
 from localcrag.crag.grading import is_scored
-from localcrag.evaluation.metrics import answer_match, holds, local, token_f1, unmarked_invention
+from localcrag.evaluation.metrics import answer_match, contains_answer, local, token_f1, unmarked_invention
 from localcrag.records.enums import Action, Backing, Grade, Origin
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Run
-from localcrag.text.places import place
+from localcrag.text.places import place_name
 
-NEARLY = 0.5
+MIN_SHARED_F1 = 0.5
 """Minimum token F1 at which an answer without an accepted string may be right in other words ("5 May" for "May 5,
 1990")."""
 
@@ -64,7 +64,7 @@ class Loss:
 
 def is_right(question: Question, run: Run) -> bool:
     """Return whether an accepted answer was given, or an unanswerable question was left unanswered."""
-    if question.held_by is HeldBy.NOWHERE:
+    if question.held_by is AnswerLocation.NOWHERE:
         return not run.answered
     return bool(answer_match(question, run))
 
@@ -73,23 +73,23 @@ def diagnose(question: Question, run: Run) -> Loss | None:
     """Return what went wrong; None if the answer is right."""
     if is_right(question, run):
         return None
-    if question.held_by is HeldBy.NOWHERE:
+    if question.held_by is AnswerLocation.NOWHERE:
         return _invented(run)
     if why := _questionable(question, run):
         return Loss(Cause.GOLD, why)
-    return _followed(question, run)
+    return _trace_answer(question, run)
 
 
-def _followed(question: Question, run: Run) -> Loss:
+def _trace_answer(question: Question, run: Run) -> Loss:
     """Follow the accepted strings through the run, and return where they were lost."""
-    holding = [passage for passage in run.passages if holds(passage.text, question.answers)]
+    holding = [passage for passage in run.passages if contains_answer(passage.text, question.answers)]
     if not holding:
         return _not_found(question, run)
     looked_at = {strip.passage for strip in run.strips} | {piece.passage for piece in run.evidence}
     used = [passage for passage in holding if passage.id in looked_at]
     if not used:
         return Loss(Cause.EVALUATOR, _set_aside(max(holding, key=lambda passage: passage.relevance), run))
-    if not any(holds(piece.text, question.answers) for piece in run.evidence):
+    if not any(contains_answer(piece.text, question.answers) for piece in run.evidence):
         return Loss(Cause.STRIP, _dropped(question, run))
     return _not_said(question, run)
 
@@ -116,9 +116,9 @@ def _questionable(question: Question, run: Run) -> str | None:
     """Return why the accepted answers, rather than the run, may be wrong; None if nothing suggests it."""
     if not run.answered:
         return None
-    if (shared := token_f1(question, run) or 0.0) >= NEARLY:
+    if (shared := token_f1(question, run) or 0.0) >= MIN_SHARED_F1:
         return f"the answer shares words with an accepted one (token F1 {shared:.2f})"
-    if any(holds(passage.text, question.answers) for passage in run.passages):
+    if any(contains_answer(passage.text, question.answers) for passage in run.passages):
         return None
     sources = {source.id: source for source in run.sources}
     backing = {piece.n: sources[piece.source].document for piece in run.evidence if piece.source in sources}
@@ -135,7 +135,7 @@ def _questionable(question: Question, run: Run) -> str | None:
 
 
 def _not_found(question: Question, run: Run) -> Loss:
-    if question.held_by is HeldBy.DOCUMENTS:
+    if question.held_by is AnswerLocation.DOCUMENTS:
         return Loss(Cause.RETRIEVAL, _not_retrieved(question, run))
     if run.action is Action.CORRECT:
         return Loss(Cause.EVALUATOR, f"CORRECT was decided where only the web answers: {run.rule}")
@@ -159,16 +159,18 @@ def _not_retrieved(question: Question, run: Run) -> str:
 def _set_aside(passage: GradedPassage, run: Run) -> str:
     where = passage.title or passage.url or "a passage"
     if passage.document is not None:
-        where = place(passage.document, passage.page, passage.rows)
+        where = place_name(passage.document, passage.page, passage.rows)
     if passage.grade is Grade.INCORRECT:
-        return f"{where} holds it, and was graded incorrect: {compared(passage.relevance, run.thresholds)}"
+        return (
+            f"{where} holds it, and was graded incorrect: {compare_with_thresholds(passage.relevance, run.thresholds)}"
+        )
     if passage.origin is Origin.LOCAL and run.action is Action.INCORRECT:
         return f"{where} holds it, and INCORRECT was decided: {run.rule}"
     return f"{where} holds it, and was not used ({run.action}: {run.rule})"
 
 
 def _dropped(question: Question, run: Run) -> str:
-    lost = [strip for strip in run.strips if holds(strip.text, question.answers)]
+    lost = [strip for strip in run.strips if contains_answer(strip.text, question.answers)]
     if not lost:
         return "it stands across strips, of which one was dropped"
     best = max(lost, key=lambda strip: strip.relevance)
@@ -178,12 +180,12 @@ def _dropped(question: Question, run: Run) -> str:
 
 
 def _not_said(question: Question, run: Run) -> Loss:
-    if any(not support.shown and holds(support.sentence, question.answers) for support in run.support):
+    if any(not support.shown and contains_answer(support.sentence, question.answers) for support in run.support):
         why = "; ".join(dict.fromkeys(support.why for support in run.support if not support.shown and support.why))
         return Loss(Cause.VERIFY, why or "taken out")
     if not run.answered:
         return Loss(Cause.ABSTAINED, _why_unanswered(run))
-    pieces = [piece.n for piece in run.evidence if holds(piece.text, question.answers)]
+    pieces = [piece.n for piece in run.evidence if contains_answer(piece.text, question.answers)]
     return Loss(Cause.GENERATOR, f"evidence {', '.join(map(str, pieces))} of {len(run.evidence)} holds it")
 
 
@@ -207,4 +209,4 @@ def best_passage(run: Run, answers: Sequence[str]) -> GradedPassage | None:
         return None
     if is_scored(run.passages):
         return max(run.passages, key=lambda passage: passage.relevance)
-    return next((passage for passage in run.passages if holds(passage.text, answers)), run.passages[0])
+    return next((passage for passage in run.passages if contains_answer(passage.text, answers)), run.passages[0])

@@ -17,7 +17,7 @@ from localcrag.crag.answer import verify
 from localcrag.crag.answer.verify import citations, without_citations
 from localcrag.crag.grading import is_scored
 from localcrag.records.enums import Action, Backing, Origin, Strictness
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import Evidence, GradedPassage, Source
 from localcrag.records.run import Run
 
@@ -30,7 +30,7 @@ def normalised(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", _PUNCTUATION.sub("", text.lower())).split())
 
 
-def holds(text: str, answers: Sequence[str]) -> bool:
+def contains_answer(text: str, answers: Sequence[str]) -> bool:
     """Return whether a text contains one of the answers, as whole words.
 
     An answer that normalises to nothing never counts.
@@ -46,57 +46,57 @@ def answer_match(question: Question, run: Run) -> float | None:
     """
     if not question.answers:
         return None
-    return float(run.answered and holds(shown(run), question.answers))
+    return float(run.answered and contains_answer(answer_text(run), question.answers))
 
 
 def exact_match(question: Question, run: Run) -> float | None:
     """Return whether the answer is an accepted one and nothing else."""
     if not question.answers:
         return None
-    return float(run.answered and normalised(shown(run)) in {normalised(answer) for answer in question.answers})
+    return float(run.answered and normalised(answer_text(run)) in {normalised(answer) for answer in question.answers})
 
 
 def token_f1(question: Question, run: Run) -> float | None:
     """Return the harmonic mean of precision and recall of the answer's words, against the best accepted answer."""
     if not question.answers:
         return None
-    return max(_f1(shown(run), answer) for answer in question.answers) if run.answered else 0.0
+    return max(_f1(answer_text(run), answer) for answer in question.answers) if run.answered else 0.0
 
 
-def shown(run: Run) -> str:
+def answer_text(run: Run) -> str:
     """Return the answer without its citations."""
     return without_citations(run.answer)
 
 
 def _f1(text: str, answer: str) -> float:
-    said, accepted = normalised(text).split(), normalised(answer).split()
-    common = sum((Counter(said) & Counter(accepted)).values())
-    return 2 * common / (len(said) + len(accepted)) if common else 0.0
+    message, accepted = normalised(text).split(), normalised(answer).split()
+    common = sum((Counter(message) & Counter(accepted)).values())
+    return 2 * common / (len(message) + len(accepted)) if common else 0.0
 
 
 def in_texts(question: Question, texts: Iterable[str]) -> float | None:
     """Return whether one of the texts contains an accepted answer."""
-    return float(any(holds(text, question.answers) for text in texts)) if question.answers else None
+    return float(any(contains_answer(text, question.answers) for text in texts)) if question.answers else None
 
 
 def abstention_precision(question: Question, run: Run) -> float | None:
     """Return whether an abstention was right, because neither documents nor web answer the question."""
-    return None if run.answered else float(question.held_by is HeldBy.NOWHERE)
+    return None if run.answered else float(question.held_by is AnswerLocation.NOWHERE)
 
 
 def abstention_recall(question: Question, run: Run) -> float | None:
     """Return whether an unanswerable question was left unanswered."""
-    return float(not run.answered) if question.held_by is HeldBy.NOWHERE else None
+    return float(not run.answered) if question.held_by is AnswerLocation.NOWHERE else None
 
 
 def invention(question: Question, run: Run) -> float | None:
     """Return whether an unanswerable question was answered nevertheless."""
-    return float(run.answered) if question.held_by is HeldBy.NOWHERE else None
+    return float(run.answered) if question.held_by is AnswerLocation.NOWHERE else None
 
 
 def unmarked_invention(question: Question, run: Run) -> float | None:
     """Return whether an unanswerable question was answered with a sentence that nothing marks as doubtful."""
-    if question.held_by is not HeldBy.NOWHERE:
+    if question.held_by is not AnswerLocation.NOWHERE:
         return None
     in_full = [support for support in run.support if support.shown and support.backing is Backing.SUPPORTED]
     return float(run.answered and (bool(in_full) or not run.support))
@@ -111,15 +111,16 @@ def action_right(question: Question, run: Run) -> float | None:
     """Return whether CORRECT was decided exactly if the documents contain the answer."""
     if run.action is None:
         return None
-    return float((run.action is Action.CORRECT) == (question.held_by is HeldBy.DOCUMENTS))
+    return float((run.action is Action.CORRECT) == (question.held_by is AnswerLocation.DOCUMENTS))
 
 
 def action_of_retrieved(question: Question, run: Run) -> float | None:
     """Return whether CORRECT was decided exactly if a retrieved passage contains the answer."""
-    if run.action is None or (question.held_by is HeldBy.DOCUMENTS and not question.documents):
+    if run.action is None or (question.held_by is AnswerLocation.DOCUMENTS and not question.documents):
         return None
-    there = question.held_by is HeldBy.DOCUMENTS and any(
-        passage.document in question.documents and holds(passage.text, question.answers) for passage in local(run)
+    there = question.held_by is AnswerLocation.DOCUMENTS and any(
+        passage.document in question.documents and contains_answer(passage.text, question.answers)
+        for passage in local(run)
     )
     return float((run.action is Action.CORRECT) == there)
 
@@ -128,7 +129,7 @@ def action_not_opposite(question: Question, run: Run) -> float | None:
     """Return whether the action was not the opposite of the right one; AMBIGUOUS, which uses both sources, never is."""
     if run.action is None:
         return None
-    opposite = Action.INCORRECT if question.held_by is HeldBy.DOCUMENTS else Action.CORRECT
+    opposite = Action.INCORRECT if question.held_by is AnswerLocation.DOCUMENTS else Action.CORRECT
     return float(run.action is not opposite)
 
 
@@ -164,9 +165,9 @@ def _of_named_documents(question: Question, run: Run) -> list[bool] | None:
 
 
 def _with_answer(question: Question, run: Run) -> list[bool] | None:
-    if question.held_by is not HeldBy.DOCUMENTS:
+    if question.held_by is not AnswerLocation.DOCUMENTS:
         return None
-    return [holds(passage.text, question.answers) for passage in local(run)]
+    return [contains_answer(passage.text, question.answers) for passage in local(run)]
 
 
 def _hit(found: list[bool] | None) -> float | None:
@@ -183,7 +184,7 @@ def _strips(question: Question, run: Run) -> list[tuple[bool, bool]]:
     """Return for each strip whether it was kept, and whether it contains an accepted answer; empty without scores."""
     if not question.answers or not is_scored(run.passages):
         return []
-    return [(strip.kept, holds(strip.text, question.answers)) for strip in run.strips]
+    return [(strip.kept, contains_answer(strip.text, question.answers)) for strip in run.strips]
 
 
 def strip_precision(question: Question, run: Run) -> float | None:
@@ -239,11 +240,11 @@ def _judged(run: Run) -> list[tuple[str, Backing]]:
             for support in run.support
             if support.shown
         ]
-    return list(_judged_anew(run.answer, run.evidence, run.standalone_question, run.sources))
+    return list(_verify_again(run.answer, run.evidence, run.standalone_question, run.sources))
 
 
 @lru_cache(maxsize=4096)  # Three metrics need it, each for all runs of a configuration.
-def _judged_anew(
+def _verify_again(
     answer: str, evidence: tuple[Evidence, ...], question: str, sources: tuple[Source, ...]
 ) -> tuple[tuple[str, Backing], ...]:
     judged = verify.verify(answer, evidence, question, Strictness.LENIENT, sources)
@@ -257,7 +258,7 @@ def _backs(run: Run, sentence: str, n: int) -> bool:
     return bool(pieces) and all(support.backing is not Backing.NOT for support in judged)
 
 
-def cost_of(run: Run, kind: str) -> float:
+def total_cost(run: Run, kind: str) -> float:
     """Return a cost summed over the steps: `llm_calls`, `prompt_tokens` or `completion_tokens`."""
     return float(sum(getattr(step, kind) for step in run.steps))
 
@@ -399,15 +400,15 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "llm_calls", "model calls", "Calls of the language model.",
-        lambda question, run: cost_of(run, "llm_calls"), Better.LOWER,
+        lambda question, run: total_cost(run, "llm_calls"), Better.LOWER,
     ),
     Metric(
         "prompt_tokens", "prompt tokens", "Tokens that the language model read, all calls together.",
-        lambda question, run: cost_of(run, "prompt_tokens"), Better.LOWER,
+        lambda question, run: total_cost(run, "prompt_tokens"), Better.LOWER,
     ),
     Metric(
         "completion_tokens", "written tokens", "Tokens that the language model wrote, all calls together.",
-        lambda question, run: cost_of(run, "completion_tokens"), Better.LOWER,
+        lambda question, run: total_cost(run, "completion_tokens"), Better.LOWER,
     ),
 )  # fmt: skip
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -21,7 +21,7 @@ from localcrag.records.run import Message, Turn
 from localcrag.text.words import one_line
 
 ANSWER_TOKENS = 120
-FILLED = 0.85
+FILLED_SHARE = 0.85
 """Share of the context window that is filled to test a window whose size the server does not report."""
 EVIDENCE = (
     "The boathouse is open from April to October, daily from 9 to 18 o'clock.",
@@ -53,7 +53,7 @@ _CITED = re.compile(r"\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CheckPart:
     """One part of the check: how many of its questions went well, and the text written for one that did not."""
 
     name: str
@@ -67,16 +67,16 @@ class Part:
         return self.right == self.asked
 
 
-def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[Part]:
+def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[CheckPart]:
     """Yield the parts as they are done. Raises GenerationError.
 
     `says_window` is whether the server reports its context window; if it does not, the window is tested as well.
     """
     answers = [(asked, _written(llm, _prompt(asked[0]))) for asked in ANSWERED]
-    yield _part("answers", [(text, asked[1] in text and not generate.says_nothing(text)) for asked, text in answers])
+    yield _part("answers", [(text, asked[1] in text and not generate.is_no_answer(text)) for asked, text in answers])
     yield _part("cites", [(text, _cites(text, asked[2])) for asked, text in answers])
     silent = [_written(llm, _prompt(question)) for question in NOT_ANSWERED]
-    yield _part("abstains", [(text, generate.says_nothing(text)) for text in silent])
+    yield _part("abstains", [(text, generate.is_no_answer(text)) for text in silent])
     yield _part("follow-ups", [_follow_up(llm, question) for question in FOLLOW_UPS])
     yield _part("other words", [_accepted(llm, question, rewrite) for question in REWORDED])
     yield _part("web queries", [_accepted(llm, question, web) for question in REWORDED])
@@ -85,7 +85,7 @@ def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[Part]:
         yield _part("window", [_window(llm)])
 
 
-def skills(parts: Sequence[Part]) -> frozenset[Skill]:
+def skills(parts: Sequence[CheckPart]) -> frozenset[Skill]:
     """Return the skills that a model can be used for, by the parts that it passed."""
     passed = {part.name for part in parts if part.passed}
     needs = {
@@ -98,9 +98,9 @@ def skills(parts: Sequence[Part]) -> frozenset[Skill]:
     return frozenset(skill for skill, wanted in needs.items() if wanted <= passed)
 
 
-def _part(name: str, outcomes: Sequence[tuple[str, bool]]) -> Part:
+def _part(name: str, outcomes: Sequence[tuple[str, bool]]) -> CheckPart:
     wrong = next((one_line(text) or "nothing" for text, right in outcomes if not right), "")
-    return Part(name, sum(right for _, right in outcomes), len(outcomes), wrong[:200])
+    return CheckPart(name, sum(right for _, right in outcomes), len(outcomes), wrong[:200])
 
 
 def _prompt(question: str) -> list[Message]:
@@ -160,7 +160,7 @@ def _window(llm: LanguageModel) -> tuple[str, bool]:
         return [Message("user", f"{text}\n\nWhat is the password of the day? Answer with one word.")]
 
     each = max(1, (llm.count_tokens(asked(40)) - llm.count_tokens(asked(0))) // 40)
-    times = int(FILLED * llm.context_tokens) // each
+    times = int(FILLED_SHARE * llm.context_tokens) // each
     try:
         written = _written(llm, asked(times), Decoding(12))
     except GenerationError as error:

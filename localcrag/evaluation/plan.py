@@ -24,9 +24,9 @@ from localcrag.records.enums import Policy, WebMode
 from localcrag.records.errors import EvaluationError, SettingsError
 from localcrag.records.evaluation_set import EvaluationSet, Question, documents_key
 from localcrag.records.thresholds import FittedCalibration
-from localcrag.settings import ENGLISH_EMBEDDER, OF_A_RUN, Settings, changed
+from localcrag.settings import ENGLISH_EMBEDDER, RUN_SETTINGS, Settings, with_changes
 from localcrag.text.lexicon import ENGLISH, LEXICONS
-from localcrag.text.words import language_of_question
+from localcrag.text.words import detect_question_language
 
 PLAIN, FULL = "plain RAG", "localcrag"
 MOST_STEPS = 50
@@ -43,7 +43,7 @@ class Configuration:
 
     def settings(self, base: Settings) -> Settings:
         """Return the settings of this configuration. Raises SettingsError."""
-        return changed(base, **self.changes)
+        return with_changes(base, **self.changes)
 
 
 def plain_rag() -> Configuration:
@@ -79,10 +79,10 @@ def sweep(text: str) -> tuple[Configuration, ...]:
     name = name.strip()
     if not found or not values.strip():
         raise EvaluationError(f"“{text}” is no sweep. Write one like upper=0.5:0.9:0.1, or k=4,6,8.")
-    if name not in OF_A_RUN:
+    if name not in RUN_SETTINGS:
         raise EvaluationError(
-            f"“{name}” is no setting that can be swept. These are: {', '.join(OF_A_RUN)}. Others shape documents or "
-            "models: evaluate under each value, and compare the two with --compare."
+            f"“{name}” is no setting that can be swept. These are: {', '.join(RUN_SETTINGS)}. Others shape documents "
+            "or models: evaluate under each value, and compare the two with --compare."
         )
     steps = _range(text, values) if ":" in values else [value.strip() for value in values.split(",")]
     return tuple(Configuration(f"{name}={value}", changes={name: value}) for value in steps)
@@ -120,14 +120,14 @@ NOT_ENGLISH = (
     "Most questions do not look English, which the models in use were made for: these figures say how they do with "
     "this language, not how localcrag can. `localcrag models use multilingual` chooses those for other languages."
 )
-NO_WORDS = (
+UNKNOWN_LANGUAGE = (
     "Most questions are in a language whose words localcrag does not know: answers and sentences are compared as they "
     "are written, without stems and negations."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EvaluationPlan:
     """The questions of an evaluation; `collections` maps a question's id to the collection that it is asked about."""
 
     name: str
@@ -135,7 +135,7 @@ class Plan:
     collections: dict[str, str]
     sets: tuple[SetUsed, ...] = ()
 
-    def drawn(self, number: int) -> Plan:
+    def drawn(self, number: int) -> EvaluationPlan:
         """Return a plan with `number` of the questions, always the same ones, in their order."""
         # The order of hashes is as good as random, but does not change.
         by_chance = sorted(self.questions, key=lambda question: hashlib.sha256(question.id.encode()).digest())
@@ -143,13 +143,13 @@ class Plan:
         return dataclasses.replace(self, questions=tuple(one for one in self.questions if one.id in chosen))
 
 
-def collection_of(evaluation_set: EvaluationSet, settings: Settings) -> str:
+def collection_for_set(evaluation_set: EvaluationSet, settings: Settings) -> str:
     """Return the name of the collection for a set's documents, chunked and embedded under these settings."""
     key = documents_key(evaluation_set.digest, embedder=settings.embedder, chunk_tokens=settings.chunk_tokens)
     return f"{evaluation_set.name[:80]}-{key}"
 
 
-def of_sets(sets: Sequence[EvaluationSet], settings: Settings) -> Plan:
+def plan_for_sets(sets: Sequence[EvaluationSet], settings: Settings) -> EvaluationPlan:
     """Return the plan for all questions of the sets. Raises EvaluationError.
 
     With several sets, the ids of questions begin with the set's name.
@@ -162,22 +162,24 @@ def of_sets(sets: Sequence[EvaluationSet], settings: Settings) -> Plan:
         for question in one.questions:
             name = question.id if len(sets) == 1 else f"{one.name}/{question.id}"
             questions.append(dataclasses.replace(question, id=name))
-            collections[name] = collection_of(one, settings)
+            collections[name] = collection_for_set(one, settings)
     used = tuple(SetUsed(one.name, one.digest, len(one.questions), len(one.files)) for one in sets)
-    return Plan(name="+".join(names)[:60], questions=tuple(questions), collections=collections, sets=used)
+    return EvaluationPlan(name="+".join(names)[:60], questions=tuple(questions), collections=collections, sets=used)
 
 
-def of_pinned(questions: Sequence[Question], collection: str) -> Plan:
+def plan_for_pins(questions: Sequence[Question], collection: str) -> EvaluationPlan:
     """Return the plan for a collection's pinned questions. Raises EvaluationError if there are none."""
     if not questions:
         raise EvaluationError(
             f"No question of the collection “{collection}” is pinned. Pin one on the page or with `localcrag pins add`."
         )
-    return Plan(name=PINNED, questions=tuple(questions), collections={one.id: collection for one in questions})
+    return EvaluationPlan(
+        name=PINNED, questions=tuple(questions), collections={one.id: collection for one in questions}
+    )
 
 
-def begun(
-    plan: Plan,
+def open_evaluation(
+    plan: EvaluationPlan,
     configurations: Sequence[Configuration],
     settings: Settings,
     folder: Path,
@@ -200,7 +202,7 @@ def begun(
             "calibration": _in_words(calibration),
             "llm": settings.llm,
         },
-        "settings": settings.of_a_run() | {"preset": settings.preset, "chunk_tokens": settings.chunk_tokens},
+        "settings": settings.run_values() | {"preset": settings.preset, "chunk_tokens": settings.chunk_tokens},
     }
     key = [made_of, [dataclasses.asdict(one) for one in plan.sets], [dataclasses.asdict(one) for one in plan.questions]]
     digest = hashlib.sha256(json.dumps(key, default=str, sort_keys=True).encode()).hexdigest()
@@ -225,11 +227,11 @@ def begun(
 
 def language_warning(questions: Sequence[Question], embedder: str) -> str | None:
     """Return a warning if most questions are in a language that the models, or else the rules, were not made for."""
-    languages = [language_of_question(question.question, ENGLISH) for question in questions]
+    languages = [detect_question_language(question.question, ENGLISH) for question in questions]
     if embedder == ENGLISH_EMBEDDER:
         return NOT_ENGLISH if 2 * languages.count(ENGLISH) < len(languages) else None
     known = sum(one in (ENGLISH, *LEXICONS) for one in languages)
-    return NO_WORDS if 2 * known < len(languages) else None
+    return UNKNOWN_LANGUAGE if 2 * known < len(languages) else None
 
 
 def code_digest() -> str:

@@ -9,39 +9,39 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from localcrag.evaluation import comparison
-from localcrag.evaluation.analysis import ALL, KEYS, Figures, Values, Verdict, figures, groups_of, verdict
-from localcrag.evaluation.comparison import Change, Changed, Comparison, Outcome, Side, compare
+from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, Figures, Values, figures, groups_of, verdict
+from localcrag.evaluation.comparison import Changed, Comparison, OutcomeChange, QuestionOutcome, Side, compare
 from localcrag.evaluation.report_page import (
     HOLDERS,
     TONES,
     Card,
-    Page,
     Quote,
-    Section,
-    Table,
+    ReportPage,
+    ReportSection,
+    ReportTable,
     Tone,
     accepted,
     change,
     every_difference,
     html,
     markdown,
+    metric_title,
     row,
-    titled,
     verdict_table,
 )
-from localcrag.evaluation.report_sections import page, proved
-from localcrag.evaluation.results import Evaluation, measured
+from localcrag.evaluation.report_sections import page, verdict_lines
+from localcrag.evaluation.results import Evaluation, measure_all
 from localcrag.evaluation.wording import NONE, Estimate, direction, estimate, number
 from localcrag.records.errors import EvaluationError
-from localcrag.records.evaluation_set import HeldBy
+from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.text.words import one_line, shorten
 
-_TONES = {Change.LOST: Tone.WORSE, Change.WON: Tone.BETTER, Change.DECIDED: Tone.NONE}
+_TONES = {OutcomeChange.LOST: Tone.WORSE, OutcomeChange.WON: Tone.BETTER, OutcomeChange.DECIDED: Tone.NONE}
 MOST_CARDS = 100
 """Maximum number of changed questions on the page: nobody reads more, and comparison.json contains all of them."""
 
 
-def comparison_page(found: Comparison) -> Page:
+def comparison_page(found: Comparison) -> ReportPage:
     """Return the page of a comparison."""
     alerts = []
     if found.only_before or found.only_after:
@@ -51,7 +51,7 @@ def comparison_page(found: Comparison) -> Page:
             "other."
         )
     made = (_verdict(found), _differing(found), _figures(found), _changed(found))
-    return Page(
+    return ReportPage(
         f"{found.first} → {found.second}",
         f"{found.questions} questions · {found.before.id} → {found.after.id}",
         tuple(alerts),
@@ -59,26 +59,26 @@ def comparison_page(found: Comparison) -> Page:
     )
 
 
-def _verdict(found: Comparison) -> Section:
-    return Section(
+def _verdict(found: Comparison) -> ReportSection:
+    return ReportSection(
         "Verdict",
         f"What “{found.second}” gains or loses against “{found.first}” on the same questions.",
-        lines=proved(found.verdict),
+        lines=verdict_lines(found.verdict),
         tables=(verdict_table(found.verdict),),
     )
 
 
-def _differing(found: Comparison) -> Section:
+def _differing(found: Comparison) -> ReportSection:
     rows = tuple(row(one.name, one.before, one.after) for one in found.differing)
-    return Section(
+    return ReportSection(
         "What was changed",
         "Whatever differs between the two can be what made the difference; one thing at a time tells most.",
-        tables=(Table("Settings, models, code", ("", found.first, found.second), rows, words=True),),
+        tables=(ReportTable("Settings, models, code", ("", found.first, found.second), rows, words=True),),
     )
 
 
-def _figures(found: Comparison) -> Section:
-    return Section(
+def _figures(found: Comparison) -> ReportSection:
+    return ReportSection(
         "All differences",
         "Second minus first, on the questions that a figure applies to in both, with 95 % intervals.",
         tables=tuple(
@@ -89,16 +89,16 @@ def _figures(found: Comparison) -> Section:
     )
 
 
-def _changed(found: Comparison) -> Section:
+def _changed(found: Comparison) -> ReportSection:
     counts = Counter(one.change for one in found.changed)
-    rows = tuple(row(change, str(counts[change])) for change in Change)
+    rows = tuple(row(change, str(counts[change])) for change in OutcomeChange)
     shown = found.changed[:MOST_CARDS]
     more = len(found.changed) - len(shown)
-    return Section(
+    return ReportSection(
         "Questions that changed",
         "What is lost comes first: a gain that costs as many questions as it wins is none.",
         lines=(f"{more} more are in comparison.json.",) if more else (),
-        tables=(Table("Questions", ("", "number"), rows),),
+        tables=(ReportTable("Questions", ("", "number"), rows),),
         cards=tuple(_card(one, found) for one in shown),
     )
 
@@ -109,7 +109,7 @@ def _card(one: Changed, found: Comparison) -> Card:
         for name, outcome in ((found.first, one.before), (found.second, one.after))
         if outcome.cause
     )
-    facts = (f"held by: {HOLDERS[HeldBy(one.held_by)]}", f"accepted: {accepted(one.accepted)}")
+    facts = (f"held by: {HOLDERS[AnswerLocation(one.held_by)]}", f"accepted: {accepted(one.accepted)}")
     return Card(
         one.question,
         one.change,
@@ -120,11 +120,11 @@ def _card(one: Changed, found: Comparison) -> Card:
     )
 
 
-def _quote(name: str, outcome: Outcome) -> Quote:
+def _quote(name: str, outcome: QuestionOutcome) -> Quote:
     decided = f"{outcome.action}: {outcome.rule}" if outcome.action else ""
     given = "abstained" if outcome.abstained else "not certain" if outcome.uncertain else ""
-    said = ", ".join(part for part in (given, decided) if part)
-    return Quote(name, outcome.answer, said, "right" if outcome.right else "")
+    text = ", ".join(part for part in (given, decided) if part)
+    return Quote(name, outcome.answer, text, "right" if outcome.right else "")
 
 
 CHANGED, QUESTION_CHARACTERS = 5, 90
@@ -148,7 +148,7 @@ def summary(evaluation: Evaluation) -> str:
     asked = [name for name in evaluation.configurations if evaluation.pairs(name)]
     if not asked:
         return "Nothing was asked yet."
-    values: Values = {name: measured(evaluation, name) for name in asked}
+    values: Values = {name: measure_all(evaluation, name) for name in asked}
     groups = groups_of(evaluation.questions)
     verdicts = [verdict(values, groups, asked[0], name) for name in asked[1:]]
     parts = [_side_by_side(verdicts[0]) if len(asked) == 2 else _lines(values, groups, asked, verdicts)]
@@ -163,7 +163,7 @@ def comparison_summary(before: Side, after: Side) -> str:
     """Return the key figures of two evaluations side by side, and which questions changed. Raises EvaluationError."""
     found = compare(before, after)
     parts = [_side_by_side(found.verdict), _legend(found.first)]
-    for kind in Change:
+    for kind in OutcomeChange:
         changed = [one for one in found.changed if one.change is kind]
         shown = [f"  {shorten(one.question, QUESTION_CHARACTERS)}" for one in changed[:CHANGED]]
         if more := len(changed) - len(shown):
@@ -176,19 +176,21 @@ def _legend(first: str) -> str:
     return f"▲ better, ▼ worse than {one_line(first)}, where significant (paired, p < 0.05)"
 
 
-def _side_by_side(one: Verdict) -> str:
+def _side_by_side(one: ComparisonVerdict) -> str:
     lines = [["", one_line(one.first), one_line(one.second), "difference", ""]]
     for figure in one.figures:
         difference = change(figure.metric, figure.difference)
         values = [_number(figure.metric, side) for side in (figure.first, figure.second)]
         sign = _SIGNS[difference.tone]
         lines.append(
-            [titled(figure.metric, figure.group), *values, f"{difference.text}{sign}", one_line(difference.note)]
+            [metric_title(figure.metric, figure.group), *values, f"{difference.text}{sign}", one_line(difference.note)]
         )
     return _aligned(lines, left=(0, 4))
 
 
-def _lines(values: Values, groups: dict[str, set[str]], asked: Sequence[str], verdicts: Sequence[Verdict]) -> str:
+def _lines(
+    values: Values, groups: dict[str, set[str]], asked: Sequence[str], verdicts: Sequence[ComparisonVerdict]
+) -> str:
     keys = [key for key in KEYS if any(groups[key[1]] & values[name][key[0]].keys() for name in asked)]
     signs = {
         (one.second, figure.metric, figure.group): _SIGNS[TONES[direction(figure.metric, figure.difference)]]
@@ -252,7 +254,7 @@ def to_json(found: Figures) -> bytes:
     return _FIGURES.dump_json(found, indent=1)
 
 
-def _write(folder: Path, name: str, made: Page, document: bytes) -> tuple[Path, Path, Path]:
+def _write(folder: Path, name: str, made: ReportPage, document: bytes) -> tuple[Path, Path, Path]:
     paths = (folder / f"{name}.html", folder / f"{name}.md", folder / f"{name}.json")
     contents = (html(made).encode(), markdown(made).encode(), document + b"\n")
     try:

@@ -9,12 +9,12 @@ from enum import StrEnum
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from localcrag.evaluation.analysis import ALL, KEYS, KeyFigure, Paired, Verdict
+from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, KeyFigure, Paired
 from localcrag.evaluation.metrics import BY_NAME, Better
 from localcrag.evaluation.report_plots import Plot
-from localcrag.evaluation.wording import NONE, Difference, Estimate, chance, direction, interval, number
-from localcrag.records.evaluation_set import HeldBy
-from localcrag.text.sanitize import literal_line
+from localcrag.evaluation.wording import NONE, Estimate, PairedDifference, chance, direction, interval, number
+from localcrag.records.evaluation_set import AnswerLocation
+from localcrag.text.sanitize import escape_markdown_line
 from localcrag.text.words import one_line
 
 
@@ -31,7 +31,7 @@ TONES = {Better.HIGHER: Tone.BETTER, Better.LOWER: Tone.WORSE, Better.NEITHER: T
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ReportCell:
     """A figure, with its interval and its number of questions as a note."""
 
     text: str
@@ -40,20 +40,20 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """A line of a table: its name, and its cells."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ReportCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A table; `folded`: it is collapsed at first. `words`: its cells are sentences, not figures."""
 
     title: str
     headings: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
     folded: bool = False
     words: bool = False
 
@@ -81,30 +81,30 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A section; `says` is a sentence on how to read it. `plots` are drawn only in formats that can show them."""
 
     title: str
     says: str
     lines: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     plots: tuple[Callable[[], Plot], ...] = ()
     cards: tuple[Card, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReportPage:
     """A report; `alerts` are shown above everything else."""
 
     title: str
     subtitle: str
     alerts: tuple[str, ...]
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
 
 
-def row(name: str, *cells: Cell | str) -> Row:
+def row(name: str, *cells: ReportCell | str) -> ReportRow:
     """Return a line of a table; a string becomes a cell without a note."""
-    return Row(name, tuple(Cell(one) if isinstance(one, str) else one for one in cells))
+    return ReportRow(name, tuple(ReportCell(one) if isinstance(one, str) else one for one in cells))
 
 
 _TEMPLATES = Environment(
@@ -117,13 +117,13 @@ _TEMPLATES = Environment(
 _HTML_SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
 
 
-def html(page: Page) -> str:
+def html(page: ReportPage) -> str:
     """Return the page as HTML, with a policy that forbids scripts and anything from other servers."""
     style = Markup(_TEMPLATES.get_template("report.css").render())  # noqa: S704  a file of this package
     return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_HTML_SIGNS)
 
 
-def _drawn(section: Section) -> list[tuple[Plot, Markup]]:
+def _drawn(section: ReportSection) -> list[tuple[Plot, Markup]]:
     plots = [plot() for plot in section.plots]
     # matplotlib has escaped the texts in its SVG.
     return [(plot, Markup(plot.svg)) for plot in plots]  # noqa: S704
@@ -132,7 +132,7 @@ def _drawn(section: Section) -> list[tuple[Plot, Markup]]:
 _MARKDOWN_SIGNS = {Tone.BETTER: "▲ ", Tone.WORSE: "▼ ", Tone.NONE: ""}
 
 
-def markdown(page: Page) -> str:
+def markdown(page: ReportPage) -> str:
     """Return the page as Markdown, without plots: the tables contain their figures."""
     parts = [f"# {_text(page.title)}", _text(page.subtitle)]
     parts += [f"> **{_text(alert)}**" for alert in page.alerts]
@@ -141,7 +141,7 @@ def markdown(page: Page) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _section(section: Section) -> Iterable[str]:
+def _section(section: ReportSection) -> Iterable[str]:
     yield f"## {_text(section.title)}"
     yield _text(section.says)
     yield "\n".join(f"- {_text(line)}" for line in section.lines)
@@ -151,7 +151,7 @@ def _section(section: Section) -> Iterable[str]:
         yield _card(card)
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     if not table.rows:
         return ""
     lines = [
@@ -163,7 +163,7 @@ def _table(table: Table) -> str:
     return f"### {_text(table.title)}\n\n{written}"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: ReportCell) -> str:
     return _MARKDOWN_SIGNS[cell.tone] + _text(cell.text) + (f" ({_text(cell.note)})" if cell.note else "")
 
 
@@ -181,12 +181,12 @@ def _quote(quote: Quote) -> str:
 
 def _text(text: str) -> str:
     # Before a space, ":" and "<" mean nothing in Markdown, and the tables are also read as plain text.
-    return literal_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
+    return escape_markdown_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
 
 
 SHARE = "share"
 """Name that stands for any metric that is a share, for figures that belong to no metric."""
-HOLDERS = {HeldBy.DOCUMENTS: "documents", HeldBy.WEB: "only the web", HeldBy.NOWHERE: "neither"}
+HOLDERS = {AnswerLocation.DOCUMENTS: "documents", AnswerLocation.WEB: "only the web", AnswerLocation.NOWHERE: "neither"}
 
 MOST_ACCEPTED = 6
 """Maximum number of accepted answers shown for a question; some sets list dozens of spellings."""
@@ -200,19 +200,19 @@ def accepted(answers: Sequence[str]) -> str:
     return " | ".join(answers[:MOST_ACCEPTED]) + more
 
 
-def cell(metric: str, one: Estimate | None, tone: Tone = Tone.NONE) -> Cell:
+def cell(metric: str, one: Estimate | None, tone: Tone = Tone.NONE) -> ReportCell:
     """Return a figure with its interval and number of questions."""
     if one is None:
-        return Cell(NONE)
-    return Cell(number(metric, one.mean), _note(interval(metric, one), f"n {one.n}"), tone)
+        return ReportCell(NONE)
+    return ReportCell(number(metric, one.mean), _note(interval(metric, one), f"n {one.n}"), tone)
 
 
-def change(metric: str, one: Difference | None) -> Cell:
+def change(metric: str, one: PairedDifference | None) -> ReportCell:
     """Return a paired difference with its interval, p and number of questions."""
     if one is None:
-        return Cell(NONE)
+        return ReportCell(NONE)
     note = _note(interval(metric, one, signed=True), chance(one.p), f"n {one.n}")
-    return Cell(number(metric, one.mean, signed=True), note, TONES[direction(metric, one)])
+    return ReportCell(number(metric, one.mean, signed=True), note, TONES[direction(metric, one)])
 
 
 def _note(*parts: str) -> str:
@@ -220,17 +220,17 @@ def _note(*parts: str) -> str:
     return ", ".join(part.replace(" ", "\u00a0") for part in parts if part)
 
 
-def titled(metric: str, group: str = ALL) -> str:
+def metric_title(metric: str, group: str = ALL) -> str:
     """Return a metric's title, followed by the group of questions unless it is all questions."""
     title = BY_NAME[metric].title
     return title if group == ALL else f"{title}, {group}"
 
 
-def verdict_table(verdict: Verdict, *, folded: bool = False) -> Table:
+def verdict_table(verdict: ComparisonVerdict, *, folded: bool = False) -> ReportTable:
     """Return a table of the key figures of two configurations side by side."""
     rows = tuple(
         row(
-            titled(one.metric, one.group),
+            metric_title(one.metric, one.group),
             cell(one.metric, one.first),
             cell(one.metric, one.second),
             change(one.metric, one.difference),
@@ -240,7 +240,7 @@ def verdict_table(verdict: Verdict, *, folded: bool = False) -> Table:
         for one in verdict.figures
     )
     headings = ("", verdict.first, verdict.second, "difference", "ratio", "")
-    return Table(f"{verdict.first} → {verdict.second}", headings, rows, folded=folded)
+    return ReportTable(f"{verdict.first} → {verdict.second}", headings, rows, folded=folded)
 
 
 def _word(one: KeyFigure) -> str:
@@ -251,22 +251,22 @@ def _word(one: KeyFigure) -> str:
     return TONES[direction(one.metric, one.difference)].value or "changed"
 
 
-def paired_table(title: str, pairs: Sequence[Paired]) -> Table:
+def paired_table(title: str, pairs: Sequence[Paired]) -> ReportTable:
     """Return a table of the differences of the key figures, with a column for each pair."""
     rows = tuple(
-        row(titled(metric, group), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
+        row(metric_title(metric, group), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
         for metric, group in KEYS
         if any(metric in paired.differences[group] for paired in pairs)
     )
-    return Table(title, ("", *(paired.second for paired in pairs)), rows)
+    return ReportTable(title, ("", *(paired.second for paired in pairs)), rows)
 
 
-def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool = True) -> Table:
+def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool = True) -> ReportTable:
     """Return a table of the differences of every metric in a group, with a column for each pair."""
-    rows: tuple[Row, ...] = tuple(
-        row(titled(metric), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
+    rows: tuple[ReportRow, ...] = tuple(
+        row(metric_title(metric), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
         for metric in BY_NAME
         if any(metric in paired.differences[group] for paired in pairs)
     )
     title = f"Every figure against {pairs[0].first}: {group}"
-    return Table(title, ("", *(paired.second for paired in pairs)), rows, folded=folded)
+    return ReportTable(title, ("", *(paired.second for paired in pairs)), rows, folded=folded)

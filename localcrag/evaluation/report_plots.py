@@ -21,7 +21,7 @@ from localcrag.evaluation.curves import Length, Reliability, Sweep
 from localcrag.evaluation.diagnosis import Cause
 from localcrag.records.enums import Action
 from localcrag.records.passages import Thresholds
-from localcrag.text.translation import decimals
+from localcrag.text.translation import format_decimals
 from localcrag.text.words import shorten
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def sweep(found: Sweep) -> Plot:
         axes.plot([found.thresholds.upper], [found.in_force.accuracy], "o", color=SERIES[0], markersize=5)
         axes.plot([found.thresholds.upper], [found.in_force.web_rate], "o", color=SERIES[1], markersize=5)
         axes.annotate(
-            f"in force {decimals(found.thresholds.upper)}",
+            f"in force {format_decimals(found.thresholds.upper)}",
             (found.thresholds.upper, 1.0),
             (4, 2),
             textcoords="offset points",

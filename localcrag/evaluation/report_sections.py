@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from localcrag.evaluation import report_plots
-from localcrag.evaluation.analysis import ALL, Actions, Figures, Shown, Verdict, Worst
-from localcrag.evaluation.curves import Point
+from localcrag.evaluation.analysis import ALL, Actions, ComparisonVerdict, Figures, ShownText, Worst
+from localcrag.evaluation.curves import ThresholdPoint
 from localcrag.evaluation.diagnosis import MEANING, Cause
 from localcrag.evaluation.metrics import METRICS
 from localcrag.evaluation.report_page import (
@@ -15,29 +15,29 @@ from localcrag.evaluation.report_page import (
     SHARE,
     TONES,
     Card,
-    Cell,
-    Page,
     Quote,
-    Row,
-    Section,
-    Table,
+    ReportCell,
+    ReportPage,
+    ReportRow,
+    ReportSection,
+    ReportTable,
     Tone,
     accepted,
     cell,
     every_difference,
+    metric_title,
     paired_table,
     row,
-    titled,
     verdict_table,
 )
 from localcrag.evaluation.results import GROUPS
-from localcrag.evaluation.wording import CONFIDENCE, NONE, RESAMPLES, Difference, direction, number, plain
+from localcrag.evaluation.wording import CONFIDENCE, NONE, RESAMPLES, PairedDifference, direction, number, plain
 from localcrag.records.enums import Action
-from localcrag.records.evaluation_set import HeldBy
-from localcrag.text.translation import decimals
+from localcrag.records.evaluation_set import AnswerLocation
+from localcrag.text.translation import format_decimals
 
 
-def _actions(figures: Figures) -> Section | None:
+def _actions(figures: Figures) -> ReportSection | None:
     if not figures.actions:
         return None
     shown = figures.scored or next(iter(figures.actions))
@@ -45,7 +45,7 @@ def _actions(figures: Figures) -> Section | None:
     tables = [_by_action(figures, shown), _confusion(shown, figures.actions[shown])]
     for name, found in others.items():
         tables += [_by_action(figures, name, folded=True), _confusion(name, found, folded=True)]
-    return Section(
+    return ReportSection(
         "Decisions",
         "CORRECT should be decided just where the documents hold the answer: its row says how often that trust was "
         "earned, the other rows how often it was right to go on.",
@@ -54,11 +54,11 @@ def _actions(figures: Figures) -> Section | None:
     )
 
 
-def _by_action(figures: Figures, name: str, *, folded: bool = False) -> Table:
+def _by_action(figures: Figures, name: str, *, folded: bool = False) -> ReportTable:
     rows = tuple(
         row(
             action,
-            Cell(str(one.n), f"{one.share:.0%}"),
+            ReportCell(str(one.n), f"{one.share:.0%}"),
             cell("action_right", one.accuracy),
             cell("answer_match", one.answer_match),
             cell("seconds", one.seconds),
@@ -68,18 +68,18 @@ def _by_action(figures: Figures, name: str, *, folded: bool = False) -> Table:
     )
     first = next(iter(figures.estimates))
     headings = ("", "questions", "action accuracy", "answer match", "seconds", f"{first}’s seconds")
-    return Table(f"By action: {name}", headings, rows, folded=folded)
+    return ReportTable(f"By action: {name}", headings, rows, folded=folded)
 
 
-def _confusion(name: str, found: Actions, *, folded: bool = False) -> Table:
+def _confusion(name: str, found: Actions, *, folded: bool = False) -> ReportTable:
     rows = tuple(
-        row(HOLDERS[HeldBy(holder)], *(str(counts[action.value]) for action in Action))
+        row(HOLDERS[AnswerLocation(holder)], *(str(counts[action.value]) for action in Action))
         for holder, counts in found.confusion.items()
     )
-    return Table(f"Who holds the answer, and the action: {name}", ("", *Action), rows, folded=folded)
+    return ReportTable(f"Who holds the answer, and the action: {name}", ("", *Action), rows, folded=folded)
 
 
-def _reliability(figures: Figures) -> Section | None:
+def _reliability(figures: Figures) -> ReportSection | None:
     found = figures.reliability
     if found is None:
         return None
@@ -96,17 +96,17 @@ def _reliability(figures: Figures) -> Section | None:
         "it is of these; where the documents do not answer, none does. That is a lower bound: what says it in other "
         "words is not counted."
     )
-    return Section(
+    return ReportSection(
         "Can relevances be believed?",
         "On the dashed line a relevance is the probability that it claims to be; below it passages are trusted too "
         "much, above it too little.",
         lines=(summed, label),
-        tables=(Table("Relevances", ("relevance", "passages", "mean", "hold it"), rows, folded=True),),
+        tables=(ReportTable("Relevances", ("relevance", "passages", "mean", "hold it"), rows, folded=True),),
         plots=(lambda: report_plots.reliability(found),),
     )
 
 
-def _sweep(figures: Figures) -> Section | None:
+def _sweep(figures: Figures) -> ReportSection | None:
     found = figures.sweep
     if found is None:
         return None
@@ -116,23 +116,23 @@ def _sweep(figures: Figures) -> Section | None:
     headings = ("action accuracy", "not the opposite", "web asked", "INCORRECT")
     best_one = (
         f"Of {found.n} questions under {figures.scored}, policy {found.policy}: {now.accuracy:.2f} were decided right "
-        f"with the upper threshold {decimals(upper)} in force, and {best.accuracy:.2f} would have been with "
-        f"{decimals(best.upper)}, the best. The best of many on the same questions flatters; “localcrag calibrate” "
-        "chooses by cross-validation."
+        f"with the upper threshold {format_decimals(upper)} in force, and {best.accuracy:.2f} would have been with "
+        f"{format_decimals(best.upper)}, the best. The best of many on the same questions flatters; “localcrag "
+        "calibrate” chooses by cross-validation."
     )
-    return Section(
+    return ReportSection(
         "Other thresholds",
         "What other thresholds would have decided on the same relevances, and how often the web would have been asked; "
         "no model was asked again.",
         lines=(best_one, "A second look that other thresholds would have taken, or spared, is not in it."),
         tables=(
-            Table(
-                f"Lower threshold, with upper {decimals(upper)}",
+            ReportTable(
+                f"Lower threshold, with upper {format_decimals(upper)}",
                 ("lower", *headings),
                 _points(found.lowers, now, lambda point: point.lower),
             ),
-            Table(
-                f"Upper threshold, with lower {decimals(lower)}",
+            ReportTable(
+                f"Upper threshold, with lower {format_decimals(lower)}",
                 ("upper", *headings),
                 _points(along_upper, now, lambda point: point.upper),
                 folded=True,
@@ -142,7 +142,9 @@ def _sweep(figures: Figures) -> Section | None:
     )
 
 
-def _points(points: Sequence[Point], now: Point, at: Callable[[Point], float]) -> tuple[Row, ...]:
+def _points(
+    points: Sequence[ThresholdPoint], now: ThresholdPoint, at: Callable[[ThresholdPoint], float]
+) -> tuple[ReportRow, ...]:
     return tuple(
         row(
             f"{at(point):.2f}{' (in force)' if point == now else ''}",
@@ -155,23 +157,23 @@ def _points(points: Sequence[Point], now: Point, at: Callable[[Point], float]) -
     )
 
 
-def _retention(figures: Figures) -> Section | None:
+def _retention(figures: Figures) -> ReportSection | None:
     if not figures.retention:
         return None
     rows = tuple(
         row(report_plots.spelt(one), str(one.passages), cell(SHARE, one.retention), cell(SHARE, one.recall))
         for one in figures.retention
     )
-    return Section(
+    return ReportSection(
         "Strips kept, by length of the passage",
         "Long passages should lose most of their strips and keep those that hold the answer: little retention, high "
         "recall.",
-        tables=(Table("Strips", ("strips in it", "passages", "retention", "recall"), rows),),
+        tables=(ReportTable("Strips", ("strips in it", "passages", "retention", "recall"), rows),),
         plots=(lambda: report_plots.retention(figures.retention),),
     )
 
 
-def _times(figures: Figures) -> Section | None:
+def _times(figures: Figures) -> ReportSection | None:
     if not figures.times:
         return None
     totals = tuple(
@@ -187,13 +189,13 @@ def _times(figures: Figures) -> Section | None:
     there = [step for step in report_plots.STEPS if any(step in time.steps for time in figures.times.values())]
     steps = tuple(row(step, *(_step_cost(time.steps.get(step)) for time in figures.times.values())) for step in there)
     headings = ("", "mean s", "median s", "95th percentile s", "model calls", "tokens read", "tokens written")
-    return Section(
+    return ReportSection(
         "Time and tokens",
         "Where the seconds of a question go: a configuration pays for what it adds, and saves what it leaves out of "
         "the prompt.",
         tables=(
-            Table("A question", headings, totals),
-            Table("Each step: mean seconds, tokens read → written", ("", *figures.times), steps, folded=True),
+            ReportTable("A question", headings, totals),
+            ReportTable("Each step: mean seconds, tokens read → written", ("", *figures.times), steps, folded=True),
         ),
         plots=(lambda: report_plots.times(figures.times),) if there else (),
     )
@@ -209,27 +211,27 @@ def _step_cost(costs: dict[str, float] | None) -> str:
     return f"{costs['seconds']:.3f}{tokens}"
 
 
-def _losses(figures: Figures) -> Section | None:
+def _losses(figures: Figures) -> ReportSection | None:
     there = [cause for cause in Cause if any(one.causes[cause.value] for one in figures.losses.values())]
     if not there:
         return None
     rows = [
-        row("right", *(Cell(str(one.right), f"of {one.questions}") for one in figures.losses.values())),
+        row("right", *(ReportCell(str(one.right), f"of {one.questions}") for one in figures.losses.values())),
         *(row(cause, *(str(one.causes[cause.value]) for one in figures.losses.values())) for cause in there),
     ]
-    tables = [Table("Questions", ("", *figures.losses), tuple(rows))]
+    tables = [ReportTable("Questions", ("", *figures.losses), tuple(rows))]
     if figures.full:
         of = figures.losses[figures.full].by_holder
         tables.append(
-            Table(
+            ReportTable(
                 f"By who holds the answer: {figures.full}",
-                ("", *(HOLDERS[HeldBy(holder)] for holder in of)),
+                ("", *(HOLDERS[AnswerLocation(holder)] for holder in of)),
                 tuple(row(cause, *(str(one[cause.value]) for one in of.values())) for cause in there),
             )
         )
     meanings = tuple(row(cause, MEANING[cause]) for cause in there)
-    tables.append(Table("What each cause means", ("", "meaning"), meanings, folded=True, words=True))
-    return Section(
+    tables.append(ReportTable("What each cause means", ("", "meaning"), meanings, folded=True, words=True))
+    return ReportSection(
         "Where answers were lost",
         "The first place in the flow where an accepted string was no longer there, found by rules that compare "
         "strings: the longest piece of a bar is what is worth mending first.",
@@ -238,11 +240,11 @@ def _losses(figures: Figures) -> Section | None:
     )
 
 
-def _worst(figures: Figures) -> Section | None:
+def _worst(figures: Figures) -> ReportSection | None:
     if not figures.worst:
         return None
     first = next(iter(figures.estimates))
-    return Section(
+    return ReportSection(
         f"Worst questions of {figures.full}",
         f"{len(figures.worst)} questions: wrong and invented answers before needless abstentions, the surest first; "
         "what may be the label’s fault last. What holds an accepted answer is marked.",
@@ -251,7 +253,7 @@ def _worst(figures: Figures) -> Section | None:
 
 
 def _card(place: int, one: Worst, first: str) -> Card:
-    lines = [f"held by: {HOLDERS[HeldBy(one.held_by)]}", f"accepted: {accepted(one.accepted)}"]
+    lines = [f"held by: {HOLDERS[AnswerLocation(one.held_by)]}", f"accepted: {accepted(one.accepted)}"]
     if one.standalone != one.question:
         lines.insert(0, f"understood as: {one.standalone}")
     if one.action:
@@ -265,7 +267,7 @@ def _card(place: int, one: Worst, first: str) -> Card:
     return Card(f"{place}. {one.question}", one.cause, one.why, tuple(lines), tuple(quotes))
 
 
-def _quote(label: str, shown: Shown) -> Quote:
+def _quote(label: str, shown: ShownText) -> Quote:
     scored = f"relevance {shown.relevance:.2f}" if shown.relevance is not None else "not scored"
     note = ", ".join(part for part in (shown.where, scored, shown.grade or "") if part)
     return Quote(label, shown.text, note, "holds an accepted answer" if shown.holds else "")
@@ -279,7 +281,7 @@ DIGEST_CHARACTERS = 12
 """Characters shown of a set's digest: enough to tell two sets apart by eye; report.json has the whole digest."""
 
 
-def page(figures: Figures) -> Page:
+def page(figures: Figures) -> ReportPage:
     """Return the report of an evaluation."""
     about = figures.about
     alerts = list(about.warnings)
@@ -290,7 +292,7 @@ def page(figures: Figures) -> Page:
     sections = (_verdicts, _asked, _metrics, _differences, *SECTIONS)
     made = (section(figures) for section in sections)
     when = about.created_at[:16].replace("T", " ")
-    return Page(
+    return ReportPage(
         f"Evaluation of {', '.join(used.name for used in about.sets)}",
         f"{figures.questions} questions · {when} · localcrag {about.version} · {about.id}",
         tuple(alerts),
@@ -298,34 +300,36 @@ def page(figures: Figures) -> Page:
     )
 
 
-def _verdicts(figures: Figures) -> Section | None:
+def _verdicts(figures: Figures) -> ReportSection | None:
     if not figures.verdicts:
         return None
     last = next((one for one in figures.verdicts if one.second == figures.full), figures.verdicts[-1])
     others = [verdict for verdict in figures.verdicts if verdict is not last]
-    return Section(
+    return ReportSection(
         "Verdict",
         f"What “{last.second}” gains or loses against “{last.first}” on the same questions. What is called significant "
         f"would come about by chance in fewer than {100 * (1 - CONFIDENCE):.0f} of 100 cases.",
-        lines=proved(last),
+        lines=verdict_lines(last),
         tables=(verdict_table(last), *(verdict_table(verdict, folded=True) for verdict in others)),
     )
 
 
-def proved(verdict: Verdict) -> tuple[str, ...]:
+def verdict_lines(verdict: ComparisonVerdict) -> tuple[str, ...]:
     """Return sentences on what a verdict proves, and on what it does not prove and why."""
     found = [(one, direction(one.metric, one.difference)) for one in verdict.figures if one.difference]
     lines = []
     for word, tone in (("Better, significant", Tone.BETTER), ("Worse, significant", Tone.WORSE)):
-        if titles := [titled(one.metric, one.group) for one, way in found if way and TONES[way] is tone]:
+        if titles := [metric_title(one.metric, one.group) for one, way in found if way and TONES[way] is tone]:
             lines.append(f"{word}: {'; '.join(titles)}.")
     lines += [
-        f"Not proved: {titled(one.metric, one.group)}, since {one.not_proved}." for one, _ in found if one.not_proved
+        f"Not proved: {metric_title(one.metric, one.group)}, since {one.not_proved}."
+        for one, _ in found
+        if one.not_proved
     ]
     return tuple(lines)
 
 
-def _asked(figures: Figures) -> Section:
+def _asked(figures: Figures) -> ReportSection:
     about = figures.about
     sets = tuple(
         row(used.name, str(used.questions), str(used.documents), used.digest[:DIGEST_CHARACTERS]) for used in about.sets
@@ -334,18 +338,20 @@ def _asked(figures: Figures) -> Section:
         row(name, str(figures.asked.get(name, 0)), _listed(changes) or "the settings below")
         for name, changes in about.configurations.items()
     )
-    return Section(
+    return ReportSection(
         "What was asked",
         "Two evaluations can be compared where sets and digests are the same; localcrag’s own code had the digest "
         f"{about.code}.",
         tables=(
-            Table("Sets", ("", "questions", "documents", "digest"), sets),
-            Table(
+            ReportTable("Sets", ("", "questions", "documents", "digest"), sets),
+            ReportTable(
                 "Questions", ("", "number"), tuple(row(group, str(number)) for group, number in figures.groups.items())
             ),
-            Table("Models", ("", "name"), tuple(row(role, name) for role, name in about.models.items()), words=True),
-            Table("Configurations", ("", "asked", "differ in"), configurations, words=True),
-            Table(
+            ReportTable(
+                "Models", ("", "name"), tuple(row(role, name) for role, name in about.models.items()), words=True
+            ),
+            ReportTable("Configurations", ("", "asked", "differ in"), configurations, words=True),
+            ReportTable(
                 "Settings",
                 ("", "value"),
                 tuple(row(name, plain(value)) for name, value in about.settings.items()),
@@ -360,11 +366,11 @@ def _listed(changes: Mapping[str, Any]) -> str:
     """Return the settings and steps that make a configuration, in words."""
     settings = changes.get("changes", {})
     without = [step for step, runs in changes.get("steps", {}).items() if not runs]
-    said = [f"{name} {plain(value)}" for name, value in settings.items()]
-    return ", ".join(said + ([f"without {', '.join(without)}"] if without else []))
+    text = [f"{name} {plain(value)}" for name, value in settings.items()]
+    return ", ".join(text + ([f"without {', '.join(without)}"] if without else []))
 
 
-def _metrics(figures: Figures) -> Section:
+def _metrics(figures: Figures) -> ReportSection:
     names = tuple(figures.estimates)
     compared = {paired.second: paired.differences for paired in figures.against_first}
     tables = []
@@ -374,14 +380,18 @@ def _metrics(figures: Figures) -> Section:
             found = {name: figures.estimates[name][group].get(metric.name) for name in names}
             if any(found.values()):
                 toned = {name: _tone(metric.name, compared.get(name, {}).get(group, {})) for name in names}
-                rows.append(row(titled(metric.name), *(cell(metric.name, found[name], toned[name]) for name in names)))
+                rows.append(
+                    row(metric_title(metric.name), *(cell(metric.name, found[name], toned[name]) for name in names))
+                )
         if rows:
             title = f"{group[0].upper()}{group[1:]} ({size})"
-            tables.append(Table(title, ("", *names), tuple(rows), folded=group != ALL))
+            tables.append(ReportTable(title, ("", *names), tuple(rows), folded=group != ALL))
     definitions = tuple(row(metric.title, metric.definition, metric.source) for metric in METRICS)
-    tables.append(Table("What each figure means", ("", "definition", "source"), definitions, folded=True, words=True))
+    tables.append(
+        ReportTable("What each figure means", ("", "definition", "source"), definitions, folded=True, words=True)
+    )
     first = f"; ▲ better and ▼ worse than {names[0]}, where that is significant" if len(names) > 1 else ""
-    return Section(
+    return ReportSection(
         "All figures",
         f"Each is a mean over the questions that it applies to (n), with its 95 % interval from {RESAMPLES} bootstrap "
         f"resamples of the questions, and without one where they are all alike{first}.",
@@ -389,11 +399,11 @@ def _metrics(figures: Figures) -> Section:
     )
 
 
-def _tone(metric: str, differences: Mapping[str, Difference]) -> Tone:
+def _tone(metric: str, differences: Mapping[str, PairedDifference]) -> Tone:
     return TONES[direction(metric, differences[metric])] if metric in differences else Tone.NONE
 
 
-def _differences(figures: Figures) -> Section | None:
+def _differences(figures: Figures) -> ReportSection | None:
     if not figures.against_first:
         return None
     tables = []
@@ -406,7 +416,7 @@ def _differences(figures: Figures) -> Section | None:
         for group in GROUPS
         if any(paired.differences[group] for paired in figures.against_first)
     ]
-    return Section(
+    return ReportSection(
         "Paired differences",
         "The same questions under both: the interval is a bootstrap’s, p a paired permutation test’s, two-sided, for "
         "each figure by itself; where all is chance, one in twenty is below 0.05 all the same.",

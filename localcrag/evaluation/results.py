@@ -13,10 +13,10 @@ from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from localcrag.evaluation.metrics import METRICS, Metric
-from localcrag.evaluation.wording import Difference, Estimate, difference, estimate
-from localcrag.privacy.private_folder import make_lasting, to_disk
+from localcrag.evaluation.wording import Estimate, PairedDifference, difference, estimate
+from localcrag.privacy.private_folder import flush_to_disk, make_private_folder
 from localcrag.records.errors import EvaluationError
-from localcrag.records.evaluation_set import RUNS, HeldBy, Question
+from localcrag.records.evaluation_set import RUNS, AnswerLocation, Question
 from localcrag.records.run import Run
 from localcrag.runs import recording
 
@@ -88,9 +88,9 @@ class Evaluation:
 
 GROUPS: dict[str, Group | None] = {
     "all questions": None,
-    "documents hold the answer": lambda question: question.held_by is HeldBy.DOCUMENTS,
-    "only the web holds it": lambda question: question.held_by is HeldBy.WEB,
-    "neither holds it": lambda question: question.held_by is HeldBy.NOWHERE,
+    "documents hold the answer": lambda question: question.held_by is AnswerLocation.DOCUMENTS,
+    "only the web holds it": lambda question: question.held_by is AnswerLocation.WEB,
+    "neither holds it": lambda question: question.held_by is AnswerLocation.NOWHERE,
 }
 """Groups of questions that every table tells apart."""
 
@@ -103,7 +103,7 @@ def values(evaluation: Evaluation, configuration: str, metric: Metric, group: Gr
     return {name: value for name, value in measured if value is not None}
 
 
-def measured(evaluation: Evaluation, configuration: str) -> dict[str, dict[str, float]]:
+def measure_all(evaluation: Evaluation, configuration: str) -> dict[str, dict[str, float]]:
     """Return every metric's values by question, so that tables of groups do not measure twice."""
     return {metric.name: values(evaluation, configuration, metric) for metric in METRICS}
 
@@ -118,7 +118,7 @@ def estimates(evaluation: Evaluation, configuration: str, group: Group | None = 
 
 def differences(
     before: tuple[Evaluation, str], after: tuple[Evaluation, str], group: Group | None = None
-) -> dict[str, Difference]:
+) -> dict[str, PairedDifference]:
     """Return after - before of every metric, over the questions that it applies to in both.
 
     Questions are the same if id, wording and accepted answers are. Raises EvaluationError if there is no common
@@ -202,14 +202,14 @@ class RunWriter:
 def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
     """Create the folder of an evaluation. Raises EvaluationError."""
     try:
-        make_lasting(folder)
+        make_private_folder(folder)
         # Written under another name first, so that a crash leaves no half-written description.
         temporary = folder / f"{ABOUT}.new"
         temporary.write_bytes(_KEPT.dump_json(_Kept(about, questions), indent=1))
-        to_disk(temporary)
+        flush_to_disk(temporary)
         temporary.replace(folder / ABOUT)
         (folder / RUNS).touch()
-        to_disk(folder)
+        flush_to_disk(folder)
     except OSError as error:
         raise EvaluationError(f"{folder} could not be written: {error.strerror}. Check the data folder.") from error
 
@@ -245,7 +245,7 @@ def read(folder: Path) -> Evaluation:
 
 
 @contextmanager
-def appended(folder: Path) -> Iterator[RunWriter]:
+def open_for_runs(folder: Path) -> Iterator[RunWriter]:
     """Open an evaluation to append runs, and remove an incomplete last line. Raises EvaluationError."""
     try:
         with FileLock(folder / LOCK, timeout=0), (folder / RUNS).open("r+b") as file:

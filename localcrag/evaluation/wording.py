@@ -37,7 +37,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """The mean of paired differences, its interval, and `p`: how often chance alone would give one as large."""
 
     mean: float
@@ -60,13 +60,13 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     return Estimate(mean, low, high, len(values))
 
 
-def difference(first: Sequence[float], second: Sequence[float]) -> Difference | None:
+def difference(first: Sequence[float], second: Sequence[float]) -> PairedDifference | None:
     """Return second - first of pairs, shape (n,) each, by bootstrap and a paired permutation test (two-sided)."""
     if not first:
         return None
     values = [after - before for before, after in zip(first, second, strict=True)]
     mean, low, high = _interval(values)
-    return Difference(mean, low, high, _chance(values), len(values))
+    return PairedDifference(mean, low, high, _chance(values), len(values))
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
@@ -131,7 +131,7 @@ def number(metric: str, value: float | None, *, signed: bool = False) -> str:
     return text.replace("-", "−") if float(text) else text.lstrip("+-")  # A value that rounds to zero has no sign.
 
 
-def interval(metric: str, one: Estimate | Difference, *, signed: bool = False) -> str:
+def interval(metric: str, one: Estimate | PairedDifference, *, signed: bool = False) -> str:
     """Return the 95 % interval, such as "0.64 to 0.72"; empty if there is none.
 
     Values that are all alike have none: drawing from them again shows no spread, however few they are.
@@ -148,7 +148,7 @@ def chance(p: float | None) -> str:
     return f"p < {_SMALL_P}" if p < _SMALL_P else f"p = {p:.{3 if p < 0.1 else 2}f}"
 
 
-def direction(metric: str, difference: Difference) -> Better | None:
+def direction(metric: str, difference: PairedDifference) -> Better | None:
     """Return HIGHER for a significant gain, LOWER for a significant loss, NEITHER for a neutral change; otherwise None.
 
     The metric's `better` says which direction is a gain.
@@ -161,7 +161,7 @@ def direction(metric: str, difference: Difference) -> Better | None:
     return Better.HIGHER if (difference.mean > 0) == (better is Better.HIGHER) else Better.LOWER
 
 
-def says(metric: str, difference: Difference | None) -> str:
+def describe_difference(metric: str, difference: PairedDifference | None) -> str:
     """Return a paired difference in words, with its interval and p, and whether it is significant."""
     if difference is None:
         return "not compared: one of the two has no such figure"
@@ -180,7 +180,7 @@ def says(metric: str, difference: Difference | None) -> str:
     return f"{_by(metric, difference.mean)} ({spread}): {verdict}"
 
 
-def not_proved(metric: str, difference: Difference | None) -> str | None:
+def unproved_reason(metric: str, difference: PairedDifference | None) -> str | None:
     """Return why a difference is not proved, and how small a difference would not show.
 
     Returns None if the difference is proved, or if there is none.
@@ -227,7 +227,7 @@ def _size(metric: str, value: float) -> str:
     return {_SECONDS: f"{value:.2f} s", _CALLS: f"{value:.2f} calls"}.get(metric, f"{value:.0f} tokens")
 
 
-def _range(metric: str, difference: Difference) -> str:
+def _range(metric: str, difference: PairedDifference) -> str:
     if difference.low is None or difference.high is None or difference.low == difference.high:
         return "all alike"
     if not is_share(metric):

@@ -44,13 +44,13 @@ ENTRY = struct.Struct("<BIQQ")
 """Kind of a tensor (1: 4 bits), count of its numbers, its offset and its size in bytes."""
 BLOCK, BLOCK_BYTES = 32, 18
 """Weights in a block, and bytes of a block."""
-AT_ONCE = 8_192
+ROWS_AT_ONCE = 8_192
 """Rows of a matrix that are unpacked together: all 250,037 at once would take a gigabyte."""
 
 ATTENTION = {"q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
              "ao": "attention.output.dense", "fi": "intermediate.dense", "fo": "output.dense"}  # fmt: skip
 NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
-WORDS = "embeddings.word_embeddings.weight"
+WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _shapes(sizes: Sizes) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Return the name in the packed file and the shape of each tensor, by its name in transformers."""
     hidden = (sizes.hidden,)
     shapes: dict[str, tuple[str, tuple[int, ...]]] = {
-        WORDS: ("emb.word", (sizes.words, sizes.hidden)),
+        WORD_EMBEDDINGS: ("emb.word", (sizes.words, sizes.hidden)),
         "embeddings.position_embeddings.weight": ("emb.pos", (sizes.positions, sizes.hidden)),
         "embeddings.token_type_embeddings.weight": ("emb.type", (sizes.types, sizes.hidden)),
         "embeddings.LayerNorm.weight": ("emb.ln.w", hidden),
@@ -154,13 +154,13 @@ def _write_weights(path: Path, data: bytes, sizes: Sizes, tensors: Mapping[str, 
 def _write_matrix(file: Any, data: bytes, place: int, shape: tuple[int, ...]) -> None:
     rows, columns = shape
     blocks = columns // BLOCK
-    for first in range(0, rows, AT_ONCE):
-        count = min(AT_ONCE, rows - first) * blocks
+    for first in range(0, rows, ROWS_AT_ONCE):
+        count = min(ROWS_AT_ONCE, rows - first) * blocks
         raw = np.frombuffer(data, np.uint8, count * BLOCK_BYTES, place + first * blocks * BLOCK_BYTES)
-        file.write(four_bits(raw.reshape(count, BLOCK_BYTES)).astype("<f2").tobytes())
+        file.write(dequantize_q4_0(raw.reshape(count, BLOCK_BYTES)).astype("<f2").tobytes())
 
 
-def four_bits(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
+def dequantize_q4_0(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return the weights of Q4_0 blocks, shape (blocks, 32), from their bytes, shape (blocks, 18).
 
     A block is a scale in float16 and 16 bytes of two 4-bit numbers each: the low halves are the first 16 weights, the
@@ -291,7 +291,7 @@ def _get(
     names = [file.path for file in files]
     match entry.source:
         case HubSource() as source:
-            with guard.passage(Purpose.MODEL_DOWNLOAD, tell=meter.connecting):
+            with guard.allow_egress(Purpose.MODEL_DOWNLOAD, tell=meter.connecting):
                 remote = transfers.look_up(source, files)
                 _require_room(library.models_dir, transfers.remaining(remote, staging))
                 recorded = transfers.fetch_from_hub(remote, staging, fetched, meter, retry_seconds)

@@ -30,7 +30,7 @@ from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.protocols import Vectors
 from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration
-from localcrag.text.words import valid
+from localcrag.text.words import replace_surrogates
 
 
 def pick_device() -> str:
@@ -52,7 +52,7 @@ def pick_dtype(device: str) -> torch.dtype:
     return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
 
 
-def refusal(number_format: NumberFormat) -> str:
+def unsupported_reason(number_format: NumberFormat) -> str:
     """Return the reason why a number format cannot be used on this machine; "" if it can be tried."""
     device = pick_device()
     if device != "cpu" and number_format is not NumberFormat.FP32:
@@ -62,7 +62,7 @@ def refusal(number_format: NumberFormat) -> str:
     return ""
 
 
-def blame(folder: Path) -> str:
+def describe_damage(folder: Path) -> str:
     """Return which file of a model that could not be loaded is damaged or missing; "" if all files seem whole.
 
     Call it after loading has failed: the libraries do not always name the file.
@@ -75,7 +75,7 @@ def blame(folder: Path) -> str:
                 weights(path)
         except (OSError, ValueError, SafetensorError):
             return f"{path.relative_to(folder)} is damaged; "
-    missing = [path for path in _listed(folder) if not path.exists()]
+    missing = [path for path in _module_configs(folder) if not path.exists()]
     return f"{missing[0].relative_to(folder)} is missing; " if missing else ""
 
 
@@ -85,13 +85,13 @@ def weights(path: Path) -> set[str]:
         return set(file.keys())
 
 
-def knows_words(tokenizer: Callable[..., Any]) -> bool:
+def has_vocabulary(tokenizer: Callable[..., Any]) -> bool:
     """Return whether a tokenizer has a vocabulary; without its files, it turns every word into the unknown token."""
     ids = tokenizer("the words of a language", add_special_tokens=False)["input_ids"]
     return set(ids) - {getattr(tokenizer, "unk_token_id", None)} != set()
 
 
-def _listed(folder: Path) -> list[Path]:
+def _module_configs(folder: Path) -> list[Path]:
     """Return the paths of the config files of the modules in modules.json; only the Normalize module has none."""
     modules = folder / "modules.json"
     listed = json.loads(modules.read_bytes()) if modules.exists() else []
@@ -106,7 +106,7 @@ def _listed(folder: Path) -> list[Path]:
 PACKAGE, NEEDED = "sklearn", "sklearn.metrics"
 
 
-class _StandIn(MetaPathFinder, Loader):
+class _StandInFinder(MetaPathFinder, Loader):
     """An import hook that stands in for scikit-learn; its one function imports the real one when it is called."""
 
     def find_spec(
@@ -133,7 +133,7 @@ def without_scikit_learn() -> Iterator[None]:
     if PACKAGE in sys.modules:  # It is loaded already, so a stand-in would save nothing.
         yield
         return
-    stand_in = _StandIn()
+    stand_in = _StandInFinder()
     sys.meta_path.insert(0, stand_in)
     try:
         yield
@@ -146,12 +146,12 @@ def without_scikit_learn() -> Iterator[None]:
 with without_scikit_learn():
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-__all__ = ["CrossEncoder", "SentenceTransformer", "without_circle"]
+__all__ = ["CrossEncoder", "SentenceTransformer", "without_reference_cycle"]
 
 Encoder = TypeVar("Encoder", CrossEncoder, SentenceTransformer)
 
 
-def without_circle(model: Encoder) -> Encoder:
+def without_reference_cycle(model: Encoder) -> Encoder:
     """Return the model without the reference cycle through its model card, which only training needs.
 
     With the cycle, an unused model of 50 to 130 MB would stay in memory until the garbage collector runs.
@@ -161,7 +161,7 @@ def without_circle(model: Encoder) -> Encoder:
 
 
 CALIBRATION_FILE = "calibration.json"
-WITHOUT_COSINES = "calibration-without-cosines.json"
+CALIBRATION_WITHOUT_COSINES = "calibration-without-cosines.json"
 """Name of the calibration for use with another embedding model than the one that CALIBRATION_FILE was fitted with."""
 
 
@@ -173,7 +173,7 @@ def read_calibration(folder: Path, embedder: str | None = None) -> FittedCalibra
     """
     found = _read(folder / CALIBRATION_FILE)
     if embedder and found and found.cosines_of not in (None, embedder):
-        found = _read(folder / WITHOUT_COSINES)
+        found = _read(folder / CALIBRATION_WITHOUT_COSINES)
     return found or UNCALIBRATED
 
 
@@ -196,7 +196,7 @@ def _read(path: Path) -> FittedCalibration | None:
         ) from error
 
 
-BATCH = 32
+BATCH_SIZE = 32
 """Texts in a batch; larger batches are no faster on a CPU and take more memory."""
 
 
@@ -210,7 +210,7 @@ class BiEncoder:
         self._counter: Tokenizer | None = None
         device = pick_device()
         try:
-            self._model = without_circle(
+            self._model = without_reference_cycle(
                 SentenceTransformer(
                     str(folder),
                     device=device,
@@ -219,13 +219,13 @@ class BiEncoder:
                     model_kwargs={"dtype": pick_dtype(device), "use_safetensors": True},
                 )
             )
-            if not knows_words(self._model.tokenizer):
+            if not has_vocabulary(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")
         except Exception as error:  # The libraries raise almost any exception on a damaged file, TypeError included.
             raise ModelDamaged(
-                f"The embedder in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag models "
-                f"verify {name}`, get it again with `localcrag models get {name}`, or choose another with `localcrag "
-                "models use NAME`."
+                f"The embedder in {folder} cannot be loaded: {describe_damage(folder)}{error}. Check it with "
+                f"`localcrag models verify {name}`, get it again with `localcrag models get {name}`, or choose another "
+                "with `localcrag models use NAME`."
             ) from error
         self.name = name
         self.dimension = int(self._model.get_embedding_dimension() or 0)
@@ -248,7 +248,10 @@ class BiEncoder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with self._lock:
             encoded = encode(
-                [valid(text) for text in texts], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
+                [replace_surrogates(text) for text in texts],
+                batch_size=BATCH_SIZE,
+                show_progress_bar=False,
+                convert_to_numpy=True,
             )
         vectors = encoded.astype(np.float32)
         # Normalised here in float32: in bfloat16, lengths would be up to 0.2 % off 1.
@@ -264,7 +267,9 @@ class BiEncoder:
                 self._counter = _counter(self._model.tokenizer)
             return [
                 len(one.ids)
-                for one in self._counter.encode_batch_fast([valid(text) for text in texts], add_special_tokens=False)
+                for one in self._counter.encode_batch_fast(
+                    [replace_surrogates(text) for text in texts], add_special_tokens=False
+                )
             ]
 
 

@@ -39,7 +39,7 @@ def sha256_of(path: Path, report: Callable[[int], None] | None = None) -> str:
     return _digest(hashlib.sha256(), path, report)
 
 
-def git_blob_of(path: Path, report: Callable[[int], None] | None = None) -> str:
+def git_blob_sha1(path: Path, report: Callable[[int], None] | None = None) -> str:
     """Return the file's SHA-1 as a git object, which the hub declares as the checksum of small files."""
     header = b"blob %d\0" % path.stat().st_size
     return _digest(hashlib.sha1(header, usedforsecurity=False), path, report)
@@ -155,7 +155,7 @@ FILE_NAME = "model_checks.json"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptCheck:
+class StoredCheck:
     """The stored result of a model check: the skills found, the parts passed and failed, and the day (ISO 8601)."""
 
     skills: tuple[Skill, ...]
@@ -170,15 +170,15 @@ class ModelChecks:
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / FILE_NAME
 
-    def of(self, name: str) -> KeptCheck | None:
+    def of(self, name: str) -> StoredCheck | None:
         """Return the result of a model's last check; None if there is none or the file is damaged."""
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             kept = self._read()[name]
             skills = tuple(Skill(skill) for skill in kept["skills"])
-            return KeptCheck(skills, tuple(kept["passed"]), tuple(kept["failed"]), str(kept["at"]))
+            return StoredCheck(skills, tuple(kept["passed"]), tuple(kept["failed"]), str(kept["at"]))
         return None
 
-    def keep(self, name: str, check: KeptCheck) -> None:
+    def keep(self, name: str, check: StoredCheck) -> None:
         """Store the result of a check, replacing the model's last one. Raises SettingsError."""
         kept = {}
         with suppress(OSError, ValueError):
@@ -199,7 +199,7 @@ SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<parts>\d{5})$")
 
 
 @dataclass(frozen=True, slots=True)
-class OwnModel:
+class UserModel:
     """A language model file that the user added; `size` in bytes, of all its parts."""
 
     name: str
@@ -207,7 +207,7 @@ class OwnModel:
     size: int
 
 
-def own_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: Set[str]) -> list[OwnModel]:
+def user_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: Set[str]) -> list[UserModel]:
     """Return the GGUF files below `models_dir` that do not belong to the manifest, sorted by path.
 
     A model is named after its file, or after its path below `models_dir` if that name is taken.
@@ -218,11 +218,11 @@ def own_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: 
     for path in paths:
         taken = path.stem in manifest_names or stems.count(path.stem) > 1
         name = path.relative_to(models_dir).as_posix() if taken else path.stem
-        models.append(OwnModel(name=name, path=path, size=sum(part.stat().st_size for part in _parts(path))))
+        models.append(UserModel(name=name, path=path, size=sum(part.stat().st_size for part in _parts(path))))
     return models
 
 
-def find_own(name_or_path: str, models_dir: Path, own: list[OwnModel]) -> Path | None:
+def find_user_model(name_or_path: str, models_dir: Path, own: list[UserModel]) -> Path | None:
     """Return the path of a model in `own`, by name or file name; otherwise the path itself if it exists, else None.
 
     A relative path may start at `models_dir`.
@@ -306,7 +306,7 @@ class Library:
     def models(self) -> list[Model]:
         """Return every model of the manifest, then every GGUF file that the user added; checks only their sizes."""
         known = [self._listed(entry) for entry in self.manifest.entries]
-        return known + [_listed_own(model) for model in self._own()]
+        return known + [_user_model(model) for model in self._own()]
 
     def path(self, name_or_path: str, role: ModelRole) -> Path:
         """Return the .gguf file (language model) or the folder (embedding model, reranker) to load.
@@ -317,7 +317,7 @@ class Library:
         """
         entry = self.manifest.find(name_or_path)
         if entry is None:
-            return check_loadable(self._own_path(name_or_path, role), role)
+            return check_loadable(self._user_path(name_or_path, role), role)
         if entry.role is not role:
             raise ModelError(
                 f"{entry.name} cannot be used as {role}, it is for {entry.role}. See `localcrag models list`."
@@ -353,13 +353,13 @@ class Library:
         """
         entry = self.manifest.find(name)
         if entry is None:
-            return (FileCheck(name, self._own_path(name, None), FileState.UNKNOWN),)
+            return (FileCheck(name, self._user_path(name, None), FileState.UNKNOWN),)
         return tuple(self.check(entry, file, report, trust_earlier=False) for file in entry.files)
 
     def role(self, name_or_path: str) -> ModelRole | None:
         """Return the role of a model; None if its files do not show it. Raises ModelMissing."""
         entry = self.manifest.find(name_or_path)
-        return entry.role if entry else guess_role(self._own_path(name_or_path, None))
+        return entry.role if entry else guess_role(self._user_path(name_or_path, None))
 
     def folder(self, entry: ModelEntry) -> Path:
         """Return the entry's folder: next to the manifest if it ships with localcrag, else in the models folder."""
@@ -439,12 +439,12 @@ class Library:
             description=entry.description,
         )
 
-    def _own(self) -> list[OwnModel]:
+    def _own(self) -> list[UserModel]:
         files = {self.folder(entry) / file.path for entry in self.manifest.entries for file in entry.files}
-        return own_gguf_files(self.models_dir, files, {entry.name for entry in self.manifest.entries})
+        return user_gguf_files(self.models_dir, files, {entry.name for entry in self.manifest.entries})
 
-    def _own_path(self, name_or_path: str, role: ModelRole | None) -> Path:
-        path = find_own(name_or_path, self.models_dir, self._own())
+    def _user_path(self, name_or_path: str, role: ModelRole | None) -> Path:
+        path = find_user_model(name_or_path, self.models_dir, self._own())
         if path is None:
             similar = self.manifest.similar(name_or_path, role)
             guess = f" Did you mean {' or '.join(similar)}?" if similar else ""
@@ -456,7 +456,7 @@ class Library:
         return path
 
 
-def _listed_own(model: OwnModel) -> Model:
+def _user_model(model: UserModel) -> Model:
     return Model(
         name=model.name,
         role=ModelRole.LLM,

@@ -1,6 +1,6 @@
 """Make llama.cpp fast on this CPU: load its best build, and prepare a faster copy of a small model.
 
-- `take_best` loads the variant of llama.cpp's CPU library that suits this CPU, if there are several.
+- `load_best_backend` loads the variant of llama.cpp's CPU library that suits this CPU, if there are several.
 - `faster_copy` converts a small Q4_1 file to Q8_0; `merge` adds a LoRA adapter to its weights.
 """
 
@@ -23,7 +23,7 @@ from llama_cpp.llama_cpp import _lib as libllama
 
 
 @cache
-def take_best() -> None:
+def load_best_backend() -> None:
     """Load the CPU library of llama.cpp that suits this CPU best; no-op if only one was compiled.
 
     scripts/bundle.py compiles several. Left alone, llama.cpp would also search the folder of Python's program and the
@@ -31,10 +31,10 @@ def take_best() -> None:
     """
     libraries = Path(llama_cpp.__file__).parent / "lib"
     if any(libraries.glob("*ggml-cpu-*")):
-        loader_of(libllama)(str(libraries).encode())
+        backend_loader(libllama)(str(libraries).encode())
 
 
-def loader_of(library: Any) -> Any:
+def backend_loader(library: Any) -> Any:
     """Return the function that loads CPU libraries, from the same copy of ggml that llama.cpp is linked to.
 
     A wheel stores symbolic links as copies, so llama_cpp._ggml may open another copy of ggml than llama.cpp, and
@@ -63,8 +63,8 @@ def merge(adapter: Path, original: Path, copy: Path) -> None:
         raise ValueError(f"{adapter} says no alpha")
     alpha = float(scale.contents())
     factors = {tensor.name: tensor.data.astype(np.float32) for tensor in ours.tensors}
-    weights = {tensor.name: tensor for tensor in _WithoutArrays(original).tensors}
-    written = _WithoutArrays(copy, "r+")
+    weights = {tensor.name: tensor for tensor in _WeightsReader(original).tensors}
+    written = _WeightsReader(copy, "r+")
     places = {tensor.name: tensor for tensor in written.tensors}
     for name, down in factors.items():
         own, _, factor = name.rpartition(".")
@@ -76,7 +76,7 @@ def merge(adapter: Path, original: Path, copy: Path) -> None:
     written.data.flush()
 
 
-class _WithoutArrays(gguf.GGUFReader):
+class _WeightsReader(gguf.GGUFReader):
     """A reader of a file's weights that skips its vocabulary.
 
     gguf would make an array of each of its 150,000 words and numbers. If a later gguf no longer calls the overridden
@@ -100,11 +100,11 @@ class _WithoutArrays(gguf.GGUFReader):
         return end - orig_offs, [], [], [gguf.GGUFValueType.ARRAY]
 
 
-MOST_BYTES_TO_REPACK = 500_000_000
+MAX_BYTES_TO_REPACK = 500_000_000
 """Largest file in bytes of which a faster copy is made."""
-LONGEST_REPACKING = 60.0
+REPACK_TIMEOUT = 60.0
 """Seconds to wait for another process that is making the faster copy."""
-_DOES_NOT_FIT = (ValueError, KeyError, IndexError, struct.error)
+_MERGE_ERRORS = (ValueError, KeyError, IndexError, struct.error)
 """Exceptions from merging an adapter that is damaged or belongs to another model."""
 
 
@@ -120,20 +120,20 @@ def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
     """
     try:
         source = path.stat()
-        if source.st_size > MOST_BYTES_TO_REPACK or not path.name.lower().endswith("q4_1.gguf"):
+        if source.st_size > MAX_BYTES_TO_REPACK or not path.name.lower().endswith("q4_1.gguf"):
             return path
         adapted = f"-{hashlib.sha256(adapter.read_bytes()).hexdigest()[:12]}" if adapter else ""
         copy = cache / f"{path.stem}-{source.st_size}{adapted}.Q8_0.gguf"
         cache.mkdir(parents=True, exist_ok=True)
-        with FileLock(copy.with_suffix(".lock"), timeout=LONGEST_REPACKING):
-            if not _made_from(source, copy):
+        with FileLock(copy.with_suffix(".lock"), timeout=REPACK_TIMEOUT):
+            if not _is_up_to_date(source, copy):
                 _repack(path, copy, source, adapter)
-            return copy if _made_from(source, copy) else path
-    except (OSError, *_DOES_NOT_FIT):
+            return copy if _is_up_to_date(source, copy) else path
+    except (OSError, *_MERGE_ERRORS):
         return path
 
 
-def _made_from(source: os.stat_result, copy: Path) -> bool:
+def _is_up_to_date(source: os.stat_result, copy: Path) -> bool:
     """Return whether the copy exists and is up to date: it has the modification time of its source."""
     return copy.exists() and copy.stat().st_mtime_ns == source.st_mtime_ns
 

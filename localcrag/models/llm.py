@@ -2,7 +2,7 @@
 
 `LlamaCpp` loads a GGUF file and streams answers. Two parts make it faster:
 
-- `PromptMemory` is a prefix cache: tokens at the start of a prompt that an earlier prompt had, too, are not evaluated
+- `PrefixCache` is a prefix cache: tokens at the start of a prompt that an earlier prompt had, too, are not evaluated
   again. Yet the same prompt gets the same answer, whatever was asked before. Evaluating tokens in batches of another
   size rounds differently, so the batches follow from the prompt alone: its system message, then PORTION tokens at a
   time. Only whole batches are reused. In a prompt, the evidence comes before the question, so that a second question on
@@ -38,15 +38,15 @@ from localcrag.records.errors import GenerationError, ModelDamaged
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 
-PORTION = 128
+BATCH_TOKENS = 128
 """Tokens in a batch. Each batch is a pass over all weights: smaller ones make a long prompt noticeably slower, larger
 ones leave more tokens at the end of a shared beginning to be evaluated again."""
-SET_ASIDE, LONGEST_SET_ASIDE = 3, 1024
+SAVED_PROMPTS, MAX_SAVED_TOKENS = 3, 1024
 """Number of saved prompts with other system messages, and tokens saved of each: 24 MB with the embedded model."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _Evaluated:
     """Tokens that the model has evaluated, and the positions where its batches end.
 
     `state` is llama.cpp's KV state of these tokens if they were saved, otherwise empty.
@@ -66,60 +66,60 @@ class _Read:
         return known
 
 
-class PromptMemory:
+class PrefixCache:
     """Cache of the prompt prefixes in one model's KV cache. Callers must hold the model's lock."""
 
     def __init__(self, llama: llama_cpp.Llama) -> None:
         self._llama = llama
-        self._read = _Read()
-        self._aside: OrderedDict[tuple[int, ...], _Read] = OrderedDict()
+        self._read = _Evaluated()
+        self._aside: OrderedDict[tuple[int, ...], _Evaluated] = OrderedDict()
 
-    def read(self, tokens: list[int], in_common: int) -> int:
+    def read(self, tokens: list[int], prefix_length: int) -> int:
         """Evaluate the whole batches of a prompt, and return how many of its tokens were in the cache.
 
-        `in_common` is the number of tokens at the start that all prompts with the same system message share. Raises
+        `prefix_length` is the number of tokens at the start that all prompts with the same system message share. Raises
         RuntimeError if llama.cpp fails.
         """
-        ends = portions(in_common, len(tokens))
+        ends = batch_ends(prefix_length, len(tokens))
         if not self._read.known(tokens, ends[:1]):
             self._set_aside()
-            self._bring_back(tuple(tokens[: ends[0]]) if ends else ())
+            self._restore_state(tuple(tokens[: ends[0]]) if ends else ())
         known = self._read.known(tokens, ends)
-        if not known or not self._cut_back_to(known):
+        if not known or not self._truncate_to(known):
             self._llama.reset()  # type: ignore[no-untyped-call]
             known = 0
         # If evaluating fails half-way, the cache counts as empty.
-        self._read = _Read()
+        self._read = _Evaluated()
         at = known
         for end in ends[ends.index(known) + 1 if known else 0 :]:
             self._llama.eval(tokens[at:end])
             at = end
-        self._read = _Read(tuple(tokens[:at]), ends)
+        self._read = _Evaluated(tuple(tokens[:at]), ends)
         return known
 
     def forget(self) -> None:
         """Empty the cache, so that the next prompt is evaluated from its start."""
-        self._read = _Read()
+        self._read = _Evaluated()
         self._aside.clear()
 
     def _set_aside(self) -> None:
         """Save the KV state of the last prompt's beginning before a prompt of another kind overwrites the context."""
-        ends = tuple(end for end in self._read.ends if end <= LONGEST_SET_ASIDE)
-        if not ends or not self._cut_back_to(ends[-1]):
+        ends = tuple(end for end in self._read.ends if end <= MAX_SAVED_TOKENS)
+        if not ends or not self._truncate_to(ends[-1]):
             return
         size = llama_cpp.llama_state_seq_get_size(self._llama.ctx, 0)
         state = (ctypes.c_uint8 * size)()
         if llama_cpp.llama_state_seq_get_data(self._llama.ctx, state, size, 0) == size:
-            self._aside[self._read.tokens[: ends[0]]] = _Read(self._read.tokens[: ends[-1]], ends, bytes(state))
-        while len(self._aside) > SET_ASIDE:
+            self._aside[self._read.tokens[: ends[0]]] = _Evaluated(self._read.tokens[: ends[-1]], ends, bytes(state))
+        while len(self._aside) > SAVED_PROMPTS:
             self._aside.popitem(last=False)
 
-    def _bring_back(self, beginning: tuple[int, ...]) -> None:
+    def _restore_state(self, beginning: tuple[int, ...]) -> None:
         """Empty the context, and restore the KV state that was saved with this beginning, if there is one."""
         self._llama.reset()  # type: ignore[no-untyped-call]
         if (memory := llama_cpp.llama_get_memory(self._llama.ctx)) is not None:
             llama_cpp.llama_memory_clear(memory, True)
-        self._read = _Read()
+        self._read = _Evaluated()
         kept = self._aside.pop(beginning, None)
         if kept is None:
             return
@@ -127,9 +127,9 @@ class PromptMemory:
         if llama_cpp.llama_state_seq_set_data(self._llama.ctx, state, len(kept.state), 0) == len(kept.state):
             self._llama.input_ids[: len(kept.tokens)] = kept.tokens
             self._llama.n_tokens = len(kept.tokens)
-            self._read = _Read(kept.tokens, kept.ends)
+            self._read = _Evaluated(kept.tokens, kept.ends)
 
-    def _cut_back_to(self, length: int) -> bool:
+    def _truncate_to(self, length: int) -> bool:
         """Remove the tokens after `length` from the context; return False if a recurrent state prevents it."""
         memory = llama_cpp.llama_get_memory(self._llama.ctx)
         if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, length, -1):
@@ -138,18 +138,18 @@ class PromptMemory:
         return True
 
 
-def portions(in_common: int, length: int) -> tuple[int, ...]:
+def batch_ends(prefix_length: int, length: int) -> tuple[int, ...]:
     """Return the positions where the batches of a prompt of `length` tokens end.
 
     The last token is in none of them: llama.cpp must evaluate it to predict the first token of the answer.
     """
-    first = in_common or PORTION
-    return tuple(range(first, length, PORTION))
+    first = prefix_length or BATCH_TOKENS
+    return tuple(range(first, length, BATCH_TOKENS))
 
 
-SAME = 4
+MATCH_TOKENS = 4
 """Number of last tokens that must occur earlier before their continuation is guessed."""
-FEWEST, GUESSED = 5, 40
+MIN_GUESS, MAX_GUESS = 5, 40
 """Fewest and most tokens in a guess; a shorter guess is not worth a larger batch."""
 
 
@@ -160,7 +160,7 @@ class LookupLlama(llama_cpp.Llama):
         """Yield the tokens of the answer; guess some of them if decoding is greedy and unconstrained."""
         plain = super().generate(tokens, **options)
         free = all(options.get(name) is None for name in ("grammar", "logits_processor", "stopping_criteria"))
-        if options.get("temp") != 0 or not free or self._cannot_go_back():
+        if options.get("temp") != 0 or not free or self._has_recurrent_state():
             yield from plain
             return
         # llama-cpp-python evaluates the prompt and gives the first token.
@@ -177,13 +177,13 @@ class LookupLlama(llama_cpp.Llama):
     def _following(self, read: list[int]) -> list[int]:
         """Return the next tokens, at least one. Raises RuntimeError if llama.cpp fails."""
         before = len(read) - 1
-        guessed = self._line(guess(read, min(GUESSED, self.n_ctx() - len(read))))
-        batch = [read[-1], *(guessed if len(guessed) >= FEWEST else [])]
+        guessed = self._line(guess(read, min(MAX_GUESS, self.n_ctx() - len(read))))
+        batch = [read[-1], *(guessed if len(guessed) >= MIN_GUESS else [])]
         self._ctx.kv_cache_seq_rm(-1, before, -1)
         self._batch.set_batch(batch=batch, n_past=before, logits_all=True)
         self._ctx.decode(self._batch)
         self.input_ids[before : before + len(batch)] = batch
-        written = [self._likeliest(place) for place in range(len(batch))]
+        written = [self._most_likely(place) for place in range(len(batch))]
         # Each guess is right as long as the model would have written it; the first token after them is the model's own.
         pairs = zip(written, batch[1:], strict=False)
         right = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -193,21 +193,21 @@ class LookupLlama(llama_cpp.Llama):
         """Return the tokens before the end of the line: each excerpt is a line, and the next is seldom copied, too."""
         return list(itertools.takewhile(lambda token: b"\n" not in self.detokenize([token]), tokens))
 
-    def _likeliest(self, place: int) -> int:
+    def _most_likely(self, place: int) -> int:
         logits = llama_cpp.llama_get_logits_ith(self.ctx, place)
         return int(np.ctypeslib.as_array(logits, shape=(self.n_vocab(),)).argmax())
 
-    def _cannot_go_back(self) -> bool:
+    def _has_recurrent_state(self) -> bool:
         """Return whether evaluated tokens cannot be removed, because the model has a recurrent state."""
         return bool(llama_cpp.llama_model_is_recurrent(self.model) or llama_cpp.llama_model_is_hybrid(self.model))
 
 
 def guess(read: list[int], most: int) -> list[int]:
     """Return up to `most` tokens that followed the last previous occurrence of the last SAME tokens; [] if none."""
-    last = read[-SAME:]
-    for start in range(len(read) - SAME - 1, -1, -1):
-        if read[start : start + SAME] == last:
-            return read[start + SAME : start + SAME + most]
+    last = read[-MATCH_TOKENS:]
+    for start in range(len(read) - MATCH_TOKENS - 1, -1, -1):
+        if read[start : start + MATCH_TOKENS] == last:
+            return read[start + MATCH_TOKENS : start + MATCH_TOKENS + most]
     return []
 
 
@@ -220,17 +220,17 @@ class LlamaStream:
         turn: threading.Lock,
         tokens: list[int],
         *,
-        memory: PromptMemory,
-        in_common: int,
+        memory: PrefixCache,
+        prefix_length: int,
         decoding: Decoding,
         grammar: LlamaGrammar | None,
     ) -> None:
         """Prepare the stream; the model starts when the first piece is requested.
 
-        `in_common` is the number of tokens at the start that all prompts with the same system message share.
+        `prefix_length` is the number of tokens at the start that all prompts with the same system message share.
         """
         self.prompt_tokens = len(tokens)
-        self.known_tokens = 0
+        self.cached_tokens = 0
         """Tokens of the prompt that were in the prefix cache."""
         self.completion_tokens = 0
         self.estimated = False
@@ -242,7 +242,7 @@ class LlamaStream:
             turn,
             tokens,
             memory=memory,
-            in_common=in_common,
+            prefix_length=prefix_length,
             decoding=decoding,
             grammar=grammar,
             stopped=self._stopped,
@@ -250,7 +250,7 @@ class LlamaStream:
 
     def __iter__(self) -> Iterator[str]:
         for text, written, known in self._written:
-            self.completion_tokens, self.known_tokens = written, known
+            self.completion_tokens, self.cached_tokens = written, known
             if text:
                 yield text
 
@@ -266,8 +266,8 @@ def _write(
     turn: threading.Lock,
     tokens: list[int],
     *,
-    memory: PromptMemory,
-    in_common: int,
+    memory: PrefixCache,
+    prefix_length: int,
     decoding: Decoding,
     grammar: LlamaGrammar | None,
     stopped: threading.Event,
@@ -281,7 +281,7 @@ def _write(
         if decoding.max_tokens < 1 or stopped.is_set():
             return
         try:
-            known = memory.read(tokens, in_common)
+            known = memory.read(tokens, prefix_length)
             chunks: Any = llama.create_completion(
                 tokens,
                 max_tokens=decoding.max_tokens,
@@ -308,8 +308,8 @@ def _write(
 
 
 # llama-cpp-python compiles the chat template while it loads the model, hence TemplateError.
-_CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
-_CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
+_LOAD_ERRORS = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
+_RENDER_ERRORS = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
 """Exceptions from a chat template: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it.
 
 jinja2's sandbox stops a template that tries to leave it (SecurityError) or that makes a range too large
@@ -342,7 +342,7 @@ class LlamaCpp:
         self.context_tokens = int(self._llama.n_ctx())
         self._format = self._chat_format(path)
         self._control = control_tokens(self._llama)
-        self._memory = PromptMemory(self._llama)
+        self._memory = PrefixCache(self._llama)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens in the prompt that is made of the messages."""
@@ -369,12 +369,12 @@ class LlamaCpp:
             self._turn,
             tokens,
             memory=self._memory,
-            in_common=self._in_common(messages, tokens),
+            prefix_length=self._prefix_length(messages, tokens),
             decoding=decoding,
             grammar=grammar,
         )
 
-    def _in_common(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
+    def _prefix_length(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
         """Return how many tokens at the start of the prompt all prompts with the same system message share."""
         if messages[0].role != "system":
             return 0
@@ -384,17 +384,17 @@ class LlamaCpp:
         return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
-        gguf.take_best()
+        gguf.load_best_backend()
         fast = path if self.gpu_layers else faster_copy(path, cache, self._adapter)
         if fast != path:
-            with suppress(*_CANNOT_LOAD):
+            with suppress(*_LOAD_ERRORS):
                 return self._open(fast, context_tokens, None)
             # The copy cannot be loaded, so it is removed: the next start makes a new one.
             with suppress(OSError):
                 fast.unlink()
         try:
             return self._open(path, context_tokens, self._adapter)
-        except _CANNOT_LOAD as error:
+        except _LOAD_ERRORS as error:
             with_adapter = f" with its adapter {self._adapter}" if self._adapter else ""
             raise ModelDamaged(
                 f"The language model {path}{with_adapter} cannot be loaded: {error}. It may be damaged, of a kind this "
@@ -437,23 +437,23 @@ class LlamaCpp:
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
         # Needs no lock: the vocabulary does not change while the model writes.
-        return list(self._llama.tokenize(self._rendered(messages).encode(), add_bos=False, special=True))
+        return list(self._llama.tokenize(self._render(messages).encode(), add_bos=False, special=True))
 
-    def _rendered(self, messages: Sequence[Message]) -> str:
+    def _render(self, messages: Sequence[Message]) -> str:
         plain: list[Any] = [{"role": message.role, "content": self._plain(message.content)} for message in messages]
         try:
             return str(self._format(messages=plain).prompt)
-        except _CANNOT_RENDER:
-            return self._rendered_without_system(plain)
+        except _RENDER_ERRORS:
+            return self._render_without_system(plain)
 
-    def _rendered_without_system(self, plain: list[Any]) -> str:
+    def _render_without_system(self, plain: list[Any]) -> str:
         # Some templates have no system role. The system message then goes before the user's first message.
         system = "\n\n".join(message["content"] for message in plain if message["role"] == "system")
         rest = [message for message in plain if message["role"] != "system"] or [{"content": ""}]
         rest[0] = {"role": "user", "content": f"{system}\n\n{rest[0]['content']}"}
         try:
             return str(self._format(messages=rest).prompt)
-        except _CANNOT_RENDER as error:
+        except _RENDER_ERRORS as error:
             raise GenerationError(
                 f"The chat template inside the language model “{self.name}” does not work: {error}. "
                 "Choose another model with `localcrag models use NAME`."

@@ -28,7 +28,7 @@ Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
 STRICT = ConfigDict(extra="forbid")
-BASE_OF = {ModelRole.LLM: ModelRole.LLM, ModelRole.RELEVANCE: ModelRole.EMBEDDER}
+BASE_ROLES = {ModelRole.LLM: ModelRole.LLM, ModelRole.RELEVANCE: ModelRole.EMBEDDER}
 """Role of a model's base, by the role of the model."""
 
 
@@ -166,7 +166,7 @@ def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
     entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
     without_base = {(entry.name, entry.role) for entry in entries if entry.base is None}
     for entry in entries:
-        if entry.base and (entry.base, BASE_OF.get(entry.role)) not in without_base:
+        if entry.base and (entry.base, BASE_ROLES.get(entry.role)) not in without_base:
             raise ModelError(
                 f"The list of models {path}, entry “{entry.name}”: base is “{entry.base}”, and must be a "
                 "language model of the list for an adapter, an embedder of it for a relevance model. Mend it."
@@ -189,8 +189,8 @@ def _sets(path: Path, tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[Mod
         ) from error
     roles = {entry.name: entry.role for entry in entries}
     for one in sets:
-        of_roles = [roles.get(name) for name in one.models]
-        if one.name in roles or None in of_roles or len(set(of_roles)) < len(of_roles):
+        roles_in_set = [roles.get(name) for name in one.models]
+        if one.name in roles or None in roles_in_set or len(set(roles_in_set)) < len(roles_in_set):
             raise ModelError(
                 f"The list of models {path}, set “{one.name}”: it must have a name of its own, and models of the list, "
                 "one for each role at most. Mend it."

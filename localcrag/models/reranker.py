@@ -7,7 +7,7 @@
   remaining layers and keep the estimate. It is trained on the model's own logits and stored in the model's folder
   (scripts/lab/training/train_exit_head.py). Early exits: Xin et al., “DeeBERT”, ACL 2020; here there is only one, and
   only for clear refusals.
-- `PlaceHead`, one linear layer, scores each token of a passage, so that one pass over a passage also scores its strips.
+- `SpanHead`, one linear layer, scores each token of a passage, so that one pass over a passage also scores its strips.
 - `Int8Linear` computes a linear layer in 8 bits.
 """
 
@@ -30,28 +30,28 @@ from torch import nn
 
 from localcrag.models.encoders import CrossEncoder as SentenceTransformersCrossEncoder
 from localcrag.models.encoders import (
-    blame,
-    knows_words,
+    describe_damage,
+    has_vocabulary,
     pick_device,
     pick_dtype,
     read_calibration,
-    refusal,
+    unsupported_reason,
     weights,
-    without_circle,
+    without_reference_cycle,
 )
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.records.protocols import Vectors
 from localcrag.text.sentences import Span
-from localcrag.text.words import valid
+from localcrag.text.words import replace_surrogates
 
-EXIT_FILE = "exit_head.safetensors"
+EXIT_HEAD_FILE = "exit_head.safetensors"
 LAYERS, CUT = "layers", "cut"
 """Metadata keys of the file: the number of layers before the exit, and the logit below which a passage exits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class BatchResult:
     """The result of one forward pass over a batch of pairs.
 
     `logits`: one per pair, shape (pairs,). `whole`: whether the pair went through all layers, shape (pairs,).
@@ -73,8 +73,8 @@ class ExitHead(torch.nn.Linear):
         self.load_state_dict(tensors)
         self.requires_grad_(False)
         with safe_open(path, framework="pt") as file:
-            told = file.metadata() or {}
-        self.layers, self.cut = int(told[LAYERS]), float(told[CUT])
+            reported = file.metadata() or {}
+        self.layers, self.cut = int(reported[LAYERS]), float(reported[CUT])
 
     def estimate(self, states: torch.Tensor, passage: torch.Tensor) -> torch.Tensor:
         """Return logits, shape (pairs,), from hidden states, shape (pairs, tokens, size).
@@ -96,7 +96,7 @@ class ExitHead(torch.nn.Linear):
             and self.layers < len(bert.encoder.layer)
         )
 
-    def through(self, model: Any, inputs: Any) -> Passed:
+    def through(self, model: Any, inputs: Any) -> BatchResult:
         """Run a batch through the model; pairs whose estimate is below the cut stop after `layers` layers."""
         bert = model.bert
         states = bert.embeddings(input_ids=inputs["input_ids"], token_type_ids=inputs["token_type_ids"])
@@ -106,24 +106,24 @@ class ExitHead(torch.nn.Linear):
         logits = self.estimate(states, inputs["token_type_ids"] == 1)
         whole = logits >= self.cut
         if not whole.any():
-            return Passed(logits, whole, states[:0])
+            return BatchResult(logits, whole, states[:0])
         # Only the remaining pairs go on, so that the later layers multiply smaller matrices.
         states, seen = states[whole], seen[whole]
         for layer in bert.encoder.layer[self.layers :]:
             states = layer(states, seen)
         logits[whole] = model.classifier(bert.pooler(states))[:, 0].float()
-        return Passed(logits, whole, states)
+        return BatchResult(logits, whole, states)
 
 
-PLACE_FILE = "place_head.safetensors"
-OF_LINES = {"head": "lines"}
+SPAN_HEAD_FILE = "place_head.safetensors"
+LINE_HEAD_METADATA = {"head": "lines"}
 """Metadata of the file of a head that scores lines instead of sharing out attention."""
-SMALLEST_SHARE = 1e-6
+MIN_SHARE = 1e-6
 """Distance from 0 and 1 to which a share is clipped, so that its log-odds are finite."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class TokenScores:
     """The place head's values for the tokens of one passage.
 
     `places`: start and end of each token that the model saw, in characters of the passage, shape (tokens, 2).
@@ -147,7 +147,7 @@ class Lines:
         values = self.values[self._within(span)]
         if self.of_lines:
             return float(values.mean())
-        share = float(np.clip(values.sum(), SMALLEST_SHARE, 1.0 - SMALLEST_SHARE))
+        share = float(np.clip(values.sum(), MIN_SHARE, 1.0 - MIN_SHARE))
         return float(np.log(share) - np.log1p(-share))
 
     def _within(self, span: Span) -> NDArray[np.bool_]:
@@ -157,20 +157,20 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PairScores:
     """The result of one pass over a question and a passage; `lines` is None if the pass stopped at the exit head."""
 
     logit: float
-    lines: Lines | None = None
+    lines: TokenScores | None = None
 
 
-def reads_lines(path: Path) -> bool:
+def is_line_head(path: Path) -> bool:
     """Return whether a place head's file is a head of lines. Raises OSError or SafetensorError if it is unreadable."""
     with safe_open(path, framework="pt") as file:
-        return (file.metadata() or {}).items() >= OF_LINES.items()
+        return (file.metadata() or {}).items() >= LINE_HEAD_METADATA.items()
 
 
-class PlaceHead(torch.nn.Linear):
+class SpanHead(torch.nn.Linear):
     """A layer that scores each token of a passage.
 
     A head of lines uses the scores as they are. For a head of shares, their softmax says where the model looks for the
@@ -183,7 +183,7 @@ class PlaceHead(torch.nn.Linear):
         super().__init__(tensors["weight"].shape[1], 1)
         self.load_state_dict(tensors)
         self.requires_grad_(False)
-        self.of_lines = reads_lines(path)
+        self.of_lines = is_line_head(path)
 
     def values(self, states: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
         """Return each token's value, shape (passages, tokens), from hidden states, shape (passages, tokens, size).
@@ -198,11 +198,11 @@ class PlaceHead(torch.nn.Linear):
         return torch.softmax(scores.masked_fill(~inside, -torch.inf), dim=1).nan_to_num(0.0)
 
 
-MOST = 127
+MAX_INT8 = 127
 """Largest weight or input in 8 bits."""
-MOST_IN_PAIRS = 64
+MAX_INT8_IN_16_BITS = 64
 """Largest weight on a CPU that adds two 8-bit products in 16 bits: 2 * 255 * 64 fits, 2 * 255 * 127 does not."""
-SMALLEST = 1e-12
+MIN_SCALE = 1e-12
 """Smallest scale, so that a token of zeros is not divided by zero."""
 
 
@@ -217,7 +217,7 @@ class Int8Linear(nn.Module):
         """Round the weights of `layer`, shape (outputs, inputs), to whole multiples of one scale per output."""
         super().__init__()
         exact = layer.weight.detach().float()
-        scale = (exact.abs().amax(1) / largest_weight()).clamp_min(SMALLEST)
+        scale = (exact.abs().amax(1) / largest_exact_weight()).clamp_min(MIN_SCALE)
         self.register_buffer("weight", (exact / scale[:, None]).round().to(torch.int8))
         self.register_buffer("scale", scale)
         self.register_buffer("bias", None if layer.bias is None else layer.bias.detach().float())
@@ -227,7 +227,7 @@ class Int8Linear(nn.Module):
         tokens = inputs.reshape(-1, inputs.shape[-1]).float()
         # The largest magnitude of each token, without the copy of `tokens` that abs() would make.
         largest = torch.maximum(tokens.amax(1, keepdim=True), tokens.amin(1, keepdim=True).neg_())
-        token_scale = largest.div_(MOST).clamp_min_(SMALLEST)
+        token_scale = largest.div_(MAX_INT8).clamp_min_(MIN_SCALE)
         rounded = tokens.mul(token_scale.reciprocal()).round_().to(torch.int8)
         # torch has this product under a private name only. Its version is pinned, and tests/models/test_scorer_int8.py
         # fails if the name changes.
@@ -240,18 +240,18 @@ class Int8Linear(nn.Module):
 
 
 @cache
-def largest_weight() -> int:
+def largest_exact_weight() -> int:
     """Return the largest 8-bit weight that this CPU multiplies exactly.
 
     CPUs with VNNI instructions (most since 2021) are exact for all 8-bit weights. On others, oneDNN's sums overflow
     silently if the weights are too large. So one product of a real layer's shape is computed and compared
     with the exact one.
     """
-    inputs = torch.full((160, 384), MOST, dtype=torch.int8)
-    weights = torch.full((512, 384), MOST, dtype=torch.int8)
+    inputs = torch.full((160, 384), MAX_INT8, dtype=torch.int8)
+    weights = torch.full((512, 384), MAX_INT8, dtype=torch.int8)
     weights[::2] *= -1  # every other output negative, to test overflow in both directions
-    expected = weights.int().sum(1) * MOST
-    return MOST if bool((torch._int_mm(inputs, weights.t()) == expected).all()) else MOST_IN_PAIRS
+    expected = weights.int().sum(1) * MAX_INT8
+    return MAX_INT8 if bool((torch._int_mm(inputs, weights.t()) == expected).all()) else MAX_INT8_IN_16_BITS
 
 
 def round_layers(model: nn.Module) -> int:
@@ -272,19 +272,19 @@ def round_layers(model: nn.Module) -> int:
 
 BATCH_ON_GPU = 64
 """Pairs in a batch on a GPU."""
-TOKENS_AT_ONCE = 768
+TOKENS_PER_BATCH = 768
 """Tokens in a batch on a CPU: more do not fit its caches, and with fewer the overhead of each layer shows."""
 LENGTH_STEP = 8
 """Tokens to which lengths are rounded up. Pairs of the same rounded length are scored in one batch: little time goes
 into padding, and the rounding of a pair's sums depends on that pair alone."""
-LONGEST_WINDOW = 8192
+MAX_WINDOW = 8192
 """Largest context window in tokens, also for models that state none; no reranker of this kind has a larger one."""
 CHARACTERS_PER_TOKEN = 16
 """Characters per token of the context window to which question and text are cut before they are tokenised: a million
 characters would take seconds. Four characters a token are usual, so the cut removes only text beyond the window."""
-READINGS = 64
+CACHED_PAIRS = 64
 """Passages whose reading is cached, so that scoring the strips of a passage just scored costs nothing."""
-_CANNOT_COMPUTE = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, MemoryError)
+_COMPUTE_ERRORS = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, MemoryError)
 """Exceptions from a model whose parts do not fit together (a token beyond its vocabulary) or for lack of memory."""
 
 
@@ -305,37 +305,39 @@ class CrossEncoder:
         self.number_format = NumberFormat(number_format)
         if self.number_format is NumberFormat.AUTO:
             self.number_format = NumberFormat.BF16 if pick_dtype(device) is torch.bfloat16 else NumberFormat.FP32
-        if reason := refusal(self.number_format):
-            raise self._without_format(reason)
+        if reason := unsupported_reason(self.number_format):
+            raise self._format_error(reason)
         try:
             self._model = self._loaded(folder, device)
-            if not knows_words(self._model.tokenizer):
+            if not has_vocabulary(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")
-            place_file = folder / PLACE_FILE
-            self._place = PlaceHead(place_file).to(device) if place_file.exists() else None
+            place_file = folder / SPAN_HEAD_FILE
+            self._place = SpanHead(place_file).to(device) if place_file.exists() else None
             states = getattr(self._model.config, "hidden_size", None)
             if self._place is not None and self._place.in_features != states:
-                raise ValueError(f"its {PLACE_FILE} is for {self._place.in_features} numbers a token, not for {states}")
-            exit_file = folder / EXIT_FILE
+                raise ValueError(
+                    f"its {SPAN_HEAD_FILE} is for {self._place.in_features} numbers a token, not for {states}"
+                )
+            exit_file = folder / EXIT_HEAD_FILE
             # On a GPU, picking out the remaining passages would take longer than running all of them to the end.
             self._exit = ExitHead(exit_file) if exit_file.exists() and device == "cpu" else None
             if self._exit is not None and not self._exit.fits(self._model[0].model):
-                raise ValueError(f"its {EXIT_FILE} is for another model")
+                raise ValueError(f"its {EXIT_HEAD_FILE} is for another model")
         except Exception as error:  # The libraries raise almost any exception on a damaged file, TypeError included.
             raise ModelDamaged(
-                f"The relevance model in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag "
-                f"models verify {name}`, or choose another with `localcrag models use NAME`."
+                f"The relevance model in {folder} cannot be loaded: {describe_damage(folder)}{error}. Check it with "
+                f"`localcrag models verify {name}`, or choose another with `localcrag models use NAME`."
             ) from error
         self._check_kind(folder)
-        window = min(self._model.max_seq_length or LONGEST_WINDOW, LONGEST_WINDOW)
+        window = min(self._model.max_seq_length or MAX_WINDOW, MAX_WINDOW)
         # A multiple of LENGTH_STEP, so that a length rounded up to it still fits.
         self._model.max_seq_length = max(LENGTH_STEP, window - window % LENGTH_STEP)
-        self._most_characters = CHARACTERS_PER_TOKEN * self._model.max_seq_length
+        self._max_characters = CHARACTERS_PER_TOKEN * self._model.max_seq_length
         self._on_gpu = device != "cpu"
         if self.number_format is NumberFormat.INT8 and round_layers(self._model) == 0:
-            raise self._without_format("the model has no linear layers that could be rounded")
+            raise self._format_error("the model has no linear layers that could be rounded")
         self.calibration = read_calibration(folder)
-        self._readings: dict[tuple[str, str], Reading] = {}
+        self._pair_cache: dict[tuple[str, str], PairScores] = {}
 
     def _loaded(self, folder: Path, device: str) -> SentenceTransformersCrossEncoder:
         # The identity gives the raw logit; localcrag takes the sigmoid itself, since in bfloat16 the best passages tie.
@@ -350,7 +352,7 @@ class CrossEncoder:
                 "use_safetensors": True,
             },
         )
-        return without_circle(model)
+        return without_reference_cycle(model)
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),).
@@ -361,9 +363,9 @@ class CrossEncoder:
         if not texts:
             return np.zeros(0, dtype=np.float32)
         pairs = self._pairs(question, texts)
-        with self._at_work():
+        with self._locked():
             if self._place is not None:
-                readings = self._pass(pairs, self._place)
+                readings = self._score_pairs(pairs, self._place)
                 self._keep(pairs, readings)
                 logits = np.array([reading.logit for reading in readings], dtype=np.float32)
             else:
@@ -381,10 +383,10 @@ class CrossEncoder:
         found = [np.full(len(spans), np.nan, dtype=np.float32) for spans in strips]
         if self._place is not None and texts:
             pairs = self._pairs(question, texts)
-            with self._at_work():
-                read = {pair: known for pair in pairs if (known := self._readings.get(pair)) and known.lines}
+            with self._locked():
+                read = {pair: known for pair in pairs if (known := self._pair_cache.get(pair)) and known.lines}
                 if new := [pair for pair in dict.fromkeys(pairs) if pair not in read]:
-                    read |= zip(new, self._pass(new, self._place, whole=True), strict=True)
+                    read |= zip(new, self._score_pairs(new, self._place, whole=True), strict=True)
                     self._keep(new, [read[pair] for pair in new])
             for pair, spans, logits in zip(pairs, strips, found, strict=True):
                 reading = read[pair]
@@ -394,8 +396,8 @@ class CrossEncoder:
         alone = [
             (row, place) for row, logits in enumerate(found) for place in np.flatnonzero(np.isnan(logits)).tolist()
         ]
-        by_themselves = self.logits(question, [strips[row][place].text for row, place in alone])
-        for (row, place), logit in zip(alone, by_themselves, strict=True):
+        scored_alone = self.logits(question, [strips[row][place].text for row, place in alone])
+        for (row, place), logit in zip(alone, scored_alone, strict=True):
             found[row][place] = logit
         return found
 
@@ -404,22 +406,24 @@ class CrossEncoder:
         return [(asked, self._cut(text)) for text in texts]
 
     @contextmanager
-    def _at_work(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """Hold the lock, and turn the libraries' exceptions into a ModelError."""
         try:
             with self._lock:
                 yield
-        except _CANNOT_COMPUTE as error:
+        except _COMPUTE_ERRORS as error:
             raise ModelError(f"The relevance model {self.name} failed: {error}. {self._remedy}") from error
 
-    def _keep(self, pairs: Sequence[tuple[str, str]], readings: Sequence[Reading]) -> None:
+    def _keep(self, pairs: Sequence[tuple[str, str]], readings: Sequence[PairScores]) -> None:
         """Cache the readings, and drop the oldest beyond READINGS."""
-        for pair in list(self._readings)[: max(0, len(self._readings) + len(pairs) - READINGS)]:
-            del self._readings[pair]
-        self._readings |= zip(pairs, readings, strict=True)
+        for pair in list(self._pair_cache)[: max(0, len(self._pair_cache) + len(pairs) - CACHED_PAIRS)]:
+            del self._pair_cache[pair]
+        self._pair_cache |= zip(pairs, readings, strict=True)
 
     @torch.inference_mode()
-    def _pass(self, pairs: Sequence[tuple[str, str]], place: PlaceHead, *, whole: bool = False) -> list[Reading]:
+    def _score_pairs(
+        self, pairs: Sequence[tuple[str, str]], place: SpanHead, *, whole: bool = False
+    ) -> list[PairScores]:
         """Return the reading of each pair from one pass; with `whole`, no pass stops at the exit head."""
         tokenizer: Any = self._model.tokenizer
         tokens = tokenizer(
@@ -429,9 +433,9 @@ class CrossEncoder:
             return_offsets_mapping=True,
         )
         names = [name for name in tokenizer.model_input_names if name in tokens]
-        readings: dict[int, Reading] = {}
-        for length, places in by_length([len(ids) for ids in tokens["input_ids"]]).items():
-            batch = BATCH_ON_GPU if self._on_gpu else max(1, TOKENS_AT_ONCE // length)
+        readings: dict[int, PairScores] = {}
+        for length, places in group_by_length([len(ids) for ids in tokens["input_ids"]]).items():
+            batch = BATCH_ON_GPU if self._on_gpu else max(1, TOKENS_PER_BATCH // length)
             for start in range(0, len(places), batch):
                 some = places[start : start + batch]
                 inputs = tokenizer.pad(
@@ -446,33 +450,33 @@ class CrossEncoder:
                     inside[row, : len(tokens["input_ids"][at])] = torch.tensor(
                         [of == 1 for of in tokens.sequence_ids(at)]
                     )
-                passed = self._through(inputs, whole)
+                passed = self._forward(inputs, whole)
                 inside = inside[passed.whole.cpu()]
                 values = place.values(passed.states, inside.to(self._model.device)).cpu().numpy()
-                readings |= {at: Reading(float(logit)) for at, logit in zip(some, passed.logits, strict=True)}
+                readings |= {at: PairScores(float(logit)) for at, logit in zip(some, passed.logits, strict=True)}
                 for row, at in enumerate(np.array(some)[passed.whole.cpu().numpy()].tolist()):
                     within = inside[row].numpy()
                     offsets = np.array(tokens["offset_mapping"][at], dtype=np.int64).reshape(-1, 2)
-                    lines = Lines(offsets[within[: len(offsets)]], values[row][within], place.of_lines)
+                    lines = TokenScores(offsets[within[: len(offsets)]], values[row][within], place.of_lines)
                     readings[at] = replace(readings[at], lines=lines)
         return [readings[at] for at in range(len(pairs))]
 
-    def _through(self, inputs: Any, whole: bool) -> Passed:
+    def _forward(self, inputs: Any, whole: bool) -> BatchResult:
         model: Any = self._model[0].model
         if self._exit is not None and not whole:
             return self._exit.through(model, inputs)
         out = model(**inputs, output_hidden_states=True)
         logits = out.logits[:, 0].float()
-        return Passed(logits, torch.ones(len(logits), dtype=torch.bool), out.hidden_states[-1])
+        return BatchResult(logits, torch.ones(len(logits), dtype=torch.bool), out.hidden_states[-1])
 
     def _predict_by_length(self, pairs: Sequence[tuple[str, str]]) -> Vectors:
         tokens = self._model.tokenizer(
             *zip(*pairs, strict=True), truncation="longest_first", max_length=self._model.max_seq_length
         )["input_ids"]
         logits = np.empty(len(pairs), dtype=np.float32)
-        for length, places in by_length([len(ids) for ids in tokens]).items():
+        for length, places in group_by_length([len(ids) for ids in tokens]).items():
             some = [pairs[place] for place in places]
-            logits[places] = self._predict(some, max(1, TOKENS_AT_ONCE // length))
+            logits[places] = self._predict(some, max(1, TOKENS_PER_BATCH // length))
         return logits
 
     def _predict(self, pairs: Sequence[tuple[str, str]], batch: int) -> Vectors:
@@ -488,9 +492,9 @@ class CrossEncoder:
         )
 
     def _cut(self, text: str) -> str:
-        return valid(text[: self._most_characters])
+        return replace_surrogates(text[: self._max_characters])
 
-    def _without_format(self, reason: str) -> ModelError:
+    def _format_error(self, reason: str) -> ModelError:
         return ModelError(
             f"The relevance model {self.name} cannot be used in {self.number_format}: {reason}. Set relevance_format "
             "to auto or fp32."
@@ -519,7 +523,7 @@ class CrossEncoder:
         return bool(stored) and not head <= stored
 
 
-def by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
+def group_by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
     """Group the positions of `lengths` (in tokens) by their length rounded up to LENGTH_STEP."""
     places: dict[int, list[int]] = {}
     for place, length in enumerate(lengths):

@@ -2,7 +2,8 @@
 
 - `load_fastest` loads fp32, bf16 and int8 in turn, measures them on a few probe pairs, and keeps the fastest whose
   logits rank as fp32's do. The choice is cached until the model, the libraries or the machine change.
-- `whole_model` builds a loadable folder for a reranker that ships without token embeddings: it takes those of the
+- `with_shared_vocabulary` builds a loadable folder for a reranker that ships without token embeddings: it takes those
+of the
   embedding model, which are the same. `packed` makes the small file that ships.
 """
 
@@ -28,7 +29,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from localcrag import __version__
-from localcrag.models.encoders import pick_device, refusal
+from localcrag.models.encoders import pick_device, unsupported_reason
 from localcrag.models.files import write_json
 from localcrag.models.reranker import CrossEncoder
 from localcrag.records.enums import NumberFormat
@@ -79,22 +80,22 @@ PAIRS = sum(len(passages) for _, passages in PROBES)
 
 
 FILE_NAME = "relevance-formats.json"
-MOST_DEVIATION = 0.05
+MAX_DEVIATION = 0.05
 """Largest root mean square difference between a format's logits and fp32's on the probe pairs, as a share of the
 standard deviation of fp32's. If both are normally distributed, arctan(share) / pi of all pairs of passages swap places
 (Sheppard 1899): here 1.6 %, the pairs that were nearly equal. bfloat16 uses a tenth of this limit, int8 half."""
 ROUNDS = 3
 """Measured rounds over the probe pairs, after one warm-up."""
-LONGEST = 0.6
+MAX_SECONDS = 0.6
 """Seconds after which no further round starts: loading and measuring three formats takes about three seconds."""
-HOPELESS = f"a pair takes as long as {PAIRS} do in the fastest"
+TOO_SLOW = f"a pair takes as long as {PAIRS} do in the fastest"
 """Reason to drop a format before it is measured: int8 without CPU support is ten times slower than fp32."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedFormat:
     """A number format that was tried: its speed in pairs a second (None if not measured), and why it was refused."""
 
     number_format: NumberFormat
@@ -103,15 +104,15 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FormatChoice:
     """The format chosen for one model and all formats tried; `circumstances` digests all that the choice depends on."""
 
     chosen: NumberFormat
-    tried: tuple[Tried, ...]
+    tried: tuple[TriedFormat, ...]
     circumstances: str
 
 
-Choices = TypeAdapter(dict[str, Choice])
+FORMAT_CHOICES = TypeAdapter(dict[str, FormatChoice])
 """Validator of the cache file: choices by the model's folder."""
 
 
@@ -124,43 +125,43 @@ def load_fastest(name: str, folder: Path, *, wanted: NumberFormat, threads: int,
         torch.set_num_threads(threads)  # The number applies to the whole process, so the embedder uses it, too.
     if wanted is not NumberFormat.AUTO or pick_device() != "cpu":
         return CrossEncoder(name, folder, number_format=wanted)
-    if known := remembered(folder, cache):
+    if known := cached_choice(folder, cache):
         return CrossEncoder(name, folder, number_format=known.chosen)
     scorer, choice = measure(name, folder)
-    _remember(folder, cache, choice)
+    _cache_choice(folder, cache, choice)
     return scorer
 
 
-def measure(name: str, folder: Path) -> tuple[CrossEncoder, Choice]:
+def measure(name: str, folder: Path) -> tuple[CrossEncoder, FormatChoice]:
     """Return the model loaded in the fastest format that keeps fp32's ranking, and the record of that choice.
 
     Raises ModelError if the model cannot be used in fp32.
     """
     best = CrossEncoder(name, folder, number_format=NumberFormat.FP32)
     exact, fastest = _probe(best)
-    tried = [Tried(NumberFormat.FP32, fastest)]
+    tried = [TriedFormat(NumberFormat.FP32, fastest)]
     for number_format in (NumberFormat.BF16, NumberFormat.INT8):
-        refused, speed = refusal(number_format), None
+        refused, speed = unsupported_reason(number_format), None
         if not refused:
             try:
                 scorer = CrossEncoder(name, folder, number_format=number_format)
                 if _seconds_for_one(scorer) > PAIRS / fastest:
-                    refused = HOPELESS
+                    refused = TOO_SLOW
                 else:
                     logits, speed = _probe(scorer)
                     refused = deviation(logits, exact)
             except ModelError as error:
                 refused = str(error)
-        tried.append(Tried(number_format, speed, refused))
+        tried.append(TriedFormat(number_format, speed, refused))
         if speed is not None and not refused and speed > fastest:
             best, fastest = scorer, speed
-    return best, Choice(best.number_format, tuple(tried), circumstances(folder))
+    return best, FormatChoice(best.number_format, tuple(tried), environment_digest(folder))
 
 
 def deviation(logits: Vectors, exact: Vectors) -> str:
     """Return a description of how far `logits` are from fp32's `exact` ones; "" if the ranking is kept."""
     error, spread = float(np.sqrt(np.mean((logits - exact) ** 2))), float(exact.std())
-    if error <= MOST_DEVIATION * spread:
+    if error <= MAX_DEVIATION * spread:
         return ""
     return f"its logits are {error:.2g} away from fp32's (root mean square), which spread by {spread:.2g}"
 
@@ -169,9 +170,9 @@ def describe(folder: Path, *, wanted: NumberFormat, cache: Path) -> str:
     """Describe for `localcrag doctor` the number format of the model in `folder`, and the reason for it."""
     if wanted is not NumberFormat.AUTO:
         return f"{wanted}, as the setting relevance_format says"
-    if reason := refusal(NumberFormat.INT8):
+    if reason := unsupported_reason(NumberFormat.INT8):
         return f"fp32: {reason}"
-    choice = remembered(folder, cache)
+    choice = cached_choice(folder, cache)
     if choice is None:
         return f"the fastest format, measured anew at every start: {cache / FILE_NAME} cannot be written"
     speeds = ", ".join(f"{one.number_format} {one.speed:.0f}" for one in choice.tried if one.speed is not None)
@@ -179,13 +180,13 @@ def describe(folder: Path, *, wanted: NumberFormat, cache: Path) -> str:
     return f"{choice.chosen} (pairs a second: {speeds}){refused}"
 
 
-def remembered(folder: Path, cache: Path) -> Choice | None:
+def cached_choice(folder: Path, cache: Path) -> FormatChoice | None:
     """Return the cached choice for the model in `folder`; None if there is none or it is out of date."""
-    choice = _known(cache).get(str(folder.absolute()))
-    return choice if choice and choice.circumstances == circumstances(folder) else None
+    choice = _read_choices(cache).get(str(folder.absolute()))
+    return choice if choice and choice.circumstances == environment_digest(folder) else None
 
 
-def circumstances(folder: Path) -> str:
+def environment_digest(folder: Path) -> str:
     """Return a digest of the model's files (size and modification time), the libraries, the CPU and the threads.
 
     The content of the files need not be read: it is compared with checksums before a model is loaded (files.py).
@@ -204,7 +205,7 @@ def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
     first round is a warm-up, unless a slow model has no other.
     """
     seconds: list[float] = []
-    while len(seconds) <= ROUNDS and sum(seconds) < LONGEST:
+    while len(seconds) <= ROUNDS and sum(seconds) < MAX_SECONDS:
         started = time.thread_time()
         logits = [scorer.logits(question, passages) for question, passages in PROBES]
         seconds.append(time.thread_time() - started)
@@ -223,21 +224,21 @@ def _seconds_for_one(scorer: CrossEncoder) -> float:
     return min(seconds)
 
 
-def _known(cache: Path) -> dict[str, Choice]:
+def _read_choices(cache: Path) -> dict[str, FormatChoice]:
     """Return the cached choices by folder; none if the file is missing or damaged."""
     try:
-        return Choices.validate_json((cache / FILE_NAME).read_bytes())
+        return FORMAT_CHOICES.validate_json((cache / FILE_NAME).read_bytes())
     except (OSError, ValidationError):
         return {}
 
 
-def _remember(folder: Path, cache: Path, choice: Choice) -> None:
+def _cache_choice(folder: Path, cache: Path, choice: FormatChoice) -> None:
     """Cache the choice, and drop those of deleted models. If two processes write at once, one choice may be lost."""
-    known = {path: other for path, other in _known(cache).items() if Path(path).is_dir()}
+    known = {path: other for path, other in _read_choices(cache).items() if Path(path).is_dir()}
     known[str(folder.absolute())] = choice
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        write_json(cache / FILE_NAME, json.loads(Choices.dump_json(known)))
+        write_json(cache / FILE_NAME, json.loads(FORMAT_CHOICES.dump_json(known)))
     except OSError as error:
         log.warning("%s cannot be written (%s): the formats are measured at every start.", cache / FILE_NAME, error)
 
@@ -246,25 +247,25 @@ LAYERS = "layers.safetensors"
 """Name of the file with the packed weights, without the token embeddings."""
 FACTOR = ".factor"
 """Suffix of the tensor with the factor of each row of a packed matrix, shape (rows, 1)."""
-WORDS_OF_EMBEDDER = "embeddings.word_embeddings.weight"
+EMBEDDER_VOCABULARY = "embeddings.word_embeddings.weight"
 """Name of the token embeddings in the embedding model's file."""
-WORDS = f"bert.{WORDS_OF_EMBEDDER}"
+VOCABULARY = f"bert.{EMBEDDER_VOCABULARY}"
 """Name of the token embeddings in the reranker's file."""
-SMALL = ("config.json", "tokenizer_config.json", "place_head.safetensors", "calibration.json")
+COPIED_FILES = ("config.json", "tokenizer_config.json", "place_head.safetensors", "calibration.json")
 """Names of the files that are copied as they are."""
-LONGEST_WAIT = 60.0
+LOCK_TIMEOUT = 60.0
 """Seconds to wait for another process that is building the same model."""
 
 
-def whole_model(folder: Path, words: Path, cache: Path) -> Path:
+def with_shared_vocabulary(folder: Path, words: Path, cache: Path) -> Path:
     """Build the complete model from `folder` and the token embeddings of the embedding model in the folder `words`.
 
     Return its folder in `cache`; one that was built before from the same files is used again. Raises ModelDamaged if
     the two models do not fit together, and OSError if `cache` cannot be written.
     """
-    made = cache / f"{folder.name}-{_stamp(folder, words)}"
+    made = cache / f"{folder.name}-{_sources_digest(folder, words)}"
     cache.mkdir(parents=True, exist_ok=True)
-    with FileLock(cache / f"{folder.name}.lock", timeout=LONGEST_WAIT):
+    with FileLock(cache / f"{folder.name}.lock", timeout=LOCK_TIMEOUT):
         if not made.exists():
             for earlier in cache.glob(f"{folder.name}-*"):
                 shutil.rmtree(earlier)
@@ -272,32 +273,32 @@ def whole_model(folder: Path, words: Path, cache: Path) -> Path:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
             try:
-                _make(folder, words, temporary)
+                _write_model(folder, words, temporary)
             except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
                 raise ModelDamaged(
                     f"The relevance model in {folder} does not fit the words of {words}: {error}. Check both with "
                     "`localcrag models verify`."
                 ) from error
             temporary.replace(made)
-    for name in SMALL:  # A small file, such as the calibration, may have changed since the model was built.
+    for name in COPIED_FILES:  # A small file, such as the calibration, may have changed since the model was built.
         if (folder / name).exists() and (folder / name).read_bytes() != _read(made / name):
             shutil.copyfile(folder / name, made / name)
     return made
 
 
-def _make(folder: Path, words: Path, made: Path) -> None:
+def _write_model(folder: Path, words: Path, made: Path) -> None:
     """Write the weights and the tokenizer of the complete model."""
-    layers = unpacked(load_file(folder / LAYERS))
+    layers = unpack(load_file(folder / LAYERS))
     with safe_open(words / "model.safetensors", "pt") as file:
-        layers[WORDS] = file.get_tensor(WORDS_OF_EMBEDDER)
+        layers[VOCABULARY] = file.get_tensor(EMBEDDER_VOCABULARY)
     save_file(layers, made / "model.safetensors", metadata={"format": "pt"})
     with (made / "model.safetensors").open("rb+") as written:
         os.fsync(written.fileno())
     tokenizer = json.loads((words / "tokenizer.json").read_bytes())
-    (made / "tokenizer.json").write_text(json.dumps(with_pairs(tokenizer), ensure_ascii=False), "utf-8")
+    (made / "tokenizer.json").write_text(json.dumps(pair_tokenizer(tokenizer), ensure_ascii=False), "utf-8")
 
 
-def packed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def pack(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return the weights in the form that ships: matrices in 8 bits with one factor per row, all others in float16."""
     shipped: dict[str, torch.Tensor] = {}
     for name, weight in weights.items():
@@ -310,7 +311,7 @@ def packed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return shipped
 
 
-def unpacked(shipped: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def unpack(shipped: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return the weights that `packed` packed, in float16."""
     return {
         name: (weight.float() * shipped[name + FACTOR]).half() if name + FACTOR in shipped else weight
@@ -319,7 +320,7 @@ def unpacked(shipped: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     }
 
 
-def with_pairs(tokenizer: dict[str, Any]) -> dict[str, Any]:
+def pair_tokenizer(tokenizer: dict[str, Any]) -> dict[str, Any]:
     """Return an embedding model's tokenizer.json, changed to encode pairs of question and text.
 
     One </s> separates the two. The question has token type 0, and the text with its final </s> has type 1.
@@ -332,7 +333,7 @@ def with_pairs(tokenizer: dict[str, Any]) -> dict[str, Any]:
     return tokenizer | {"post_processor": process}
 
 
-def _stamp(folder: Path, words: Path) -> str:
+def _sources_digest(folder: Path, words: Path) -> str:
     """Return a digest of the files that the complete model is built from, by their size and modification time."""
     files = (folder / LAYERS, words / "model.safetensors", words / "tokenizer.json")
     stats = [(path.stat().st_size, path.stat().st_mtime_ns) for path in files]

@@ -20,7 +20,7 @@ from cachetools import LRUCache
 
 from localcrag.models import server_exchange
 from localcrag.models.server_address import ServerAddress
-from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange, Lines
+from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange, StreamedLines
 from localcrag.records.errors import GenerationError, ServerError, ServerNotRunning
 from localcrag.records.protocols import Calibration, Decoding, Vectors
 from localcrag.records.run import Message
@@ -32,9 +32,9 @@ BYTES_PER_TOKEN = 3.0
 German three and a half. A letter of another script has two or three bytes and is seldom less than half a token."""
 TOKENS_PER_MESSAGE = 8
 """Tokens that a chat template adds to each message: five to seven in those of ChatML and Llama 3."""
-COUNTS_KEPT = 64
+CACHED_COUNTS = 64
 """Prompts whose token count is cached."""
-_THINKING = ("<think>", "</think>")
+_REASONING_TAGS = ("<think>", "</think>")
 """Tags around the reasoning that some models write before the answer."""
 
 
@@ -47,21 +47,21 @@ class ServerLanguageModel:
         `context_tokens` is used if the server does not report the context window. An address without a model name
         means the only model of the server.
         """
-        there = server_exchange.listed(exchange)
+        there = server_exchange.list_models(exchange)
         address = exchange.address
         wanted = address.model
         found = [one for one in there if one.id in (wanted, f"{wanted}:latest")] if wanted else list(there)
         if len(found) != 1:
-            raise server_exchange.no_model(address, tuple(one.id for one in there))
+            raise server_exchange.model_missing(address, tuple(one.id for one in there))
         self._model = found[0]
         self._exchange = exchange
         self.name = address.of(wanted or self._model.id).name
-        window = server_exchange.window(exchange, self._model)
+        window = server_exchange.context_window(exchange, self._model)
         self.context_tokens = window or context_tokens
         self.says_window = window is not None
         # To count tokens, a prompt is sent only to a server on this computer.
         self.counts = address.here
-        self._counted: LRUCache[tuple[Message, ...], int] = LRUCache(COUNTS_KEPT)
+        self._counted: LRUCache[tuple[Message, ...], int] = LRUCache(CACHED_COUNTS)
         self._turn = threading.Lock()
 
     @property
@@ -104,7 +104,7 @@ class ServerLanguageModel:
         }
         if decoding.stop:
             body["stop"] = list(decoding.stop)
-        body |= server_exchange.additions(self._model.program, decoding.schema)
+        body |= server_exchange.extra_options(self._model.program, decoding.schema)
         return ServerStream(self._exchange, body, self._turn, Usage(tokens, estimated=not self.counts))
 
     def _ask_count(self, messages: Sequence[Message]) -> int | None:
@@ -129,7 +129,7 @@ class ServerStream:
     def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage) -> None:
         """Prepare the stream; the request is sent when the first piece is requested."""
         self._usage = usage
-        self._take_note()
+        self._update_usage()
         self._stopped = _Stop()
         # The generator must not refer to this object: in a reference cycle, an abandoned stream would hold the lock.
         self._written = _write(exchange, body, turn, usage, self._stopped)
@@ -137,12 +137,12 @@ class ServerStream:
     def __iter__(self) -> Iterator[str]:
         try:
             for piece in self._written:
-                self._take_note()
+                self._update_usage()
                 yield piece
         finally:
-            self._take_note()
+            self._update_usage()
 
-    def _take_note(self) -> None:
+    def _update_usage(self) -> None:
         usage = self._usage
         self.prompt_tokens, self.completion_tokens, self.estimated = usage.prompt, usage.completion, usage.estimated
 
@@ -158,14 +158,14 @@ class _Stop:
 
     def __init__(self) -> None:
         self.is_set = False
-        self._lines: Lines | None = None
+        self._lines: StreamedLines | None = None
 
     def set(self) -> None:
         self.is_set = True
         if self._lines is not None:
             self._lines.end()
 
-    def ends(self, lines: Lines) -> None:
+    def ends(self, lines: StreamedLines) -> None:
         self._lines = lines
         if self.is_set:
             lines.end()
@@ -183,25 +183,25 @@ def _write(
             return
         lines = exchange.lines(exchange.address.below("/chat/completions"), body)
         stopped.ends(lines)
-        said = _Said(exchange, usage)
+        message = _StreamParser(exchange, usage)
         try:
             for line in lines:
                 if stopped.is_set:
                     return
-                text = said.by(line) if line else ""
-                if text or line is None or said.thinks:
+                text = message.by(line) if line else ""
+                if text or line is None or message.thinks:
                     yield text
-                if said.ended:
+                if message.ended:
                     return
             if not stopped.is_set:
-                said.end()
+                message.end()
         except ServerError as error:
             raise GenerationError(str(error)) from error
         finally:
             lines.end()
 
 
-class _Said:
+class _StreamParser:
     """Parser of the events of one stream: collects the text, counts tokens, and removes the model's reasoning."""
 
     def __init__(self, exchange: Exchange, usage: Usage) -> None:
@@ -222,11 +222,11 @@ class _Said:
         try:
             event: Any = json.loads(data)
         except ValueError as error:
-            raise server_exchange.unreadable(self._address) from error
+            raise server_exchange.invalid_answer(self._address) from error
         if not isinstance(event, dict):
-            raise server_exchange.unreadable(self._address)
+            raise server_exchange.invalid_answer(self._address)
         if event.get("error"):
-            raise server_exchange.by_status(500, server_exchange.said_in(data), self._address)
+            raise server_exchange.status_error(500, server_exchange.error_message(data), self._address)
         self._count(event.get("usage"))
         choices = event.get("choices") or [{}]
         self._finished |= bool(choices[0].get("finish_reason"))
@@ -234,13 +234,13 @@ class _Said:
         if text and not self._told:
             # Until the server reports a count, each event is taken for one token.
             self._usage.completion += 1
-        return self._without_thoughts(text)
+        return self._strip_reasoning(text)
 
     def end(self) -> None:
         """Handle the end of the connection. Raises ServerError if the answer was not complete."""
         self._check()
         if not self._finished:
-            raise server_exchange.cut_off(self._address)
+            raise server_exchange.connection_lost(self._address)
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
@@ -248,13 +248,13 @@ class _Said:
             self._usage.completion = usage["completion_tokens"]
             self._usage.estimated, self._told = False, True
 
-    def _without_thoughts(self, text: str) -> str:
+    def _strip_reasoning(self, text: str) -> str:
         """Return a piece of text without the reasoning between <think> and </think> before the answer."""
         if self._begun:
             return text
         # Text is held back until it is clear whether it begins with the opening tag, which may come in pieces.
         self._held += text
-        opening, closing = _THINKING
+        opening, closing = _REASONING_TAGS
         start = self._held.lstrip()
         self.thinks = start.startswith(opening)
         if self.thinks:
@@ -283,7 +283,7 @@ def estimate(messages: Sequence[Message]) -> int:
     return int(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * (len(messages) + 1)
 
 
-MOST_AT_ONCE = 32
+TEXTS_PER_REQUEST = 32
 """Texts in one request; TEI's default limit (max_client_batch_size)."""
 CLIP = 1e-6
 """Distance from 0 and 1 to which probabilities are clipped, since exactly 1.0 has no finite logit."""
@@ -297,7 +297,7 @@ TEXTS = (
 """Texts of the test request that a server gets first. Only the last one answers QUESTION; none is a user's document."""
 
 
-class Form(StrEnum):
+class RequestForm(StrEnum):
     """Form of the request that a server expects. DOCUMENTS: Cohere's and Jina's; TEXTS: TEI's."""
 
     DOCUMENTS = "documents"
@@ -307,12 +307,12 @@ class Form(StrEnum):
 class Scale(StrEnum):
     """Meaning of a server's scores.
 
-    ASKED_RAW: logits, because the request asks for them (`raw_scores`). RAW: logits. FINISHED: probabilities.
+    REQUESTED_RAW: logits, because the request asks for them (`raw_scores`). RAW: logits. PROBABILITIES: probabilities.
     """
 
-    ASKED_RAW = "raw, as asked for"
+    REQUESTED_RAW = "raw, as asked for"
     RAW = "raw"
-    FINISHED = "probabilities"
+    PROBABILITIES = "probabilities"
 
 
 class ServerScorer:
@@ -330,10 +330,10 @@ class ServerScorer:
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one logit per text, shape (len(texts),). Raises ServerError."""
         found: list[float] = []
-        for start in range(0, len(texts), MOST_AT_ONCE):
-            found += self._scores(question, texts[start : start + MOST_AT_ONCE])
+        for start in range(0, len(texts), TEXTS_PER_REQUEST):
+            found += self._scores(question, texts[start : start + TEXTS_PER_REQUEST])
         scores = np.array(found, dtype=np.float64)
-        if self.scale is Scale.FINISHED:
+        if self.scale is Scale.PROBABILITIES:
             clipped = np.clip(scores, CLIP, 1.0 - CLIP)
             scores = np.log(clipped / (1.0 - clipped))
         return scores.astype(np.float32)
@@ -345,18 +345,18 @@ class ServerScorer:
         return [logits[end - len(spans) : end] for end, spans in zip(ends, strips, strict=True)]
 
     def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        return self._ask(self.form, question, texts, raw=True if self.scale is Scale.ASKED_RAW else None)
+        return self._ask(self.form, question, texts, raw=True if self.scale is Scale.REQUESTED_RAW else None)
 
-    def _find_form(self) -> tuple[Form, list[float]]:
+    def _find_form(self) -> tuple[RequestForm, list[float]]:
         refused: ServerError | None = None
-        for form in Form:
+        for form in RequestForm:
             try:
                 return form, self._ask(form, QUESTION, TEXTS)
             except ServerNotRunning:
                 raise
             except ServerError as error:
                 refused = refused or error
-        raise refused or server_exchange.unreadable(self._exchange.address)
+        raise refused or server_exchange.invalid_answer(self._exchange.address)
 
     def _find_scale(self, first: Sequence[float]) -> Scale:
         try:
@@ -372,14 +372,14 @@ class ServerScorer:
                 "another one before the one that does. Check that it runs a reranker."
             )
         if raw != finished:
-            return Scale.ASKED_RAW
-        return Scale.FINISHED if all(0.0 <= score <= 1.0 for score in first) else Scale.RAW
+            return Scale.REQUESTED_RAW
+        return Scale.PROBABILITIES if all(0.0 <= score <= 1.0 for score in first) else Scale.RAW
 
-    def _ask(self, form: Form, question: str, texts: Sequence[str], *, raw: bool | None = None) -> list[float]:
+    def _ask(self, form: RequestForm, question: str, texts: Sequence[str], *, raw: bool | None = None) -> list[float]:
         body: dict[str, Any] = {"query": question, form.value: list(texts)}
         if self._exchange.address.model:
             body["model"] = self._exchange.address.model
-        body |= {"truncate": True} if form is Form.TEXTS else {"top_n": len(texts), "return_documents": False}
+        body |= {"truncate": True} if form is RequestForm.TEXTS else {"top_n": len(texts), "return_documents": False}
         if raw is not None:
             body["raw_scores"] = raw
         answer = self._exchange.post(str(self._exchange.address), body, seconds=SILENCE_SECONDS)
@@ -395,7 +395,7 @@ def _by_index(answer: Any, count: int, address: ServerAddress) -> list[float]:
             score = result["relevance_score"] if "relevance_score" in result else result["score"]
             scores[int(result["index"])] = float(score)
     except (TypeError, KeyError, ValueError) as error:
-        raise server_exchange.unreadable(address) from error
+        raise server_exchange.invalid_answer(address) from error
     if sorted(scores) != list(range(count)) or not all(map(math.isfinite, scores.values())):
-        raise server_exchange.unreadable(address)
+        raise server_exchange.invalid_answer(address)
     return [scores[place] for place in range(count)]

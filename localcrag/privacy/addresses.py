@@ -23,14 +23,14 @@ PRIVATE_NETWORKS = tuple(
 )
 
 
-def shown(host: str, port: int) -> str:
+def format_address(host: str, port: int) -> str:
     """Return a host and port as text: 127.0.0.1:80, [::1]:80."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def is_here(host: str) -> bool:
+def is_this_computer(host: str) -> bool:
     """Return whether a name or address is that of this computer, without a name look-up."""
-    name = plain(host)
+    name = normalise_host(host)
     if name in {"", "localhost", "ip6-localhost", "ip6-loopback"}:
         return True
     try:
@@ -68,7 +68,7 @@ def is_number(host: str) -> bool:
     return not any(character.isspace() for character in host)
 
 
-def plain(host: Any) -> str:
+def normalise_host(host: Any) -> str:
     """Return a host in the form used for comparison: lower case, without brackets and final dots; "" for None."""
     if host is None:
         return ""

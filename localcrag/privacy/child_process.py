@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.guard import passage
+from localcrag.privacy.guard import allow_egress
 from localcrag.privacy.worker_process import Frame, receive, send
 
-AHEAD = 8
+ANSWER_QUEUE_SIZE = 8
 """Maximum number of answers that are read from the pipe before the caller asks for them."""
 _FOLDER = Path(__file__).resolve().parents[2]
 
 
-class Over(Exception):
+class WorkerFailed(Exception):
     """A process ended or hung; the message says which."""
 
 
@@ -39,12 +39,12 @@ class ChildProcess:
     def __init__(self, module: str, patience: float, *arguments: str) -> None:
         """Start the process. `patience` is in seconds, for each answer; `arguments` are command-line arguments."""
         self._patience = patience
-        with passage(Purpose.NONE, programs=True):
+        with allow_egress(Purpose.NONE, programs=True):
             # In this working folder the module is found, whichever folder the app was started in.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_FOLDER
             )
-        self._answers: queue.Queue[Frame | None] = queue.Queue(AHEAD)
+        self._answers: queue.Queue[Frame | None] = queue.Queue(ANSWER_QUEUE_SIZE)
         self._ended = threading.Event()
         listening = (self._process.stdout, self._answers, self._ended)
         threading.Thread(target=_listen, args=listening, name="answers", daemon=True).start()
@@ -63,10 +63,10 @@ class ChildProcess:
         try:
             answer = self._answers.get(timeout=self._patience)
         except queue.Empty:
-            raise Over(f"nothing came of it for {self._patience:.0f} seconds") from None
+            raise WorkerFailed(f"nothing came of it for {self._patience:.0f} seconds") from None
         if answer is None:
             self._process.kill()  # The stream ended or had an invalid message, so the process is of no use any more.
-            raise Over(f"its reader broke off ({_how_ended(self._process.wait())})")
+            raise WorkerFailed(f"its reader broke off ({_describe_exit(self._process.wait())})")
         return answer
 
 
@@ -103,7 +103,7 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     return stream
 
 
-def _how_ended(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code >= 0:
         return f"exit status {code}"
     try:

@@ -22,13 +22,13 @@ from pathlib import Path
 
 FOLDER_NAME = "egress"
 FILE_NAME = "attempts.jsonl"
-VARIABLE = "LOCALCRAG_EGRESS_FOLDER"
+FOLDER_VARIABLE = "LOCALCRAG_EGRESS_FOLDER"
 """Environment variable that tells child processes the folder to write to."""
-REFUSALS = "LOCALCRAG_REFUSALS_FILE"
+REFUSALS_VARIABLE = "LOCALCRAG_REFUSALS_FILE"
 """Environment variable with a file to which each process adds its refusals, for tests; any data folder uses it."""
 MOST_IN_MEMORY = 1_000
 """Maximum number of attempts kept in memory; the oldest are dropped."""
-SETTLED = 60.0
+SETTLED_SECONDS = 60.0
 """Seconds after which no process writes any more to a file that was renamed; a write takes far less than a second."""
 
 
@@ -60,7 +60,7 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class EgressAttempt:
     """One attempt that was allowed or refused. `query_bytes` is the length of a search's query in UTF-8."""
 
     kind: Kind
@@ -73,17 +73,17 @@ class Attempt:
     id: str = field(default_factory=lambda: os.urandom(8).hex())
 
 
-class _Place:
+class _LogState:
     """The folder that this process writes its attempts to, and the attempts that are not yet written."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        told = os.environ.get(VARIABLE)
-        self.folder = Path(told) if told else None
-        self.waiting: list[Attempt] = []
+        reported = os.environ.get(FOLDER_VARIABLE)
+        self.folder = Path(reported) if reported else None
+        self.waiting: list[EgressAttempt] = []
 
 
-_place = _Place()
+_log_state = _LogState()
 
 
 def _opened(path: str | None) -> int | None:
@@ -93,97 +93,97 @@ def _opened(path: str | None) -> int | None:
     return None
 
 
-_refusals = _opened(os.environ.get(REFUSALS))
+_refusals = _opened(os.environ.get(REFUSALS_VARIABLE))
 
 
-def tell_refusals(path: Path | None) -> None:
+def log_refusals_to(path: Path | None) -> None:
     """Also append refusals to a file, in this process and in those that it starts from now on; None stops that."""
     global _refusals  # noqa: PLW0603 - like the place: there is one for a process
     if _refusals is not None:
         os.close(_refusals)
-    os.environ.pop(REFUSALS, None)
+    os.environ.pop(REFUSALS_VARIABLE, None)
     if path:
-        os.environ[REFUSALS] = str(path)
-    _refusals = _opened(os.environ.get(REFUSALS))
+        os.environ[REFUSALS_VARIABLE] = str(path)
+    _refusals = _opened(os.environ.get(REFUSALS_VARIABLE))
 
 
-def _line(attempt: Attempt) -> str:
+def _line(attempt: EgressAttempt) -> str:
     return json.dumps(asdict(attempt)) + "\n"
 
 
-def note(attempt: Attempt) -> None:
+def note(attempt: EgressAttempt) -> None:
     """Log an attempt. Raises nothing: attempts that cannot be written stay in memory."""
     if _refusals is not None and not attempt.allowed:
         with suppress(OSError):
             os.write(_refusals, _line(attempt).encode())
     # Wait for the lock with a limit: this thread may hold it already, if the hook interrupted it while logging.
-    held = _place.lock.acquire(timeout=1)
+    held = _log_state.lock.acquire(timeout=1)
     try:
-        _place.waiting.append(attempt)
-        del _place.waiting[:-MOST_IN_MEMORY]
+        _log_state.waiting.append(attempt)
+        del _log_state.waiting[:-MOST_IN_MEMORY]
         _write()
     finally:
         if held:
-            _place.lock.release()
+            _log_state.lock.release()
 
 
-def keep_in(data_dir: Path | None) -> None:
+def log_to_folder(data_dir: Path | None) -> None:
     """Write attempts to a data folder from now on, in this process and in those that it starts.
 
     With None, keep them in memory again.
     """
-    with _place.lock:
-        _place.folder = data_dir.absolute() / FOLDER_NAME if data_dir else None
-        os.environ.pop(VARIABLE, None)
-        if _place.folder:
-            os.environ[VARIABLE] = str(_place.folder)
+    with _log_state.lock:
+        _log_state.folder = data_dir.absolute() / FOLDER_NAME if data_dir else None
+        os.environ.pop(FOLDER_VARIABLE, None)
+        if _log_state.folder:
+            os.environ[FOLDER_VARIABLE] = str(_log_state.folder)
             _write()
 
 
 def _write() -> None:
-    if _place.folder is None or not _place.waiting:
+    if _log_state.folder is None or not _log_state.waiting:
         return
-    lines = "".join(map(_line, _place.waiting))
+    lines = "".join(map(_line, _log_state.waiting))
     with suppress(OSError):
-        _place.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(_place.folder / FILE_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        _log_state.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(_log_state.folder / FILE_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, lines.encode())
         finally:
             os.close(descriptor)
-        _place.waiting.clear()
+        _log_state.waiting.clear()
 
 
 @contextmanager
-def taken(data_dir: Path) -> Iterator[list[Attempt]]:
+def drained_attempts(data_dir: Path) -> Iterator[list[EgressAttempt]]:
     """Yield the attempts logged in a data folder, and remove them if the block ends without an error.
 
     Nothing is lost if the block fails, but the same attempts may be yielded again; their ids identify them.
     """
     folder = data_dir.absolute() / FOLDER_NAME
-    with _place.lock:
-        waiting = list(_place.waiting)
+    with _log_state.lock:
+        waiting = list(_log_state.waiting)
     # Rename the file first, so that lines that other processes write from now on are not removed with it.
     with suppress(OSError):
         (folder / FILE_NAME).rename(folder / f"{time.time_ns()}.jsonl")
     moved = [path for path in folder.glob("*.jsonl") if path.name != FILE_NAME]
     yield [*waiting, *(attempt for path in moved for attempt in _read(path))]
-    with _place.lock:
-        _place.waiting[:] = [one for one in _place.waiting if one not in waiting]
+    with _log_state.lock:
+        _log_state.waiting[:] = [one for one in _log_state.waiting if one not in waiting]
     for path in moved:
         with suppress(OSError, ValueError):
-            if time.time_ns() - int(path.stem) > SETTLED * 1e9:
+            if time.time_ns() - int(path.stem) > SETTLED_SECONDS * 1e9:
                 path.unlink()
 
 
 def forget(data_dir: Path) -> None:
     """Remove the attempts in a data folder that are not yet in the database."""
-    with _place.lock:
-        _place.waiting.clear()
+    with _log_state.lock:
+        _log_state.waiting.clear()
     shutil.rmtree(data_dir.absolute() / FOLDER_NAME, ignore_errors=True)
 
 
-def _read(path: Path) -> Iterator[Attempt]:
+def _read(path: Path) -> Iterator[EgressAttempt]:
     try:
         text = path.read_text("utf-8")
     except OSError:
@@ -192,10 +192,10 @@ def _read(path: Path) -> Iterator[Attempt]:
         # Skip a line that was cut off by a full disk.
         with suppress(ValueError, TypeError, KeyError):
             fields = json.loads(line)
-            yield Attempt(**fields | {"kind": Kind(fields["kind"]), "purpose": Purpose(fields["purpose"])})
+            yield EgressAttempt(**fields | {"kind": Kind(fields["kind"]), "purpose": Purpose(fields["purpose"])})
 
 
-def asked_by() -> str:
+def call_origin() -> str:
     """Return the origin of an attempt: our modules and third-party packages on the call stack, outermost first."""
     names: list[str] = []
     frame = sys._getframe(1)

@@ -25,8 +25,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from localcrag.privacy import process
-from localcrag.privacy.addresses import is_here, is_number, plain, shown
-from localcrag.privacy.egress_log import Attempt, Kind, Purpose, asked_by, note
+from localcrag.privacy.addresses import format_address, is_number, is_this_computer, normalise_host
+from localcrag.privacy.egress_log import EgressAttempt, Kind, Purpose, call_origin, note
 from localcrag.records.errors import EgressRefused
 
 PORTS = {"http": 80, "https": 443}
@@ -48,7 +48,7 @@ Judge = Callable[[str], bool]
 
 
 @dataclass(slots=True)
-class Passage:
+class EgressPermit:
     """An exception from the guard for some hosts, with its purpose.
 
     `judge` decides whether an address that a name resolves to may be connected to. `programs` allows starting programs.
@@ -67,12 +67,14 @@ class Passage:
         Raises ValueError if the passage has no purpose, because docs/reference/data-inventory.md must list each one.
         """
         if self.purpose is Purpose.NONE:
-            raise ValueError(f"A passage to {shown(host, port)} has no purpose: name one of Purpose in egress_log.py.")
-        one = (plain(host), port)
+            raise ValueError(
+                f"A passage to {format_address(host, port)} has no purpose: name one of Purpose in egress_log.py."
+            )
+        one = (normalise_host(host), port)
         if one in self._hosts:
             return
         self._hosts.add(one)
-        if self.tell and not is_here(host):
+        if self.tell and not is_this_computer(host):
             self.tell(host)
 
     def allows_name(self, name: str) -> bool:
@@ -87,53 +89,53 @@ class Passage:
         )
 
 
-_passage: ContextVar[Passage | None] = ContextVar("passage", default=None)
-_free: list[str] = []
+_active_permit: ContextVar[EgressPermit | None] = ContextVar("passage", default=None)
+_unrestricted: list[str] = []
 
 
 @contextmanager
-def passage(
+def allow_egress(
     purpose: Purpose,
     *hosts: tuple[str, int],
     judge: Judge = lambda _address: True,
     programs: bool = False,
     tell: Callable[[str], None] | None = None,
-) -> Iterator[Passage]:
+) -> Iterator[EgressPermit]:
     """Allow this thread to connect to hosts (name or address, and port), or to start programs, within the context.
 
     `judge` is called with each address that a name resolves to, `tell` with each host before it is contacted.
     """
-    opened = Passage(purpose, judge, programs, tell)
+    opened = EgressPermit(purpose, judge, programs, tell)
     for host in hosts:
         opened.admit(*host)
-    before = _passage.set(opened)
+    before = _active_permit.set(opened)
     try:
         yield opened
     finally:
-        _passage.reset(before)
+        _active_permit.reset(before)
 
 
 def admit(url: str) -> None:
     """Extend the open passage to the host of a web address, and to the configured proxies; no-op without a passage."""
-    opened = _passage.get()
+    opened = _active_permit.get()
     if opened is None:
         return
-    for address in (url, *process.addresses()):
+    for address in (url, *process.proxy_addresses()):
         parts = urlsplit(address)
         if parts.hostname:
             opened.admit(parts.hostname, parts.port or PORTS.get(parts.scheme, 443))
 
 
-def let_start_programs(why: str) -> None:
+def allow_all_programs(why: str) -> None:
     """Allow this whole process to start any program; for tests and developer tools only, for the reason `why`."""
-    _free.append(why)
+    _unrestricted.append(why)
 
 
 def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
-    asked = asked_by()
-    opened = _passage.get()
+    asked = call_origin()
+    opened = _active_permit.get()
     purpose = opened.purpose if opened else Purpose.NONE
-    note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=False, asked_by=asked))
+    note(EgressAttempt(kind=kind, destination=destination, purpose=purpose, allowed=False, asked_by=asked))
     return EgressRefused(
         f"{what} was refused: localcrag lets nothing leave this computer but searches of the SearXNG that you set, "
         "model downloads that you ask for, questions to a model server that you agreed to, and collections that you "
@@ -142,82 +144,82 @@ def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
     )
 
 
-def _let(kind: Kind, destination: str) -> None:
-    opened = _passage.get()
+def _allow(kind: Kind, destination: str) -> None:
+    opened = _active_permit.get()
     purpose = opened.purpose if opened else Purpose.NONE
-    note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=True, asked_by=asked_by()))
+    note(EgressAttempt(kind=kind, destination=destination, purpose=purpose, allowed=True, asked_by=call_origin()))
 
 
-def _connecting(arguments: tuple[Any, ...]) -> None:
+def _check_connection(arguments: tuple[Any, ...]) -> None:
     """Check the audit events of socket.connect, sendto and sendmsg: (socket, address)."""
     its_socket, address = arguments[0], arguments[1]
     if address is None or its_socket.family == getattr(socket, "AF_UNIX", None):
         return
     if its_socket.family not in (socket.AF_INET, socket.AF_INET6) or not isinstance(address, tuple):
         raise _refuse(Kind.CONNECTION, f"{its_socket.family!s} {address!r}", "A connection of another kind")
-    host, port = plain(address[0]), int(address[1])
-    if is_here(host):
+    host, port = normalise_host(address[0]), int(address[1])
+    if is_this_computer(host):
         return
-    opened, there = _passage.get(), shown(host, port)
+    opened, there = _active_permit.get(), format_address(host, port)
     # A passage allows numbers only: connecting to a name would resolve it without an audit event of its own.
     if opened and is_number(host) and opened.allows_address(host, port):
-        _let(Kind.CONNECTION, there)
+        _allow(Kind.CONNECTION, there)
         return
     raise _refuse(Kind.CONNECTION, there, f"A connection to {there}")
 
 
-def _looking_up(arguments: tuple[Any, ...]) -> None:
+def _check_lookup(arguments: tuple[Any, ...]) -> None:
     """Check the audit events of socket.getaddrinfo and gethostbyname: (name, …)."""
-    name = plain(arguments[0])
-    if is_here(name) or is_number(name):
+    name = normalise_host(arguments[0])
+    if is_this_computer(name) or is_number(name):
         return
-    opened = _passage.get()
+    opened = _active_permit.get()
     if opened and opened.allows_name(name):
-        _let(Kind.LOOK_UP, name)
+        _allow(Kind.LOOK_UP, name)
         return
     raise _refuse(Kind.LOOK_UP, name, f"A look-up of the name {name}")
 
 
-def _looking_up_address(arguments: tuple[Any, ...]) -> None:
+def _check_reverse_lookup(arguments: tuple[Any, ...]) -> None:
     """Check the audit events of socket.gethostbyaddr and getnameinfo, which ask for the name of an address."""
     asked = arguments[0][0] if isinstance(arguments[0], tuple) else arguments[0]
-    if not is_here(plain(asked)):
-        raise _refuse(Kind.LOOK_UP, plain(asked), f"A look-up of the name of {plain(asked)}")
+    if not is_this_computer(normalise_host(asked)):
+        raise _refuse(Kind.LOOK_UP, normalise_host(asked), f"A look-up of the name of {normalise_host(asked)}")
 
 
-def _starting(arguments: tuple[Any, ...]) -> None:
+def _check_popen(arguments: tuple[Any, ...]) -> None:
     """Check the audit event of subprocess.Popen: (executable, arguments, folder, environment)."""
-    _start(os.fsdecode(arguments[0] or ""), arguments[1], arguments[3])
+    _check_program(os.fsdecode(arguments[0] or ""), arguments[1], arguments[3])
 
 
-def _replacing(arguments: tuple[Any, ...]) -> None:
+def _check_exec(arguments: tuple[Any, ...]) -> None:
     """Check the audit events of os.exec and os.posix_spawn: (path, arguments, environment)."""
-    _start(os.fsdecode(arguments[0]), arguments[1], arguments[2])
+    _check_program(os.fsdecode(arguments[0]), arguments[1], arguments[2])
 
 
-def _spawning(arguments: tuple[Any, ...]) -> None:
+def _check_spawn(arguments: tuple[Any, ...]) -> None:
     """Check the audit event of os.spawn: (mode, path, arguments, environment)."""
-    _start(os.fsdecode(arguments[1]), arguments[2], arguments[3])
+    _check_program(os.fsdecode(arguments[1]), arguments[2], arguments[3])
 
 
-def _shell(arguments: tuple[Any, ...]) -> None:
+def _check_shell(arguments: tuple[Any, ...]) -> None:
     """Check the audit events of os.system and os.startfile: (command, …)."""
-    _start(os.fsdecode(arguments[0]), ())
+    _check_program(os.fsdecode(arguments[0]), ())
 
 
-def _start(program: str, arguments: Any, environment: Any = None) -> None:
+def _check_program(program: str, arguments: Any, environment: Any = None) -> None:
     """Refuse to start a program, unless it is ours or harmless, or a passage allows programs.
 
     `program` is the file to run, "" if only the arguments name it. The first argument is only a label and may differ
     from that file, so both must agree.
     """
-    opened = _passage.get()
-    if _free or (opened and opened.programs):
+    opened = _active_permit.get()
+    if _unrestricted or (opened and opened.programs):
         return
     words = [os.fsdecode(one) for one in arguments] if isinstance(arguments, list | tuple) else []
-    runs_what_it_says = bool(words) and program in ("", words[0])
+    label_is_program = bool(words) and program in ("", words[0])
     ours = _is_our_own(words) and _keeps_the_guard(words, environment)
-    if runs_what_it_says and (ours or (words in HARMLESS and _has_our_path(environment))):
+    if label_is_program and (ours or (words in HARMLESS and _has_our_path(environment))):
         return
     name = Path(program or (words[0] if words else "a program")).name
     raise _refuse(Kind.PROGRAM, name, f"The start of the program {name}")
@@ -248,10 +250,10 @@ def _is_our_own(words: list[str]) -> bool:
     return module.split(".", 1)[0] == OWN_MODULE or Path(words[1]) == OWN_SCRIPT
 
 
-def _browsing(arguments: tuple[Any, ...]) -> None:
+def _check_browser(arguments: tuple[Any, ...]) -> None:
     """Check the audit event of webbrowser.open: (address,)."""
     host = urlsplit(str(arguments[0])).hostname or ""
-    if not host or not is_here(host):
+    if not host or not is_this_computer(host):
         raise _refuse(Kind.PROGRAM, f"browser at {host or 'a file'}", f"The browser at {host or 'a file'}")
 
 
@@ -259,26 +261,26 @@ def open_browser(address: str) -> bool:
     """Open a page of this computer in the browser; return False if there is none. Raises EgressRefused for others."""
     import webbrowser  # noqa: PLC0415 - imported only if needed, since it searches for browsers
 
-    with passage(Purpose.NONE, programs=True):
+    with allow_egress(Purpose.NONE, programs=True):
         return webbrowser.open(address)
 
 
-_LOOKED_AT: dict[str, Callable[[tuple[Any, ...]], None]] = {
-    "socket.connect": _connecting,
-    "socket.sendto": _connecting,
-    "socket.sendmsg": _connecting,
-    "socket.getaddrinfo": _looking_up,
-    "socket.gethostbyname": _looking_up,
-    "socket.gethostbyaddr": _looking_up_address,
-    "socket.getnameinfo": _looking_up_address,
-    "subprocess.Popen": _starting,
-    "os.exec": _replacing,
-    "os.posix_spawn": _replacing,
-    "os.spawn": _spawning,
-    "os.system": _shell,
-    "os.startfile": _shell,
-    "pty.spawn": lambda arguments: _start("", arguments[0]),
-    "webbrowser.open": _browsing,
+_CHECKS: dict[str, Callable[[tuple[Any, ...]], None]] = {
+    "socket.connect": _check_connection,
+    "socket.sendto": _check_connection,
+    "socket.sendmsg": _check_connection,
+    "socket.getaddrinfo": _check_lookup,
+    "socket.gethostbyname": _check_lookup,
+    "socket.gethostbyaddr": _check_reverse_lookup,
+    "socket.getnameinfo": _check_reverse_lookup,
+    "subprocess.Popen": _check_popen,
+    "os.exec": _check_exec,
+    "os.posix_spawn": _check_exec,
+    "os.spawn": _check_spawn,
+    "os.system": _check_shell,
+    "os.startfile": _check_shell,
+    "pty.spawn": lambda arguments: _check_program("", arguments[0]),
+    "webbrowser.open": _check_browser,
 }
 
 
@@ -286,23 +288,23 @@ def _hook(
     event: str,
     arguments: tuple[Any, ...],
     # Bound as a default: the hook is still called at exit, when the module's global names are gone.
-    looked_at: dict[str, Callable[[tuple[Any, ...]], None]] = _LOOKED_AT,
+    looked_at: dict[str, Callable[[tuple[Any, ...]], None]] = _CHECKS,
 ) -> None:
     look = looked_at.get(event)
     if look is not None:
         look(arguments)
 
 
-def _look_at_names_first(method: str) -> None:
+def _check_names_first(method: str) -> None:
     """Wrap a socket method to check names passed to it, since it resolves them before its audit event is raised."""
     original = getattr(socket.socket, method)
 
     @functools.wraps(original)
     def looked_at(its_socket: socket.socket, *arguments: Any) -> Any:
         address = arguments[-1] if arguments else None
-        of_internet = its_socket.family in (socket.AF_INET, socket.AF_INET6)
-        if of_internet and isinstance(address, tuple) and address and isinstance(address[0], str | bytes | bytearray):
-            _looking_up(address)
+        is_internet = its_socket.family in (socket.AF_INET, socket.AF_INET6)
+        if is_internet and isinstance(address, tuple) and address and isinstance(address[0], str | bytes | bytearray):
+            _check_lookup(address)
         return original(its_socket, *arguments)
 
     setattr(socket.socket, method, looked_at)
@@ -321,7 +323,7 @@ def install() -> None:
         sys.addaudithook(_hook)
         for method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
             if hasattr(socket.socket, method):
-                _look_at_names_first(method)
+                _check_names_first(method)
 
 
 _first = threading.Lock()

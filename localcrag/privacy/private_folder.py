@@ -18,12 +18,12 @@ if sys.platform == "darwin":
     import fcntl
 
 OTHERS = 0o077
-OURS = (
+OWN_FILES = (
     "localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", ".within-*", "api-token*", "server_keys.json*",
     "model_checks.json*", "damaged-*", "*.log",
 )  # fmt: skip
 """Patterns of localcrag's files at the top level of a data folder."""
-OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress", "running", "logs")
+OWN_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress", "running", "logs")
 
 
 def keep_private(data_dir: Path) -> None:
@@ -36,25 +36,25 @@ def keep_private(data_dir: Path) -> None:
         return
     os.umask(OTHERS)
     try:
-        make_lasting(data_dir)
+        make_private_folder(data_dir)
     except OSError as error:
         raise SettingsError(
             f"The data folder {data_dir} cannot be made: {error.strerror or error}. Choose another with --data-dir."
         ) from error
-    for path in _ours(data_dir):
+    for path in _own_paths(data_dir):
         _close(path)
 
 
-def make_lasting(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Create a private folder and its missing parents so that they survive a power cut. Raises OSError."""
     new = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # A new folder's name must reach the disk, too: if the name is lost, so is everything in the folder.
     for one in new:
-        to_disk(one.parent)
+        flush_to_disk(one.parent)
 
 
-def to_disk(path: Path) -> None:
+def flush_to_disk(path: Path) -> None:
     """Flush a file's content, or a folder's entries, to the disk before returning. Raises OSError for files only."""
     if path.is_dir():
         # Windows cannot open folders, and some file systems cannot flush them.
@@ -82,7 +82,7 @@ def write_private(path: Path, text: str) -> None:
 
     The file is on the disk, under its final name, when this returns. Raises OSError.
     """
-    make_lasting(path.parent)
+    make_private_folder(path.parent)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         # Create the file with its final mode, so that other users can never read it.
@@ -93,32 +93,32 @@ def write_private(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        to_disk(path.parent)
+        flush_to_disk(path.parent)
     finally:
         # An error here does not matter: it does not affect the file that was written.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def open_to_others(data_dir: Path) -> list[Path]:
+def exposed_files(data_dir: Path) -> list[Path]:
     """Return localcrag's files and folders in a data folder that other users can access."""
-    return [] if os.name == "nt" else [path for path in _ours(data_dir) if _mode(path) & OTHERS]
+    return [] if os.name == "nt" else [path for path in _own_paths(data_dir) if _mode(path) & OTHERS]
 
 
-def _ours(data_dir: Path) -> Iterator[Path]:
-    if all(_is_ours(path) for path in data_dir.iterdir()):
+def _own_paths(data_dir: Path) -> Iterator[Path]:
+    if all(_is_own(path) for path in data_dir.iterdir()):
         yield data_dir
-    for pattern in OURS:
+    for pattern in OWN_FILES:
         yield from data_dir.glob(pattern)
-    for name in OUR_FOLDERS:
+    for name in OWN_FOLDERS:
         folder = data_dir / name
         if folder.is_dir() and not folder.is_symlink():
             yield folder
             yield from folder.rglob("*")
 
 
-def _is_ours(path: Path) -> bool:
-    return path.name in OUR_FOLDERS or any(path.match(pattern) for pattern in OURS)
+def _is_own(path: Path) -> bool:
+    return path.name in OWN_FOLDERS or any(path.match(pattern) for pattern in OWN_FILES)
 
 
 def _close(path: Path) -> None:

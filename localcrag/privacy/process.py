@@ -25,41 +25,41 @@ _log = logging.getLogger(__name__)
 # Without a handler, logging would print errors to stderr with their messages, which may quote documents.
 logging.getLogger("localcrag").addHandler(logging.NullHandler())
 
-VARIABLES = tuple(name for upper in ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY") for name in (upper, upper.lower()))
-WITHOUT = ("NO_PROXY", "no_proxy")
+PROXY_VARIABLES = tuple(name for upper in ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY") for name in (upper, upper.lower()))
+NO_PROXY_VARIABLES = ("NO_PROXY", "no_proxy")
 """Variables that name the hosts to reach without a proxy."""
 LOOPBACK = "127.0.0.1,localhost,::1"
 SOCKS = "socks"
 """Prefix of the address of a SOCKS proxy, which needs packages that localcrag does not install."""
 
-_taken_out: dict[str, str] = {}
+_removed_proxies: dict[str, str] = {}
 _restoring = threading.Lock()
 
 
-def take_out() -> None:
+def remove_proxies() -> None:
     """Remove the proxies from the environment, and remember them."""
-    for name in (*VARIABLES, *WITHOUT):
+    for name in (*PROXY_VARIABLES, *NO_PROXY_VARIABLES):
         if address := os.environ.pop(name, ""):
-            _taken_out[name] = f"{address},{LOOPBACK}" if name in WITHOUT else address
+            _removed_proxies[name] = f"{address},{LOOPBACK}" if name in NO_PROXY_VARIABLES else address
     # Gradio connects to its own server to check it, and macOS and Windows may have a proxy outside the environment.
-    os.environ.update(dict.fromkeys(WITHOUT, LOOPBACK))
+    os.environ.update(dict.fromkeys(NO_PROXY_VARIABLES, LOOPBACK))
 
 
-def environment() -> dict[str, str]:
+def environment_with_proxies() -> dict[str, str]:
     """Return the environment with the user's proxies, for a program that downloads something."""
-    return {**os.environ, **_to_put_back()}
+    return {**os.environ, **_removed_variables()}
 
 
-def _to_put_back() -> dict[str, str]:
+def _removed_variables() -> dict[str, str]:
     """Return the removed variables, except those that have been set again since."""
-    return {name: value for name, value in _taken_out.items() if os.environ.get(name) in (None, LOOPBACK)}
+    return {name: value for name, value in _removed_proxies.items() if os.environ.get(name) in (None, LOOPBACK)}
 
 
 @contextmanager
-def restored() -> Iterator[None]:
+def restored_proxies() -> Iterator[None]:
     """Put usable proxies back into the environment within the context, while a client for downloads is created."""
     with _restoring:
-        usable = {name: value for name, value in _to_put_back().items() if not value.lower().startswith(SOCKS)}
+        usable = {name: value for name, value in _removed_variables().items() if not value.lower().startswith(SOCKS)}
         before = {name: os.environ.get(name) for name in usable}
         os.environ.update(usable)
         try:
@@ -72,17 +72,17 @@ def restored() -> Iterator[None]:
                     os.environ[name] = value
 
 
-def addresses() -> list[str]:
+def proxy_addresses() -> list[str]:
     """Return the addresses of the proxies that a download may go through."""
     from urllib.request import getproxies  # noqa: PLC0415 - slow to import, and only a download needs it
 
-    with restored():
+    with restored_proxies():
         return list(getproxies().values())
 
 
-def only_socks() -> str:
+def unusable_socks_proxy() -> str:
     """Return the user's SOCKS proxy if all proxies are SOCKS proxies, which downloads cannot use; otherwise ""."""
-    proxies = [address for name, address in environment().items() if name in VARIABLES and address]
+    proxies = [address for name, address in environment_with_proxies().items() if name in PROXY_VARIABLES and address]
     socks = [address for address in proxies if address.lower().startswith(SOCKS)]
     return socks[0] if socks and len(socks) == len(proxies) else ""
 
@@ -112,7 +112,7 @@ SWITCHES = {
     # Without this, the tokenizers library warns after each fork.
     "TOKENIZERS_PARALLELISM": "false",
 }
-HOSTED = ("SPACE_ID", "SYSTEM")
+HOSTING_VARIABLES = ("SPACE_ID", "SYSTEM")
 """Variables by which Gradio concludes that it runs on its maker's servers."""
 
 
@@ -127,9 +127,9 @@ def silence() -> None:
     if _done:
         return
     _done.append("silent")
-    take_out()
+    remove_proxies()
     # Variables can make Gradio listen to other computers, create a public link, or serve folders.
-    for name in [name for name in os.environ if name.startswith("GRADIO_") or name in HOSTED]:
+    for name in [name for name in os.environ if name.startswith("GRADIO_") or name in HOSTING_VARIABLES]:
         del os.environ[name]
     os.environ.update(SWITCHES)
     # GNU OpenMP reads this when it is loaded: the threads of llama.cpp and torch then spin only briefly before they
@@ -138,25 +138,25 @@ def silence() -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
-def keep_to_oneself() -> None:
+def hide_error_messages() -> None:
     """Make Gradio print unexpected errors without their messages as well."""
     traceback.print_exc = _print_places
 
 
-def tell(error: BaseException) -> None:
-    """Print and log an unexpected error; only its kind and place if `keep_to_oneself` was called."""
+def print_error(error: BaseException) -> None:
+    """Print and log an unexpected error; only its kind and place if `hide_error_messages` was called."""
     _log.error("unexpected error", exc_info=error)
     if traceback.print_exc is _print_places:
-        print(places(error), file=sys.stderr, flush=True)  # noqa: T201
+        print(error_places(error), file=sys.stderr, flush=True)  # noqa: T201
     else:
         traceback.print_exception(error)
 
 
 def _print_places(*_arguments: Any, **_named: Any) -> None:
-    print(places(sys.exc_info()[1]), file=sys.stderr, flush=True)  # noqa: T201
+    print(error_places(sys.exc_info()[1]), file=sys.stderr, flush=True)  # noqa: T201
 
 
-def places(error: BaseException | None) -> str:
+def error_places(error: BaseException | None) -> str:
     """Return kind and place of an error and its causes, without their messages, and how to see these."""
     hint = "(the messages may hold words of your documents: LOCALCRAG_DEBUG=1 shows them)"
     return "\n".join(["Unexpected error, the last cause first", kinds_and_places(error), hint])
@@ -164,9 +164,9 @@ def places(error: BaseException | None) -> str:
 
 def kinds_and_places(error: BaseException | None) -> str:
     """Return the kinds of an error and its causes, the last cause first, each after its places in the code."""
-    said: list[str] = []
+    text: list[str] = []
     while error is not None:
         frames = traceback.extract_tb(error.__traceback__)
-        said.append("".join(traceback.format_list(frames)) + type(error).__name__)
+        text.append("".join(traceback.format_list(frames)) + type(error).__name__)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return "\n".join(reversed(said))
+    return "\n".join(reversed(text))

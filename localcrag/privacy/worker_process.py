@@ -24,23 +24,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from localcrag.privacy.egress_log import VARIABLE
+from localcrag.privacy.egress_log import FOLDER_VARIABLE
 
 # linux/prctl.h, linux/seccomp.h, linux/audit.h, linux/landlock.h
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC = 1, 1
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 EPERM = 1
-LOAD, IS, IS_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-OF_NUMBER, OF_MACHINE = 0, 4
-FOREIGN = 0x40000000
+LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+NUMBER_OFFSET, MACHINE_OFFSET = 0, 4
+FIRST_X32_CALL = 0x40000000
 """First system call number of the x32 ABI, which localcrag does not use."""
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 EXECUTE, WRITE, READ, READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE = 1 << 13, 1 << 14
-CHANGES = (1 << 13) - 1 - READ - READ_FOLDER
+CHANGE_RIGHTS = (1 << 13) - 1 - READ - READ_FOLDER
 """Landlock rights to execute, write, create and remove anything in a folder."""
-OF_A_FILE = WRITE | TRUNCATE
+FILE_RIGHTS = WRITE | TRUNCATE
 
 _MACHINES = {
     # For each machine: its audit number, the number of the call seccomp, and the numbers of the refused calls: socket,
@@ -58,11 +58,11 @@ def confine() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         return
-    _no_changes(libc)
-    _no_calls(libc)
+    _refuse_changes(libc)
+    _refuse_calls(libc)
 
 
-def by_what() -> tuple[str, ...]:
+def confinement_mechanisms() -> tuple[str, ...]:
     """Return the mechanisms that can confine processes on this system: "seccomp", "Landlock", both or none."""
     if sys.platform != "linux":
         return ()
@@ -71,7 +71,7 @@ def by_what() -> tuple[str, ...]:
     return ("seccomp",) * seccomp + ("Landlock",) * landlock
 
 
-def _no_calls(libc: ctypes.CDLL) -> None:
+def _refuse_calls(libc: ctypes.CDLL) -> None:
     """Install the seccomp filter, which refuses system calls that a worker does not need."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
@@ -80,12 +80,12 @@ def _no_calls(libc: ctypes.CDLL) -> None:
     # Jump offsets of a BPF program are relative; the last instruction refuses the call.
     behind = len(refused) + 1
     program = [
-        (LOAD, 0, 0, OF_MACHINE),
-        (IS, 1, 0, audited),
+        (LOAD, 0, 0, MACHINE_OFFSET),
+        (JUMP_IF_EQUAL, 1, 0, audited),
         (RETURN, 0, 0, KILL),
-        (LOAD, 0, 0, OF_NUMBER),
-        (IS_AT_LEAST, behind, 0, FOREIGN),
-        *((IS, behind - at, 0, number) for at, number in enumerate(refused, start=1)),
+        (LOAD, 0, 0, NUMBER_OFFSET),
+        (JUMP_IF_AT_LEAST, behind, 0, FIRST_X32_CALL),
+        *((JUMP_IF_EQUAL, behind - at, 0, number) for at, number in enumerate(refused, start=1)),
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, REFUSE | EPERM),
     ]
@@ -94,12 +94,12 @@ def _no_calls(libc: ctypes.CDLL) -> None:
     libc.syscall(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, described)
 
 
-def _no_changes(libc: ctypes.CDLL) -> None:
+def _refuse_changes(libc: ctypes.CDLL) -> None:
     """Apply Landlock rules that refuse to change files, except in the folder of the egress log and for /dev/null."""
     version = _landlock(libc)
     if version < 1:
         return
-    handled = CHANGES | (REFER if version > 1 else 0) | (TRUNCATE if version > 2 else 0)
+    handled = CHANGE_RIGHTS | (REFER if version > 1 else 0) | (TRUNCATE if version > 2 else 0)
     # From version 4 on also refuse TCP ports, and from version 6 on abstract sockets and signals to other processes.
     # seccomp refuses these as well, but only on the machines in _MACHINES.
     net = 0b11 if version > 3 else 0
@@ -109,18 +109,18 @@ def _no_changes(libc: ctypes.CDLL) -> None:
     if rules < 0:
         return
     try:
-        _let_write(libc, rules, Path(os.devnull), OF_A_FILE & handled)
-        if told := os.environ.get(VARIABLE):
-            folder = Path(told)
+        _allow_writing(libc, rules, Path(os.devnull), FILE_RIGHTS & handled)
+        if reported := os.environ.get(FOLDER_VARIABLE):
+            folder = Path(reported)
             with suppress(OSError):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _let_write(libc, rules, folder, handled & ~EXECUTE)
+            _allow_writing(libc, rules, folder, handled & ~EXECUTE)
         libc.syscall(LANDLOCK_RESTRICT, rules, 0)
     finally:
         os.close(rules)
 
 
-def _let_write(libc: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
+def _allow_writing(libc: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
     with suppress(OSError):
         place = os.open(path, os.O_PATH)
         try:

@@ -58,7 +58,7 @@ SHEETS = (
 """Media types of spreadsheets."""
 
 
-def kind_of(media_type: str) -> str:
+def kind_name(media_type: str) -> str:
     """Return the usual name for this kind of document, or the media type if it has none."""
     return KINDS.get(media_type, media_type)
 
@@ -138,7 +138,7 @@ class ScannedPage:
         return cls(**{**plain, "lines": tuple(ScannedLine(*line) for line in plain["lines"])})
 
 
-def turned(x: float, y: float, slope: float, size: tuple[int, int]) -> tuple[float, float]:
+def rotate_point(x: float, y: float, slope: float, size: tuple[int, int]) -> tuple[float, float]:
     """Return a point's position after the image is rotated counterclockwise by `slope` radians about its centre."""
     across, down = x - size[0] / 2, y - size[1] / 2
     return (
@@ -241,14 +241,14 @@ class Document:
         return (self.name, *self.also)
 
     @property
-    def lacks_words(self) -> bool:
+    def has_no_lexicon(self) -> bool:
         """True if the document is in a language that the rules have no words of."""
         return bool(self.language) and self.language not in (ENGLISH, *LEXICONS)
 
     @property
     def kind(self) -> str:
         """The usual name for this kind of document."""
-        return kind_of(self.media_type)
+        return kind_name(self.media_type)
 
     @property
     def day(self) -> str:
@@ -256,7 +256,7 @@ class Document:
         return self.dated or self.added_at[:10]
 
 
-COLUMNS = ("name", "sha256", "media_type", "pages", "text", "added_at", "dated", "title")
+DOCUMENT_COLUMNS = ("name", "sha256", "media_type", "pages", "text", "added_at", "dated", "title")
 """Names shared by the fields of StoredDocument and the columns of the documents table, in SQLite and PostgreSQL."""
 
 
@@ -303,7 +303,7 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ResidueSignature:
     """A piece of content to search the data folder for, in each form in which it may be stored.
 
     The pieces are chosen so that only one document has them. `said` describes the piece for a person.
@@ -319,7 +319,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResidueLocation:
     """A place where a mark was found: a file of the data folder and the byte offset `at`, or a table of a database."""
 
     file: str
@@ -329,10 +329,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class ResidueReport:
     """The outcome of a search: the places found, the number of marks, files and bytes, and the `unread` files."""
 
-    places: tuple[Place, ...]
+    places: tuple[ResidueLocation, ...]
     marks: int
     files: int
     bytes: int
@@ -340,7 +340,7 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedQuotations:
     """How many records that quote a document were removed; `folders` are those of evaluations and their caches.
 
     `redacted` runs were not removed: their answers do not use the document, so they only lost its passages.
@@ -357,7 +357,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ErasureReport:
     """The outcome of erasing documents: their names, the removed quotations, and a search for what is left.
 
     `copies` are documents with the same content under other names or in other collections, as (name, collection).
@@ -365,19 +365,19 @@ class Forgotten:
     """
 
     documents: tuple[str, ...]
-    removed: Removed
-    searched: Searched
+    removed: RemovedQuotations
+    searched: ResidueReport
     copies: tuple[tuple[str, str], ...] = ()
     backups: tuple[str, ...] = ()
 
     @property
-    def left(self) -> tuple[Place, ...]:
+    def left(self) -> tuple[ResidueLocation, ...]:
         """The places outside backups that still contain something of the documents."""
         return tuple(one for one in self.searched.places if one.file not in self.backups)
 
 
 @dataclass(frozen=True, slots=True)
-class BackedUp:
+class BackupSummary:
     """The contents of a backup, counted in its file; `elsewhere` are collections whose documents it leaves out."""
 
     path: Path

@@ -9,8 +9,8 @@ LocalcragError
 │   ├── DownloadFailed       a download could not be finished: offline, refused, disk full
 │   └── ServerError          a model server refused the request, failed, or gave an unusable answer
 │       ├── ServerNotRunning nothing answers at its address
-│       ├── ServerNoSuch     it has no such path: another program, or a server for something else
-│       └── ServerNotAgreed  it is on another computer, and the user has not approved it, or a preset forbids it
+│       ├── ServerPathMissing     it has no such path: another program, or a server for something else
+│       └── ServerNotApproved  it is on another computer, and the user has not approved it, or a preset forbids it
 ├── DocumentError            one document could not be read; the others of the same call are still added
 │   ├── IngestError          raised by `Localcrag.add`, with the results of the added files and of the failed ones
 │   ├── UnsupportedDocument  no reader for this kind of file
@@ -93,11 +93,11 @@ class ServerNotRunning(ServerError):
     """Nothing answers at a model server's address."""
 
 
-class ServerNoSuch(ServerError):
+class ServerPathMissing(ServerError):
     """A model server has no such path."""
 
 
-class ServerNotAgreed(ServerError):
+class ServerNotApproved(ServerError):
     """A model server is on another computer, and the user has not approved it, or a preset forbids it."""
 
 

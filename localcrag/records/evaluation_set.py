@@ -25,7 +25,7 @@ from localcrag.records.run import Turn, WebResult
 from localcrag.text.places import is_hidden
 
 QUESTIONS, DOCUMENTS = "questions.jsonl", "documents"
-WHAT_IT_IS = (
+SET_FORMAT = (
     f"An evaluation set is a folder with {DOCUMENTS}/ and {QUESTIONS}, which has a JSON object with `question` and "
     "`answers` on each line."
 )
@@ -54,7 +54,7 @@ Accepted = Annotated[Text, AfterValidator(_comparable)]
 Address = Annotated[Text, AfterValidator(_openable)]
 
 
-class HeldBy(StrEnum):
+class AnswerLocation(StrEnum):
     """Where the answer to a question is found."""
 
     DOCUMENTS = "documents"
@@ -71,7 +71,7 @@ class Question:
 
     id: str
     question: str
-    held_by: HeldBy
+    held_by: AnswerLocation
     answers: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     web: tuple[WebResult, ...] = ()
@@ -119,7 +119,7 @@ class _Line(BaseModel):
     id: Text | None = None
 
     @model_validator(mode="after")
-    def _is_of_one_kind(self) -> _Line:
+    def _check_consistency(self) -> _Line:
         if self.answers and self.web_answers:
             raise ValueError("web_answers are for questions that the documents do not answer; here are answers, too")
         if self.web_answers and not self.web:
@@ -133,7 +133,7 @@ def read(folder: Path) -> EvaluationSet:
     """Return the set in `folder`. Raises EvaluationSetError, which lists the invalid lines and the reasons."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        raise EvaluationSetError(f"{folder} {what}. {WHAT_IT_IS}")
+        raise EvaluationSetError(f"{folder} {what}. {SET_FORMAT}")
     lines = _lines(folder / QUESTIONS)
     documents = folder / DOCUMENTS
     files = tuple(
@@ -174,7 +174,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
-        raise EvaluationSetError(f"{path} is missing. {WHAT_IT_IS}") from error
+        raise EvaluationSetError(f"{path} is missing. {SET_FORMAT}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise EvaluationSetError(f"{path} cannot be read: {error}. It has to be a text file in UTF-8.") from error
     if text.lstrip().startswith("["):
@@ -186,13 +186,13 @@ def _lines(path: Path) -> list[tuple[int, str]]:
 
 
 def _question(name: str, line: _Line) -> Question:
-    held_by = HeldBy.NOWHERE
+    held_by = AnswerLocation.NOWHERE
     if line.answers:
-        held_by = HeldBy.DOCUMENTS
+        held_by = AnswerLocation.DOCUMENTS
         if line.documents == [] and line.web:
-            held_by = HeldBy.WEB  # The set has accepted strings, and states that no document contains them.
+            held_by = AnswerLocation.WEB  # The set has accepted strings, and states that no document contains them.
     elif line.web_answers:
-        held_by = HeldBy.WEB
+        held_by = AnswerLocation.WEB
     return Question(
         id=name,
         question=line.question,
@@ -229,10 +229,10 @@ def dump(questions: Sequence[Question]) -> Iterator[str]:
     """Yield the questions as lines that `read` accepts."""
     for question in questions:
         line: dict[str, object] = {"id": question.id, "question": question.question}
-        line["answers"] = list(question.answers) if question.held_by is HeldBy.DOCUMENTS else []
+        line["answers"] = list(question.answers) if question.held_by is AnswerLocation.DOCUMENTS else []
         if question.documents:
             line["documents"] = list(question.documents)
-        if question.held_by is HeldBy.WEB:
+        if question.held_by is AnswerLocation.WEB:
             line["web_answers"] = list(question.answers)
         if question.web:
             line["web"] = [

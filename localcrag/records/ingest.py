@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from localcrag.records.enums import IngestStatus
-from localcrag.text.places import shown
+from localcrag.text.places import visible_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Upload:
     refused: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", shown(self.name))
+        object.__setattr__(self, "name", visible_name(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class FileAsRead:
+class OriginalFile:
     """A document's original file, to be stored with its text; `sha256` is that of its content when it was read."""
 
     path: Path
@@ -103,7 +103,7 @@ class IngestResult:
 IngestEvent = IngestProgress | IngestResult
 
 
-class WhenGone(StrEnum):
+class GoneFilePolicy(StrEnum):
     """What to do with a document whose file is gone from a watched folder."""
 
     ASK = "ask"
@@ -112,7 +112,7 @@ class WhenGone(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundFolder:
+class WatchedFolder:
     """A folder that a collection watches.
 
     `prefix` is put before the names of its documents. `include` and `exclude` are patterns for file paths. The
@@ -126,7 +126,7 @@ class BoundFolder:
     prefix: str = ""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    gone: WhenGone = WhenGone.ASK
+    gone: GoneFilePolicy = GoneFilePolicy.ASK
     paused: bool = False
     added_at: str = ""
     in_step_at: str | None = None
@@ -135,7 +135,7 @@ class BoundFolder:
 
     def name_of(self, path: str) -> str:
         """Return the name of the document for a file, given the file's path within the folder."""
-        return shown(self.prefix + path)
+        return visible_name(self.prefix + path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class FolderCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class UploadCount:
     """The number of files to add and their size in bytes; until `all` is True, only of the files found so far."""
 
     files: int
@@ -219,21 +219,21 @@ class Count:
     all: bool
 
 
-class Counted(Protocol):
+class GrowingUploads(Protocol):
     """Files to add that are still being found while the first ones are added."""
 
     def __iter__(self) -> Iterator[Upload]: ...
 
-    def count(self) -> Count: ...
+    def count(self) -> UploadCount: ...
 
 
-class Pace:
+class TimeEstimate:
     """Estimates the remaining time for all files from the bytes processed and the seconds they took."""
 
-    def __init__(self, uploads: Sequence[Upload] | Counted) -> None:
+    def __init__(self, uploads: Sequence[Upload] | GrowingUploads) -> None:
         if isinstance(uploads, Sequence):
-            total = Count(len(uploads), sum(_size(upload.path) for upload in uploads), all=True)
-            self.count: Callable[[], Count] = lambda: total
+            total = UploadCount(len(uploads), sum(_size(upload.path) for upload in uploads), all=True)
+            self.count: Callable[[], UploadCount] = lambda: total
         else:
             self.count = uploads.count
         self._done = 0
@@ -252,19 +252,19 @@ class Pace:
         return max(0.0, (time.perf_counter() - self._start) * (count.size - done) / done)
 
 
-class Progress:
+class FileProgress:
     """The progress of one of several files."""
 
     READING_SHARE = 0.1
     """Share of a file's time that reading takes; embedding takes the rest."""
 
-    def __init__(self, upload: Upload, number: int, pace: Pace, member: str | None = None) -> None:
+    def __init__(self, upload: Upload, number: int, pace: TimeEstimate, member: str | None = None) -> None:
         """Report on file `number`; `member` is the file inside it being processed, for which no time is estimated."""
         self._upload, self._number, self._pace, self._member = upload, number, pace, member
 
-    def within(self, member: str) -> Progress:
+    def within(self, member: str) -> FileProgress:
         """Return the progress of a file inside this one, such as a member of an archive."""
-        return Progress(self._upload, self._number, self._pace, member)
+        return FileProgress(self._upload, self._number, self._pace, member)
 
     def at(self, phase: str, done: int, total: int | None) -> IngestProgress:
         """Return the progress with `done` of `total` pages, characters or chunks in a phase."""

@@ -24,14 +24,14 @@ class ModelState(StrEnum):
     DAMAGED = "damaged"
 
 
-def behind_server(name: str) -> bool:
+def is_served(name: str) -> bool:
     """Return whether a model's name is that of a server's model: http://HOST:PORT/PATH#MODEL."""
     return name.startswith(("http://", "https://"))
 
 
 def short_name(name: str) -> str:
     """Return the name of a model to show; for a server's model, the part after the address."""
-    return name.partition("#")[2] or name if behind_server(name) else name
+    return name.partition("#")[2] or name if is_served(name) else name
 
 
 class FileState(StrEnum):

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from localcrag.records.enums import Grade, Origin, StripReason
 from localcrag.text.places import SheetRow
-from localcrag.text.titles import SEPARATOR, in_context
+from localcrag.text.titles import SEPARATOR, with_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Passage:
     @property
     def in_context(self) -> str:
         """The text as models score it, with title, section and lead before it."""
-        return in_context(self.title, self.text, section=self.section, lead=self.lead)
+        return with_context(self.title, self.text, section=self.section, lead=self.lead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,7 +181,7 @@ class ChunkStore(Protocol):
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
         """Return up to `k` chunk ids by BM25, best first, from all documents or from the documents `within`."""
 
-    def documents_with(self, word: str) -> frozenset[int] | None:
+    def documents_containing(self, word: str) -> frozenset[int] | None:
         """Return the ids of the documents that contain a word; None if very many chunks contain it."""
 
     @property

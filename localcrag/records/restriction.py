@@ -96,25 +96,25 @@ class SearchScope:
     whole: bool = False
 
 
-def folders_of(name: str) -> list[str]:
+def parent_folders(name: str) -> list[str]:
     """Return the folders that contain a document of this name, outermost first; an archive counts as a folder."""
     parts = name.split("/")[:-1]
     return ["/".join(parts[: at + 1]) for at in range(len(parts))]
 
 
-def _called(document: Document, name: str) -> bool:
+def _has_name(document: Document, name: str) -> bool:
     return any(_matches(one, name) for one in document.names)
 
 
-def _lies_in(document: Document, folder: str) -> bool:
-    return any(_matches(one, folder.strip("/")) for name in document.names for one in folders_of(name))
+def _is_in_folder(document: Document, folder: str) -> bool:
+    return any(_matches(one, folder.strip("/")) for name in document.names for one in parent_folders(name))
 
 
 def _tagged(document: Document, tag: str) -> bool:
     return any(_matches(one, tag) for one in document.tags)
 
 
-def _of_kind(document: Document, kind: str) -> bool:
+def _has_kind(document: Document, kind: str) -> bool:
     return _matches(document.kind, kind)
 
 
@@ -135,10 +135,10 @@ def _day(text: object) -> str | None:
 
 
 _HAS: Mapping[str, Callable[[Document, str], bool]] = {
-    "documents": _called,
-    "folders": _lies_in,
+    "documents": _has_name,
+    "folders": _is_in_folder,
     "tags": _tagged,
-    "kinds": _of_kind,
+    "kinds": _has_kind,
 }
 _IN_WORDS: Mapping[str, Callable[[str], str]] = {
     "documents": lambda name: _("no document is called “%(name)s”", name=name),

@@ -77,7 +77,7 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedRows:
     """The number of rows that a computation left out for one reason."""
 
     rows: int
@@ -85,7 +85,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ResultGroup:
     """The result for a group of rows; `name` is the value that they share, `rows` their number."""
 
     name: str
@@ -123,14 +123,14 @@ class Computation:
     rows: tuple[TableRow, ...]
     result: str = ""
     values: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedRows, ...] = ()
     notes: tuple[str, ...] = ()
     refused: str = ""
     few: int = 1
     by: str | None = None
     period: str = ""
     pick: Operation | None = None
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ResultGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class StepCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RetrievalAttempt:
     """One search of the documents: the query, and the decision on all passages found so far."""
 
     query: str
@@ -244,10 +244,10 @@ class Support:
 class Run:
     """One question with everything that happened to it: what `ask --json` prints and the database stores.
 
-    `settings` are those that shaped the answer (settings.OF_A_RUN). `history` are the earlier turns that the question
-    was read with. `replays` is the id of the run that this one repeats, `forced_from` the id of the run whose sentences
-    a person selected. `plain_prompt_tokens` is the length of the prompt that plain RAG would have sent, with every
-    retrieved passage in full.
+    `settings` are those that shaped the answer (settings.RUN_SETTINGS). `history` are the earlier turns that the
+    question was read with. `replays` is the id of the run that this one repeats, `forced_from` the id of the run whose
+    sentences a person selected. `plain_prompt_tokens` is the length of the prompt that plain RAG would have sent, with
+    every retrieved passage in full.
 
     `abstained` means that there is no answer. `uncertain` means that no answer is certain: the likeliest passages are
     shown, with or without a tentative answer above them. `readings` are the two interpretations of a question that may
@@ -264,7 +264,7 @@ class Run:
     preset: Preset = Preset.GENERAL
     policy: Policy = Policy.MAX
     rule: str = ""
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[RetrievalAttempt, ...] = ()
     scorer: ScorerKind = ScorerKind.CROSS_ENCODER
     thresholds: Thresholds
     answer: str = ""
@@ -369,7 +369,7 @@ class Chat:
     turns: int = 0
 
 
-def title_from(question: str) -> str:
+def chat_title(question: str) -> str:
     """Return a chat's title, made from its first question."""
     return shorten(one_line(question), TITLE_CHARACTERS) or UNTITLED
 

@@ -91,14 +91,14 @@ PRESETS = {
 }
 
 
-def fit(thresholds: Thresholds, own: Thresholds) -> Thresholds:
+def shift_thresholds(thresholds: Thresholds, own: Thresholds) -> Thresholds:
     """Return a preset's thresholds on the scale of a scorer whose own thresholds are `own`."""
-    upper = _moved(own.upper, thresholds.upper, REFERENCE.upper)
-    lower = _moved(own.lower, thresholds.lower, REFERENCE.lower)
-    return Thresholds(upper, min(lower, upper), _moved(own.strip, thresholds.strip, REFERENCE.strip))
+    upper = _shifted(own.upper, thresholds.upper, REFERENCE.upper)
+    lower = _shifted(own.lower, thresholds.lower, REFERENCE.lower)
+    return Thresholds(upper, min(lower, upper), _shifted(own.strip, thresholds.strip, REFERENCE.strip))
 
 
-def of_uncalibrated_grades(strips_by: Thresholds) -> Thresholds:
+def uncalibrated_grade_thresholds(strips_by: Thresholds) -> Thresholds:
     """Return the thresholds for a language model that grades passages: CRAG's, because it has no calibration.
 
     On them a grade counts if the model's confidence is at least 0.4; otherwise it is ambiguous. Strips are scored by
@@ -109,10 +109,10 @@ def of_uncalibrated_grades(strips_by: Thresholds) -> Thresholds:
 
 def lowest_strip(own: Thresholds) -> float:
     """Return the lowest value of the threshold strip, on a scorer's scale, that minimum retention may use."""
-    return _moved(own.strip, LOWEST_STRIP, REFERENCE.strip)
+    return _shifted(own.strip, LOWEST_STRIP, REFERENCE.strip)
 
 
-def _moved(own: float, wanted: float, reference: float) -> float:
+def _shifted(own: float, wanted: float, reference: float) -> float:
     if own in (0.0, 1.0):
         return own  # 0 and 1 have no finite log-odds; such a threshold passes everything or nothing under any preset.
     odds = own / (1 - own) * (wanted / (1 - wanted)) / (reference / (1 - reference))
@@ -201,7 +201,7 @@ class ScorerIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HowFitted:
+class CalibrationOrigin:
     """How a calibration was fitted: counts of labels, the criterion for thresholds, and figures before and after."""
 
     criterion: str
@@ -224,4 +224,4 @@ class StoredCalibration:
     made_at: str
     undone_at: str | None
     calibration: FittedCalibration
-    how: HowFitted
+    how: CalibrationOrigin

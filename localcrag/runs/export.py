@@ -22,18 +22,18 @@ from localcrag.crag.compute import (
     result_in_words,
     rows_in_words,
 )
-from localcrag.crag.evaluate import compared
+from localcrag.crag.evaluate import compare_with_thresholds
 from localcrag.records.enums import StripReason
 from localcrag.records.errors import LabelError
-from localcrag.records.evaluation_set import HeldBy, Question, dump
+from localcrag.records.evaluation_set import AnswerLocation, Question, dump
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
 from localcrag.records.run import Chat, ChatTurn, Computation, Run, StepCost, TurnState
 from localcrag.runs.labels import Label, LabelKind
-from localcrag.runs.recording import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
+from localcrag.runs.recording import describe_grader, describe_reading, describe_scope, describe_totals, totals
 from localcrag.text import places
-from localcrag.text.places import place
-from localcrag.text.sanitize import literal, literal_line
-from localcrag.text.translation import decimals
+from localcrag.text.places import place_name
+from localcrag.text.sanitize import escape_markdown, escape_markdown_line
+from localcrag.text.translation import format_decimals
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import one_line
 
@@ -60,7 +60,7 @@ TYPES = {ExportForm.MARKDOWN: "text/markdown", ExportForm.JSON: "application/jso
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedEvidence:
     """A piece of evidence that an answer cites, and where it is from, in words."""
 
     n: int
@@ -82,28 +82,30 @@ def export(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run], form:
             return _html(chat, turns, runs)
 
 
-def cited_sources(turn: ChatTurn, runs: Mapping[str, Run]) -> list[Cited]:
+def cited_sources(turn: ChatTurn, runs: Mapping[str, Run]) -> list[CitedEvidence]:
     """Return the evidence that a turn's answer cites, in the order of its numbers."""
     run = runs.get(turn.run_id or "")
     if run is None:
         return []
     sources = {source.id: source for source in run.sources}
     numbers = set(citations(turn.answer))
-    return [Cited(p.n, one_line(p.text), source_place(sources[p.source], p)) for p in run.evidence if p.n in numbers]
+    return [
+        CitedEvidence(p.n, one_line(p.text), source_place(sources[p.source], p)) for p in run.evidence if p.n in numbers
+    ]
 
 
 def source_place(source: Source, piece: Evidence) -> str:
     """Return the place of a piece of evidence, in words: document with page or rows, or title and address."""
     if source.url:
         return f"{source.title}, {source.url}" if source.title else source.url
-    return places.place(str(source.document), source.page, piece.rows, source.also)
+    return places.place_name(str(source.document), source.page, piece.rows, source.also)
 
 
-def about(run: Run) -> list[str]:
+def describe_run(run: Run) -> list[str]:
     """Return how an answer came about, in words: the action, the documents searched, the computation."""
     lines = [f"{run.action}: {run.rule}"] if run.action else []
     if run.scope and run.scope.restriction:
-        lines.append(scope_in_words(run))
+        lines.append(describe_scope(run))
     if run.computation:
         lines.append(_("computed by the app: %(what)s", what=computation_in_words(run.computation)))
     return [line for line in lines if line]
@@ -114,14 +116,20 @@ def _answer(turn: ChatTurn) -> str:
 
 
 def _markdown(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
-    parts = [f"# {literal_line(chat.title)}", f"{chat.created_at[:10]}, collection {literal_line(chat.collection)}"]
+    parts = [
+        f"# {escape_markdown_line(chat.title)}",
+        f"{chat.created_at[:10]}, collection {escape_markdown_line(chat.collection)}",
+    ]
     for turn in turns:
-        parts += [f"## {literal_line(one_line(turn.question))}", literal(_answer(turn))]
+        parts += [f"## {escape_markdown_line(one_line(turn.question))}", escape_markdown(_answer(turn))]
         run = runs.get(turn.run_id or "")
         if run:
-            parts += [f"*{literal_line(one_line(line))}*" for line in about(run)]
+            parts += [f"*{escape_markdown_line(one_line(line))}*" for line in describe_run(run)]
         if sources := cited_sources(turn, runs):
-            lines = (f"- \\[{one.n}\\] {literal_line(one.place)}: “{literal_line(one.text)}”" for one in sources)
+            lines = (
+                f"- \\[{one.n}\\] {escape_markdown_line(one.place)}: “{escape_markdown_line(one.text)}”"
+                for one in sources
+            )
             parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -135,7 +143,7 @@ def _json(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str
             "run_id": turn.run_id,
             "state": turn.state,
             "action": run.action if (run := runs.get(turn.run_id or "")) else None,
-            "searched": scope_in_words(run) if run else "",
+            "searched": describe_scope(run) if run else "",
             "computation": dataclasses.asdict(run.computation) if run and run.computation else None,
             "sources": [dataclasses.asdict(one) for one in cited_sources(turn, runs)],
         }
@@ -148,7 +156,12 @@ def _html(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str
     return TEMPLATES.get_template("chat.html").render(
         chat=chat,
         turns=[
-            (turn, _answer(turn), about(run) if (run := runs.get(turn.run_id or "")) else [], cited_sources(turn, runs))
+            (
+                turn,
+                _answer(turn),
+                describe_run(run) if (run := runs.get(turn.run_id or "")) else [],
+                cited_sources(turn, runs),
+            )
             for turn in turns
         ],
     )
@@ -181,7 +194,7 @@ class TrainingPair:
     kind: str
 
 
-def as_set(
+def make_evaluation_set(
     labels: Sequence[Label], texts: Mapping[str, str], pinned: Mapping[str, Question] = MappingProxyType({})
 ) -> ExportedSet:
     """Return the evaluation set made of a collection's labels; `texts` are its documents' texts, by name.
@@ -219,7 +232,7 @@ def as_set(
     return ExportedSet(tuple(dump(named)), {names[name]: texts[name] for name in names}, tuple(left_out))
 
 
-def as_training(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
+def make_training_pairs(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
     """Return the training pairs made of labels: labelled passages, and the evidence behind sentences labelled right.
 
     Labels come oldest first; of the same question and text, the newest label counts. A sentence labelled wrong makes no
@@ -255,15 +268,15 @@ def _question(
 ) -> tuple[Question | None, str]:
     """Return the question that a labelled answer makes, or None and the reason why it makes none."""
     kept = answer.circumstances
-    assert kept is not None, "as_set takes only those"  # noqa: S101
+    assert kept is not None, "make_evaluation_set takes only those"  # noqa: S101
     # The question as it was understood: a set's question has to make sense without the chat it came from.
     case = dataclasses.replace(pin or kept.case, question=answer.question, history=())
     if pin is None and not answer.good:
         refused = {label.target for label in own if label.kind is LabelKind.PASSAGE and not label.good}
         if not kept.passages or not refused >= set(kept.passages):
             return None, "a bad answer is a question only when it is pinned, or each passage labelled not relevant"
-        case = dataclasses.replace(case, held_by=HeldBy.NOWHERE)
-    if case.held_by is HeldBy.NOWHERE:
+        case = dataclasses.replace(case, held_by=AnswerLocation.NOWHERE)
+    if case.held_by is AnswerLocation.NOWHERE:
         return dataclasses.replace(case, answers=(), documents=(), web=()), ""
     accepted = case.answers if pin else _accepted(case, own)
     if not accepted:
@@ -306,11 +319,11 @@ def markdown(run: Run) -> str:
     parts = [
         f"# {_text(run.question)}",
         _head(run),
-        f"## Answer\n\n{literal(run.answer) or 'None.'}",
+        f"## Answer\n\n{escape_markdown(run.answer) or 'None.'}",
         _computation(run.computation) if run.computation else "",
         _sources(run),
         _support(run),
-        "## Totals\n\n" + _items(totals_in_words(totals(run))),
+        "## Totals\n\n" + _items(describe_totals(totals(run))),
         _passages(run),
         _strips(run),
         _web(run),
@@ -325,17 +338,17 @@ def _head(run: Run) -> str:
     lines = [
         f"run {run.run_id}, {run.created_at}, collection {_text(run.collection)}",
         f"action **{run.action or 'none'}**: {_text(run.rule)}",
-        f"preset {run.preset}, policy {run.policy}, graded by {_text(graded_by(run))}",
+        f"preset {run.preset}, policy {run.policy}, graded by {_text(describe_grader(run))}",
         "incorrect below {}, correct from {} on, sentences from {} on".format(
-            *map(decimals, (limits.lower, limits.upper, limits.strip))
+            *map(format_decimals, (limits.lower, limits.upper, limits.strip))
         ),
         "models: " + ", ".join(f"{role} {_text(name)}" for role, name in run.models.items()),
     ]
     if run.standalone_question != run.question:
         lines.insert(0, f"understood as: {_text(run.standalone_question)}")
-    if reading := reading_in_words(run):
+    if reading := describe_reading(run):
         lines.append(_text(reading))
-    if scope := scope_in_words(run):
+    if scope := describe_scope(run):
         lines.append(_text(scope))
     for first, second in pairwise(run.attempts):
         lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
@@ -396,7 +409,7 @@ def _passages(run: Run) -> str:
 
 
 def _reason(passage: GradedPassage, run: Run) -> str:
-    reason = compared(passage.relevance, run.thresholds) if passage.scored else "not scored"
+    reason = compare_with_thresholds(passage.relevance, run.thresholds) if passage.scored else "not scored"
     return f"{reason}; {_text(passage.reason)}" if passage.reason else reason
 
 
@@ -440,16 +453,16 @@ def _items(lines: Sequence[str]) -> str:
 
 
 def _text(text: str) -> str:
-    return literal(one_line(text))
+    return escape_markdown(one_line(text))
 
 
 def _where(passage: GradedPassage) -> str:
     if passage.document is None:
         return _text(passage.url or "web")
-    return _text(place(passage.document, passage.page, passage.rows))
+    return _text(place_name(passage.document, passage.page, passage.rows))
 
 
 def _place(source: Source, piece: Evidence) -> str:
     if source.document is None:
         return _text(source.url or "web")
-    return _text(place(source.document, source.page, piece.rows, source.also))
+    return _text(place_name(source.document, source.page, piece.rows, source.also))

@@ -12,7 +12,7 @@ from localcrag.crag.compute import computation_in_words
 from localcrag.crag.grading import is_scored
 from localcrag.records.passages import Evidence, GradedPassage, Passage, Source
 from localcrag.records.run import Run
-from localcrag.runs.export import TEMPLATES, about
+from localcrag.runs.export import TEMPLATES, describe_run
 from localcrag.runs.recording import totals
 from localcrag.text import places
 from localcrag.text.translation import gettext as _
@@ -26,7 +26,7 @@ DECIMALS = 4
 """Decimals of a relevance: more than a calibration can tell apart."""
 
 
-class Place(TypedDict):
+class SourcePlace(TypedDict):
     """The place that something is from: a page of a document, or a web page.
 
     `place` is the place in words; `dated` is its date.
@@ -41,13 +41,13 @@ class Place(TypedDict):
     dated: str | None
 
 
-class NamedPlace(Place):
+class NamedPlace(SourcePlace):
     """The place of a cited source; `also` are the document's other names."""
 
     also: list[str]
 
 
-class FoundPassage(Place):
+class FoundPassage(SourcePlace):
     """A passage with its relevance, the probability in 0..1 that it helps; None if no model scored it."""
 
     id: str
@@ -65,7 +65,7 @@ class Citation(NamedPlace):
     passage: str
 
 
-class Limits(TypedDict):
+class ThresholdValues(TypedDict):
     """The active thresholds, as probabilities."""
 
     upper: float
@@ -81,7 +81,7 @@ class Contradiction(TypedDict):
     resolution: str
 
 
-class Web(TypedDict):
+class WebUsage(TypedDict):
     """The use of the web: the query that was sent or proposed, and the reason if it was not sent."""
 
     used: bool
@@ -101,12 +101,12 @@ class Details(TypedDict):
     abstained: bool
     uncertain: bool
     preset: str
-    thresholds: Limits
+    thresholds: ThresholdValues
     sources: list[NamedPlace]
     passages: list[FoundPassage]
     computed: str | None
     contradictions: list[Contradiction]
-    web: Web
+    web: WebUsage
     warnings: list[str]
     seconds: float
 
@@ -150,7 +150,7 @@ def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
     return [
         {
             "id": one.id,
-            **where(one),
+            **passage_place(one),
             "relevance": round(one.relevance, DECIMALS) if scored else None,
             "grade": str(one.grade) if scored else None,
             "text": one.text,
@@ -159,11 +159,11 @@ def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
     ]
 
 
-def where(passage: Passage) -> Place:
+def passage_place(passage: Passage) -> SourcePlace:
     """Return the place of a passage."""
     document = passage.document or ""
     return {
-        "place": passage.url or places.place(document, passage.page, passage.rows),
+        "place": passage.url or places.place_name(document, passage.page, passage.rows),
         "document": passage.document,
         "page": passage.page,
         "url": passage.url,
@@ -173,23 +173,23 @@ def where(passage: Passage) -> Place:
     }
 
 
-def passages_in_words(found: Sequence[FoundPassage]) -> str:
+def format_passages(found: Sequence[FoundPassage]) -> str:
     """Return passages with place, id and relevance, as text for a model."""
     return "\n\n".join(
         f"{one['place']} ({one['id']}, relevance {_shown(one['relevance'])}):\n{one['text']}" for one in found
     )
 
 
-def answer_in_words(run: Run) -> str:
+def format_answer(run: Run) -> str:
     """Return the answer with its sources and how it came about, as text for a model."""
     lines = [run.answer, ""]
     lines += [f"[{one['n']}] {one['place']}: “{one['text']}”" for one in citations(run)]
     if run.action:
         lines.append(f"{run.action}: {run.rule}")
-    return "\n".join([*lines, *notes_on_the_web(run), *run.warnings]).strip()
+    return "\n".join([*lines, *web_notes(run), *run.warnings]).strip()
 
 
-def notes_on_the_web(run: Run) -> list[str]:
+def web_notes(run: Run) -> list[str]:
     """Return a sentence on why the web was not asked, in a list; empty if no reason is recorded."""
     why = _web(run)["not_asked"]
     return [_("The web was not asked, because %(why)s.", why=why)] if why else []
@@ -208,7 +208,7 @@ def _cited(piece: Evidence, source: Source) -> Citation:
 def _source(source: Source, piece: Evidence | None = None) -> NamedPlace:
     rows = piece.rows if piece else ()
     return {
-        "place": source.url or places.place(source.document or "", source.page, rows, source.also),
+        "place": source.url or places.place_name(source.document or "", source.page, rows, source.also),
         "document": source.document,
         "page": source.page,
         "url": source.url,
@@ -219,7 +219,7 @@ def _source(source: Source, piece: Evidence | None = None) -> NamedPlace:
     }
 
 
-def _web(run: Run) -> Web:
+def _web(run: Run) -> WebUsage:
     web = run.web
     why = _(NOT_ASKED[web.not_asked]) if web.not_asked else None
     return {"used": web.used, "query": web.query, "not_asked": why}
@@ -235,7 +235,7 @@ def html(run: Run) -> str:
     return TEMPLATES.get_template("run.html").render(
         run=run,
         citations=[{**one, "text": one_line(one["text"])} for one in citations(run)],
-        about=[*about(run), *notes_on_the_web(run)],
+        about=[*describe_run(run), *web_notes(run)],
         passages=[{**one, "text": shorten(one["text"], LONGEST)} for one in found],
         heading=ngettext("%(num)s passage retrieved", "%(num)s passages retrieved", len(found)),
     )

@@ -15,10 +15,10 @@ from enum import StrEnum
 
 from localcrag.crag.answer import layout
 from localcrag.crag.answer.verify import cited, without_citations
-from localcrag.crag.refine.refine import BEST
+from localcrag.crag.refine.refine import MAX_BEST_STRIPS
 from localcrag.records.enums import Action, Origin, ScorerKind
 from localcrag.records.errors import LabelError
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import Evidence, GradedPassage
 from localcrag.records.run import Run, Support
 from localcrag.text.translation import whole_number
@@ -35,7 +35,7 @@ class Pin:
     question: Question
 
 
-def proposed(run: Run) -> Question:
+def propose_question(run: Run) -> Question:
     """Return the evaluation question that a run makes, with its accepted answers; its id is the run's.
 
     The accepted answers are the strips that the answer quotes, if no sentence of it is backed, or if it quotes the best
@@ -43,19 +43,19 @@ def proposed(run: Run) -> Question:
     if there are neither, the best strip of its citations. The shortest come first. A run without an answer makes a
     question that nothing answers, unless CORRECT was decided: then it lacked a model or time.
     """
-    nobody = run.without_answer and run.action is not Action.CORRECT
-    answers, pieces = ((), ()) if (run.uncertain and run.without_answer) or nobody else _accepted(run)
+    without_person = run.without_answer and run.action is not Action.CORRECT
+    answers, pieces = ((), ()) if (run.uncertain and run.without_answer) or without_person else _accepted(run)
     sources = [source for source in run.sources if source.id in {piece.source for piece in pieces}]
-    held_by = HeldBy.NOWHERE if nobody else HeldBy.DOCUMENTS
+    held_by = AnswerLocation.NOWHERE if without_person else AnswerLocation.DOCUMENTS
     if sources and all(source.origin is Origin.WEB for source in sources):
-        held_by = HeldBy.WEB
+        held_by = AnswerLocation.WEB
     names = dict.fromkeys(source.document for source in sources if source.document)
     return Question(
         id=run.run_id,
         question=run.question,
         held_by=held_by,
         answers=answers,
-        documents=tuple(names) if held_by is HeldBy.DOCUMENTS else (),
+        documents=tuple(names) if held_by is AnswerLocation.DOCUMENTS else (),
         web=run.web.results,
         history=run.history,
     )
@@ -65,12 +65,12 @@ def with_answers(case: Question, answers: Sequence[str]) -> Question:
     """Return a question with a person's own accepted answers; without any, nothing answers it."""
     accepted = tuple(dict.fromkeys(text for answer in answers if (text := one_line(answer))))
     if not accepted:
-        return dataclasses.replace(case, answers=(), documents=(), held_by=HeldBy.NOWHERE)
-    held_by = HeldBy.DOCUMENTS if case.held_by is HeldBy.NOWHERE else case.held_by
+        return dataclasses.replace(case, answers=(), documents=(), held_by=AnswerLocation.NOWHERE)
+    held_by = AnswerLocation.DOCUMENTS if case.held_by is AnswerLocation.NOWHERE else case.held_by
     return dataclasses.replace(case, answers=accepted, held_by=held_by)
 
 
-def strips_behind(run: Run, support: Support) -> tuple[str, ...]:
+def supporting_strips(run: Run, support: Support) -> tuple[str, ...]:
     """Return the kept strips of the evidence that a sentence cites, most relevant first."""
     return _strips_of(run, [piece for piece in run.evidence if piece.n in support.citations])
 
@@ -81,14 +81,18 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     backed = [support for support in run.support if support.shown and support.supported]
     # In a contradiction both sides are quoted, so neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)
-    quoted = [strip for strip in strips if layout.item(strip) in run.answer][:BEST] if run.answered else []
+    quoted = (
+        [strip for strip in strips if layout.strip_markdown(strip) in run.answer][:MAX_BEST_STRIPS]
+        if run.answered
+        else []
+    )
     # If a sentence already says the best strip, the quotation below it only shows where that is from.
     says = " ".join(one_line(without_citations(support.sentence)) for support in backed)
     if quoted and (not backed or (strips[0] in quoted and one_line(strips[0]).rstrip(".!?") not in says)):
         found, pieces = quoted, [piece for piece in shown if any(strip in piece.text for strip in quoted)]
     elif backed:
         found = [without_citations(support.sentence) for support in backed]
-        found += [behind[0] for support in backed if (behind := strips_behind(run, support))]
+        found += [behind[0] for support in backed if (behind := supporting_strips(run, support))]
         pieces = [piece for piece in run.evidence if any(piece.n in support.citations for support in backed)]
     else:
         found, pieces = list(strips[:1]), [piece for piece in shown if strips[:1] and strips[0] in piece.text]
@@ -171,26 +175,26 @@ class Label:
         return VERDICTS[self.kind][self.good]
 
 
-def make(run: Run, kind: LabelKind, target: str, good: bool) -> Label:
+def make_label(run: Run, kind: LabelKind, target: str, good: bool) -> Label:
     """Return a label of what `target` names in the run. Raises LabelError if the run has no such thing."""
     if kind is LabelKind.ANSWER:
-        return _of_answer(run, good)
-    return _of_passage(run, target, good) if kind is LabelKind.PASSAGE else _of_sentence(run, target, good)
+        return _label_answer(run, good)
+    return _label_passage(run, target, good) if kind is LabelKind.PASSAGE else _label_sentence(run, target, good)
 
 
-def _of_answer(run: Run, good: bool) -> Label:
+def _label_answer(run: Run, good: bool) -> Label:
     if run.action is None or not run.answer:
         raise LabelError(f"The run {run.run_id} has no answer: it was stopped before. Ask the question again.")
     documents = dict.fromkeys(passage.document for passage in run.passages if passage.document)
     circumstances = Circumstances(
-        case=proposed(run),
+        case=propose_question(run),
         passages=tuple(passage.id for passage in run.passages),
         documents=tuple(documents),
     )
     return _label(run, LabelKind.ANSWER, "", good, run.answer, relevance=run.max_relevance, circumstances=circumstances)
 
 
-def _of_passage(run: Run, target: str, good: bool) -> Label:
+def _label_passage(run: Run, target: str, good: bool) -> Label:
     passage = next((passage for passage in run.passages if passage.id == target), None)
     if passage is None:
         raise LabelError(
@@ -199,7 +203,7 @@ def _of_passage(run: Run, target: str, good: bool) -> Label:
     return _label(run, LabelKind.PASSAGE, target, good, passage.text, passage=passage, logit=passage.logit)
 
 
-def _of_sentence(run: Run, target: str, good: bool) -> Label:
+def _label_sentence(run: Run, target: str, good: bool) -> Label:
     number = whole_number(target) or 0
     if not 1 <= number <= len(run.support):
         there = f"has sentences 1 to {len(run.support)}" if run.support else "has no checked sentences"
@@ -207,7 +211,7 @@ def _of_sentence(run: Run, target: str, good: bool) -> Label:
     support = run.support[number - 1]
     piece = next((piece for piece in run.evidence if piece.n in support.citations), None)
     passage = next((passage for passage in run.passages if piece and passage.id == piece.passage), None)
-    behind = strips_behind(run, support)
+    behind = supporting_strips(run, support)
     logits = [strip.logit for strip in run.strips if behind and strip.text == behind[0]]
     return _label(
         run,

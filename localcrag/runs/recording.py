@@ -12,9 +12,9 @@ from typing import Any, assert_never
 
 from pydantic import TypeAdapter
 
-from localcrag.crag.condense import leans_on
+from localcrag.crag.condense import context_turns
 from localcrag.crag.context import Context
-from localcrag.crag.evaluate import compared
+from localcrag.crag.evaluate import compare_with_thresholds
 from localcrag.crag.read_all import wordings
 from localcrag.records.enums import Action, Grade, ScorerKind
 from localcrag.records.errors import QuestionError
@@ -45,11 +45,11 @@ from localcrag.records.events import (
 )
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import RunLog
-from localcrag.records.run import Attempt, Run, Turn, WebUse
+from localcrag.records.run import RetrievalAttempt, Run, Turn, WebUse
 from localcrag.text.question_form import asks_for_all
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
-from localcrag.text.words import shorten, valid
+from localcrag.text.words import replace_surrogates, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Totals:
     prompt_share: float | None
 
 
-def reading_in_words(run: Run) -> str:
+def describe_reading(run: Run) -> str:
     """Return which reading of a possible follow-up was kept, and by which relevances; empty for other questions."""
     if not run.readings:
         return ""
@@ -97,25 +97,25 @@ def reading_in_words(run: Run) -> str:
     )
 
 
-def scope_in_words(run: Run) -> str:
+def describe_scope(run: Run) -> str:
     """Return which documents were searched; empty if the run does not record it."""
     scope = run.scope
     if scope is None or not scope.of:
         return ""
     if scope.restriction:
         found = {"number": scope.documents, "of": scope.of, "which": scope.restriction.in_words()}
-        said = _("searched: %(number)s of %(of)s documents (%(which)s)", **found)
+        text = _("searched: %(number)s of %(of)s documents (%(which)s)", **found)
     else:
-        said = ngettext("searched: %(num)s document", "searched: all %(num)s documents", scope.of)
+        text = ngettext("searched: %(num)s document", "searched: all %(num)s documents", scope.of)
     if not scope.passages:
-        return said
+        return text
     of = ngettext(
         "%(read)s of %(num)s passage read", "%(read)s of %(num)s passages read", scope.passages, read=scope.read
     )
-    return f"{said}; {of}"
+    return f"{text}; {of}"
 
 
-def graded_by(run: Run) -> str:
+def describe_grader(run: Run) -> str:
     """Return which model graded the passages, in words."""
     if run.scorer is ScorerKind.LLM:
         return _("the language model %(name)s", name=run.models.get("llm", "")).strip()
@@ -147,9 +147,9 @@ def totals(run: Run) -> Totals:
     )
 
 
-def totals_in_words(sums: Totals) -> list[str]:
+def describe_totals(sums: Totals) -> list[str]:
     """Return the totals as short statements, for a screen and for a report."""
-    said = [
+    text = [
         ngettext(
             "%(num)s passage retrieved: %(relevant)s relevant, %(irrelevant)s not",
             "%(num)s passages retrieved: %(relevant)s relevant, %(irrelevant)s not",
@@ -160,11 +160,11 @@ def totals_in_words(sums: Totals) -> list[str]:
     ]
     if sums.retention is not None:
         share = f"{sums.retention:.0%}"
-        said.append(
+        text.append(
             _("%(kept)s of %(all)s strips kept (%(share)s)", kept=sums.kept_strips, all=sums.strips, share=share)
         )
-    said.append(_("web asked") if sums.web_used else _("web not asked"))
-    said.append(
+    text.append(_("web asked") if sums.web_used else _("web not asked"))
+    text.append(
         ngettext(
             "%(num)s model call, %(prompt)s → %(completion)s tokens",
             "%(num)s model calls, %(prompt)s → %(completion)s tokens",
@@ -175,7 +175,7 @@ def totals_in_words(sums: Totals) -> list[str]:
     )
     plain = f"{sums.plain_prompt_tokens or 0:,}"
     if sums.prompt_share:
-        said.append(
+        text.append(
             _(
                 "the answer's prompt: %(own)s tokens, %(share)s of plain RAG's %(plain)s",
                 own=f"{sums.answer_prompt_tokens:,}",
@@ -184,12 +184,12 @@ def totals_in_words(sums: Totals) -> list[str]:
             )
         )
     elif sums.prompt_share is not None:
-        said.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
-    return said
+        text.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
+    return text
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadPassages:
     """A run that read only `read` of its `passages`.
 
     `seconds` is roughly how long reading all would take, None if unknown. `matters`: the question asks for everything
@@ -221,7 +221,7 @@ class Unread:
         return _("about %(number)s min", number=round(self.seconds / 60))
 
 
-def unread(run: Run) -> Unread | None:
+def unread_passages(run: Run) -> UnreadPassages | None:
     """Return how much a run left unread; None if it read all passages, or did not answer from passages.
 
     A run that was stopped, or does not record what it read, gives None as well.
@@ -233,7 +233,7 @@ def unread(run: Run) -> Unread | None:
     each = seconds / scope.read if seconds is not None and scope.read else None
     question = run.standalone_question
     whole = each * scope.passages * len(wordings(question)) if each is not None else None
-    return Unread(scope.read, scope.passages, whole, asks_for_all(question))
+    return UnreadPassages(scope.read, scope.passages, whole, asks_for_all(question))
 
 
 _ADAPTER = TypeAdapter(Run)
@@ -268,7 +268,7 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             searched = run.scope and dataclasses.replace(run.scope, read=run.scope.read + read)
             changed = dataclasses.replace(_with_passages(run, passages), scope=searched)
         case Decided(query, action, policy, rule, cost):
-            attempts = (*run.attempts, Attempt(query, action, rule, len(run.passages), run.max_relevance))
+            attempts = (*run.attempts, RetrievalAttempt(query, action, rule, len(run.passages), run.max_relevance))
             changed = dataclasses.replace(run, action=action, policy=policy, rule=rule, attempts=attempts)
         case Computed(cost=cost):
             changed = _computed(run, event)
@@ -320,7 +320,7 @@ def to_json(run: Run) -> dict[str, Any]:
     """Return the run as `ask --json` prints it: the stored run, its totals, and the reason of each grade."""
     document: dict[str, Any] = _ADAPTER.dump_python(run, mode="json")
     for passage, written in zip(run.passages, document["passages"], strict=True):
-        written["grade_reason"] = compared(passage.relevance, run.thresholds)
+        written["grade_reason"] = compare_with_thresholds(passage.relevance, run.thresholds)
     return {**document, "totals": dataclasses.asdict(totals(run))}
 
 
@@ -375,16 +375,16 @@ class Recording(Iterator[Event]):
 
 LONGEST_QUESTION = 4000
 """Maximum number of characters; a longer text is no question, and the scorer would not see its end."""
-FOUND = (
+SELECTION_FIELDS = (
     "standalone_question", "action", "rule", "attempts", "scorer", "thresholds", "passages", "max_relevance",
     "relevance_ratio", "web", "history", "readings", "scope",
 )  # fmt: skip
 """Fields that the run of a selection takes over from the run that found it."""
 
 
-def checked(question: str) -> str:
+def validated_question(question: str) -> str:
     """Return a question in the form in which it is asked. Raises QuestionError if it is empty or too long."""
-    question = valid(question).strip()
+    question = replace_surrogates(question).strip()
     if not question:
         raise QuestionError("The question is empty. Write one.")
     if len(question) > LONGEST_QUESTION:
@@ -397,7 +397,7 @@ def checked(question: str) -> str:
 
 def new_run(question: str, context: Context, history: Sequence[Turn] = (), replays: str | None = None) -> Run:
     """Return the run of a question before its first step. Raises QuestionError if it is empty or too long."""
-    question = checked(question)
+    question = validated_question(question)
     now = datetime.now(UTC)
     parts, settings = context.parts, context.settings
     return Run(
@@ -412,13 +412,13 @@ def new_run(question: str, context: Context, history: Sequence[Turn] = (), repla
         scorer=settings.scorer,
         thresholds=context.thresholds,
         models={"embedder": parts.embedder.name, "relevance": parts.scorer.name, "llm": parts.llm.name},
-        settings=settings.of_a_run(),
-        history=leans_on(question, history, turns=settings.history_turns),
+        settings=settings.run_values(),
+        history=context_turns(question, history, turns=settings.history_turns),
         replays=replays,
     )
 
 
-def run_of_selection(before: Run, context: Context) -> Run:
+def new_selection_run(before: Run, context: Context) -> Run:
     """Return a new run of the question of `before`, with everything that run found."""
-    found = {name: getattr(before, name) for name in FOUND}
+    found = {name: getattr(before, name) for name in SELECTION_FIELDS}
     return dataclasses.replace(new_run(before.question, context), forced_from=before.run_id, **found)

@@ -13,16 +13,16 @@ from typing import Any
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.run import Run
-from localcrag.text.places import place
-from localcrag.text.translation import decimals
+from localcrag.text.places import place_name
+from localcrag.text.translation import format_decimals
 from localcrag.text.words import shorten
 
-MOVED = 0.005
+MIN_RELEVANCE_CHANGE = 0.005
 """Change of a relevance below which it counts as equal: it reads the same in two digits."""
 NO_WEB = "The web was not asked, so that the replay sends nothing; `--web always` asks it."
 
 
-def settings_of(run: Run, *, web: WebMode) -> dict[str, Any]:
+def replay_settings(run: Run, *, web: WebMode) -> dict[str, Any]:
     """Return the settings for the replay of a run.
 
     Thresholds that were set by hand are kept; others follow the preset and the model.
@@ -43,7 +43,7 @@ class PassageChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RunDifference:
     """The differences between a run and its replay; pairs are (before, after).
 
     `models` and `thresholds` contain only what differs, `seconds` every step of either run.
@@ -71,7 +71,7 @@ class Difference:
         return all(before == after for before, after in pairs) and not any(lists)
 
 
-def compare(before: Run, after: Run) -> Difference:
+def compare(before: Run, after: Run) -> RunDifference:
     """Return the differences between two runs. Passages and strips are compared by place and text, not by id."""
     kept_before, kept_after = _kept(before.strips), _kept(after.strips)
     names = ("upper", "lower", "strip")
@@ -81,7 +81,7 @@ def compare(before: Run, after: Run) -> Difference:
         for role in dict.fromkeys([*before.models, *after.models])
     }
     seconds_before, seconds_after = _seconds(before), _seconds(after)
-    return Difference(
+    return RunDifference(
         action=(before.action, after.action),
         rule=(before.rule, after.rule),
         standalone_question=(before.standalone_question, after.standalone_question),
@@ -101,13 +101,13 @@ def compare(before: Run, after: Run) -> Difference:
     )
 
 
-def in_words(difference: Difference) -> list[str]:
+def describe(difference: RunDifference) -> list[str]:
     """Return the differences as lines to read."""
     lines = ["Nothing but the time differs."] if difference.same else []
     for role, (was, now) in difference.models.items():
         lines.append(f"model for {role}: {was or 'none'} → {now or 'none'}")
     for name, (low, high) in difference.thresholds.items():
-        lines.append(f"threshold {name}: {decimals(low)} → {decimals(high)}")
+        lines.append(f"threshold {name}: {format_decimals(low)} → {format_decimals(high)}")
     if difference.answered[0] != difference.answered[1]:
         lines.append("answered: {} → {}".format(*("yes" if answered else "no" for answered in difference.answered)))
     if difference.standalone_question[0] != difference.standalone_question[1]:
@@ -115,7 +115,7 @@ def in_words(difference: Difference) -> list[str]:
     if difference.action[0] != difference.action[1]:
         was, now = (action or "none" for action in difference.action)
         lines.append(f"action: {was} ({difference.rule[0]}) → {now} ({difference.rule[1]})")
-    lines += [_passage_in_words(change) for change in difference.passages]
+    lines += [_describe_passage(change) for change in difference.passages]
     lines += [f"sentence gained: “{shorten(text)}”" for text in difference.strips_gained]
     lines += [f"sentence lost: “{shorten(text)}”" for text in difference.strips_lost]
     if difference.web_used[0] != difference.web_used[1]:
@@ -126,7 +126,7 @@ def in_words(difference: Difference) -> list[str]:
     return [*lines, f"seconds: {', '.join(steps)}"]
 
 
-def _passage_in_words(change: PassageChange) -> str:
+def _describe_passage(change: PassageChange) -> str:
     what = f"{change.where}: “{shorten(change.text, 80)}”"
     if change.before is None:
         return f"passage came, {change.after:.2f} {change.grade_after}: {what}"
@@ -141,7 +141,7 @@ def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) ->
     changes = []
     for key in dict.fromkeys([*had, *has]):
         was, now = had.get(key), has.get(key)
-        if was and now and was.grade is now.grade and abs(was.relevance - now.relevance) < MOVED:
+        if was and now and was.grade is now.grade and abs(was.relevance - now.relevance) < MIN_RELEVANCE_CHANGE:
             continue
         changes.append(
             PassageChange(
@@ -159,7 +159,7 @@ def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) ->
 def _where(passage: GradedPassage) -> str:
     if passage.document is None:
         return passage.url or passage.id
-    return place(passage.document, passage.page)
+    return place_name(passage.document, passage.page)
 
 
 def _kept(strips: Sequence[Strip]) -> list[str]:

@@ -131,7 +131,7 @@ def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
     )
 
 
-SAME = 0.83
+MIN_SAME_COSINE = 0.83
 """Minimum cosine (all-MiniLM-L6-v2) at which two questions count as the same. Of 24 pairs checked, it joined 10 of the
 12 that were the same (0.67 to 0.99), and 1 of 12 on one topic that were not (0.39 to 0.94; "When" and "Who found
 penicillin?")."""
@@ -182,7 +182,7 @@ def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
     return sorted(found, key=lambda question: -order[question.last.run_id])
 
 
-def grouped(questions: Sequence[OpenQuestion], vectors: Vectors | None = None) -> tuple[KnowledgeGap, ...]:
+def group_gaps(questions: Sequence[OpenQuestion], vectors: Vectors | None = None) -> tuple[KnowledgeGap, ...]:
     """Return the knowledge gaps, newest first.
 
     `vectors` are the questions' embeddings of unit length, shape (questions, dimension). A question joins the first
@@ -200,7 +200,7 @@ def grouped(questions: Sequence[OpenQuestion], vectors: Vectors | None = None) -
             if cosines is None:
                 same = read[first].content == read[number].content
             else:
-                same = bool(cosines[first, number] >= SAME) and _may_be_same(read[first], read[number])
+                same = bool(cosines[first, number] >= MIN_SAME_COSINE) and _may_be_same(read[first], read[number])
             if same:
                 group.append(number)
                 break

@@ -47,7 +47,7 @@ class ScoredRun:
     scored: bool = True
 
 
-class LeftOut(StrEnum):
+class ExclusionReason(StrEnum):
     """The reason why a run cannot be compared."""
 
     STOPPED = "stopped before they were decided"
@@ -71,7 +71,7 @@ class PastQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class DecisionRules:
     """The rules that turn relevances into an action; `enough_relevant` is for the policy `ratio`."""
 
     policy: Policy
@@ -92,7 +92,7 @@ class ActionChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class HistogramBin:
     """A bar of the histogram of best relevances: from `low` to `high`, and the number of questions."""
 
     low: float
@@ -108,14 +108,14 @@ class Exploration:
     asked, if it may be asked.
     """
 
-    now: Rules
-    then: Rules
+    now: DecisionRules
+    then: DecisionRules
     questions: int
-    left_out: dict[LeftOut, int]
+    left_out: dict[ExclusionReason, int]
     actions_now: dict[Action, int]
     actions_then: dict[Action, int]
     changes: tuple[ActionChange, ...]
-    histogram: tuple[Bin, ...]
+    histogram: tuple[HistogramBin, ...]
 
     @property
     def web_rate_now(self) -> float | None:
@@ -128,7 +128,7 @@ class Exploration:
         return _web_rate(self.actions_then)
 
 
-def on_slider(value: float | None, now: float) -> float:
+def slider_threshold(value: float | None, now: float) -> float:
     """Return the threshold that a slider's position means.
 
     The active threshold may lie between two steps of the slider, so the position nearest to it means the active
@@ -145,19 +145,19 @@ class _Judged(NamedTuple):
 
 def past_questions(
     runs: Iterable[ScoredRun], *, scorer: ScorerKind, model: str, calibration: Calibration
-) -> tuple[list[PastQuestion], dict[LeftOut, int]]:
+) -> tuple[list[PastQuestion], dict[ExclusionReason, int]]:
     """Return the latest run of each comparable question, oldest first, and the number of other runs by reason.
 
     `scorer` and `model` are those that grade today. A language model's relevances are taken unchanged.
     """
-    left_out: dict[LeftOut, int] = {}
+    left_out: dict[ExclusionReason, int] = {}
     last: dict[str, ScoredRun] = {}
     for run in runs:
-        why = _why_not(run, scorer, model)
+        why = _exclusion_reason(run, scorer, model)
         if why is None:
             key = run.question.casefold()
             # The earlier run of the same question is the one that is left out.
-            why = LeftOut.ASKED_AGAIN if last.pop(key, None) else None
+            why = ExclusionReason.ASKED_AGAIN if last.pop(key, None) else None
             last[key] = run
         if why is not None:
             left_out[why] = left_out.get(why, 0) + 1
@@ -180,13 +180,13 @@ def past_questions(
 class Explorer:
     """Past questions, decided under any rules; the decisions under the active rules are cached."""
 
-    def __init__(self, questions: Sequence[PastQuestion], left_out: dict[LeftOut, int]) -> None:
+    def __init__(self, questions: Sequence[PastQuestion], left_out: dict[ExclusionReason, int]) -> None:
         """Take the result of `past_questions`."""
         self._questions, self._left_out = questions, left_out
         self._histogram = _histogram(questions)
-        self._known: dict[Rules, list[Action]] = {}
+        self._known: dict[DecisionRules, list[Action]] = {}
 
-    def explore(self, now: Rules, then: Rules) -> Exploration:
+    def explore(self, now: DecisionRules, then: DecisionRules) -> Exploration:
         """Return what the rules `then` would change for the questions, compared with the active rules `now`."""
         if now not in self._known:
             # Only the decisions under the latest active rules are kept.
@@ -209,21 +209,21 @@ class Explorer:
             histogram=self._histogram,
         )
 
-    def _decided(self, rules: Rules) -> list[Action]:
-        return [action_under(rules, question.relevances) for question in self._questions]
+    def _decided(self, rules: DecisionRules) -> list[Action]:
+        return [decide_action(rules, question.relevances) for question in self._questions]
 
 
-def _why_not(run: ScoredRun, scorer: ScorerKind, model: str) -> LeftOut | None:
+def _exclusion_reason(run: ScoredRun, scorer: ScorerKind, model: str) -> ExclusionReason | None:
     if run.action is None:
-        return LeftOut.STOPPED
+        return ExclusionReason.STOPPED
     if not run.scored:
-        return LeftOut.NOT_SCORED
+        return ExclusionReason.NOT_SCORED
     if run.logits and (run.scorer is not scorer or run.model != model):
-        return LeftOut.OTHER_SCORER
+        return ExclusionReason.OTHER_SCORER
     return None
 
 
-def action_under(rules: Rules, relevances: Iterable[float]) -> Action:
+def decide_action(rules: DecisionRules, relevances: Iterable[float]) -> Action:
     """Return what the flow would decide under these rules on passages with these relevances."""
     thresholds = Thresholds(rules.upper, rules.lower, strip=0.0)
     passages = [_Judged(relevance, grade(relevance, thresholds)) for relevance in relevances]
@@ -239,8 +239,9 @@ def _web_rate(actions: dict[Action, int]) -> float | None:
     return (whole - actions[Action.CORRECT]) / whole if whole else None
 
 
-def _histogram(questions: Sequence[PastQuestion]) -> tuple[Bin, ...]:
+def _histogram(questions: Sequence[PastQuestion]) -> tuple[HistogramBin, ...]:
     numbers, edges = np.histogram([question.best or 0.0 for question in questions], bins=BINS, range=(0.0, 1.0))
     return tuple(
-        Bin(float(low), float(high), int(number)) for low, high, number in zip(edges, edges[1:], numbers, strict=False)
+        HistogramBin(float(low), float(high), int(number))
+        for low, high, number in zip(edges, edges[1:], numbers, strict=False)
     )

@@ -12,44 +12,44 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from localcrag.privacy.private_folder import to_disk
-from localcrag.records.documents import BackedUp
+from localcrag.privacy.private_folder import flush_to_disk
+from localcrag.records.documents import BackupSummary
 from localcrag.records.errors import StoreError
-from localcrag.storage.files import whole_or_not_at_all
-from localcrag.storage.schema import APPLICATION_ID, SCHEMA_VERSION, SHOWN, SQLITE_FAILED, Header, said_by
+from localcrag.storage.files import atomic_file
+from localcrag.storage.schema import APPLICATION_ID, IS_VISIBLE, SCHEMA_VERSION, SQLITE_ERRORS, Header, error_reason
 
-OUR_TABLES = frozenset({"collections", "documents", "chunks", "runs"})
+REQUIRED_TABLES = frozenset({"collections", "documents", "chunks", "runs"})
 """Tables that the database of every version has."""
-FILES = "files_beside"
+FILES_TABLE = "files_beside"
 """Table of a backup with the other files of the data folder. After a restore, the database has it until the files are
 written."""
-_MAKE_FILES = f"CREATE TABLE IF NOT EXISTS {FILES} (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT"
+_MAKE_FILES = f"CREATE TABLE IF NOT EXISTS {FILES_TABLE} (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT"
 
 
-def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) -> BackedUp:
+def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) -> BackupSummary:
     """Write the database and `files` to a new private file, and check the result. Raises StoreError."""
     try:
-        with whole_or_not_at_all(path) as temporary:
+        with atomic_file(path) as temporary:
             # VACUUM INTO copies only pages in use, so the backup contains nothing that was deleted.
             database.execute("VACUUM INTO ?", (str(temporary),))
             with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
                 copy.execute("PRAGMA journal_mode = MEMORY")
                 copy.execute("BEGIN")
                 copy.execute(_MAKE_FILES)
-                copy.executemany(f"INSERT OR REPLACE INTO {FILES} VALUES (?, ?)", files.items())  # noqa: S608
+                copy.executemany(f"INSERT OR REPLACE INTO {FILES_TABLE} VALUES (?, ?)", files.items())  # noqa: S608
                 copy.execute("COMMIT")
             return check(temporary, called=path)
     except FileExistsError as error:
         raise StoreError(f"{path} is there already, and was not touched. Choose another name for the copy.") from error
-    except (*SQLITE_FAILED, OSError) as error:
-        said = said_by(error)
+    except (*SQLITE_ERRORS, OSError) as error:
+        reason = error_reason(error)
         raise StoreError(
-            f"The copy {path} cannot be written: {said}. Nothing is left of it. Check that the folder is writable and "
+            f"The copy {path} cannot be written: {reason}. Nothing is left of it. Check that the folder is writable and "
             "the disk not full."
         ) from error
 
 
-def check(path: Path, called: Path | None = None) -> BackedUp:
+def check(path: Path, called: Path | None = None) -> BackupSummary:
     """Read a whole backup and return its counts. Raises StoreError if it is damaged or not from localcrag."""
     called = called or path
     if not path.is_file():
@@ -57,33 +57,34 @@ def check(path: Path, called: Path | None = None) -> BackedUp:
             f"There is no file {called}. Nothing was changed. Name a backup: `localcrag backup FILE` writes one."
         )
     try:
-        with closing(opened(path)) as copy:
+        with closing(open_read_only(path)) as copy:
             kind, version = (
                 copy.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
             )
             tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if tables >= OUR_TABLES and Header(kind, version).is_before_first_release:
+            if tables >= REQUIRED_TABLES and Header(kind, version).is_before_first_release:
                 raise StoreError(
                     f"{called} was made by a localcrag before 0.1.0, which this version cannot read. Nothing was "
                     "changed. Choose another file, or add your documents again."
                 )
-            if not tables >= OUR_TABLES or kind != APPLICATION_ID:
+            if not tables >= REQUIRED_TABLES or kind != APPLICATION_ID:
                 raise StoreError(f"{called} is no backup of localcrag. Nothing was changed. Choose another file.")
             if version > SCHEMA_VERSION:
                 raise StoreError(
                     f"{called} was written by a newer localcrag (schema {version}, this one knows {SCHEMA_VERSION}). "
                     "Nothing was changed. Update localcrag, or choose another file."
                 )
-            wrong = [*_wrong(copy)]
+            wrong = [*_find_damage(copy)]
             if wrong:
                 raise StoreError(
                     f"{called} is damaged: {wrong[0]}. Nothing was changed. Choose another file, or see what "
                     "`localcrag doctor --repair` can save of what is there."
                 )
-            return _counted(copy, called, path.stat().st_size)
+            return _summary(copy, called, path.stat().st_size)
     except MemoryError as error:
         raise StoreError(
-            f"{called} could not be read: {said_by(error)}. Nothing was changed. Close other programs, then try again."
+            f"{called} could not be read: {error_reason(error)}. Nothing was changed. Close other programs, then try "
+            "again."
         ) from error
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
@@ -91,17 +92,17 @@ def check(path: Path, called: Path | None = None) -> BackedUp:
         ) from error
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def open_read_only(path: Path) -> sqlite3.Connection:
     """Open a backup read-only, even in a folder that is not writable. Raises sqlite3.Error."""
     # Our backups have no WAL. A file with one is a manual copy of a data folder, whose WAL has to be read, too.
     unchanging = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{unchanging}", uri=True)
 
 
-def put_back(connection: sqlite3.Connection, data_dir: Path) -> Iterator[tuple[Path, bytes]]:
+def missing_files(connection: sqlite3.Connection, data_dir: Path) -> Iterator[tuple[Path, bytes]]:
     """Yield the files stored in a restored database, except those that exist already; see `forget_files`."""
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (FILES,)).fetchone():
-        for name, data in connection.execute(f"SELECT name, data FROM {FILES}"):  # noqa: S608 - our own table name
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (FILES_TABLE,)).fetchone():
+        for name, data in connection.execute(f"SELECT name, data FROM {FILES_TABLE}"):  # noqa: S608 - our own table name
             path = (data_dir / name).absolute()
             # A backup may come from a stranger, so nothing is written outside the data folder.
             if path.is_relative_to(data_dir.absolute()) and ".." not in path.parts and not path.exists():
@@ -110,38 +111,38 @@ def put_back(connection: sqlite3.Connection, data_dir: Path) -> Iterator[tuple[P
 
 def forget_files(connection: sqlite3.Connection) -> None:
     """Remove the files from the database, after they were written to the data folder."""
-    connection.execute(f"DROP TABLE IF EXISTS {FILES}")
+    connection.execute(f"DROP TABLE IF EXISTS {FILES_TABLE}")
 
 
-def _wrong(copy: sqlite3.Connection) -> Iterator[str]:
+def _find_damage(copy: sqlite3.Connection) -> Iterator[str]:
     yield from (row[0] for row in copy.execute("PRAGMA integrity_check(3)") if row[0] != "ok")
     yield from (f"a row of {row[0]} belongs to nothing" for row in copy.execute("PRAGMA foreign_key_check"))
 
 
-def _counted(copy: sqlite3.Connection, path: Path, size: int) -> BackedUp:
-    def number(of: str) -> int:
-        return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - our own table name
+def _summary(copy: sqlite3.Connection, path: Path, size: int) -> BackupSummary:
+    def number(source: str) -> int:
+        return int(copy.execute(f"SELECT count(*) FROM {source}").fetchone()[0])  # noqa: S608 - our own table name
 
     rows = copy.execute(
         "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id "
         "WHERE h.state = 'there' ORDER BY k.name"
     )
-    elsewhere = [row[0] for row in rows]
+    on_servers = [row[0] for row in rows]
     # Leave out documents of an unfinished import, which are removed when the backup is opened as the database.
-    documents = number(f"documents d JOIN collections k ON k.id = d.collection_id WHERE {SHOWN}")
-    return BackedUp(path, size, documents, number("chats"), number("runs"), tuple(elsewhere))
+    documents = number(f"documents d JOIN collections k ON k.id = d.collection_id WHERE {IS_VISIBLE}")
+    return BackupSummary(path, size, documents, number("chats"), number("runs"), tuple(on_servers))
 
 
 STAGED = ".new"
 """Suffix of the name of a database that is about to replace another."""
-BESIDE = ("-wal", "-shm")
+WAL_SUFFIXES = ("-wal", "-shm")
 """Suffixes of the files that SQLite keeps next to a database in WAL mode."""
-SOON = 2.0
+LOCK_SECONDS = 2.0
 """Seconds to wait for the database, in case another process is just ending."""
 
 
 @contextmanager
-def held_alone(path: Path) -> Iterator[sqlite3.Connection | None]:
+def exclusive_lock(path: Path) -> Iterator[sqlite3.Connection | None]:
     """Lock a database against all other processes, and yield its connection, or None if it is missing or unreadable.
 
     Raises StoreError if another process has it open: in WAL mode, every open connection has a shared lock.
@@ -149,7 +150,7 @@ def held_alone(path: Path) -> Iterator[sqlite3.Connection | None]:
     if not path.exists():
         yield None
         return
-    connection = sqlite3.connect(path, timeout=SOON, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None)
     try:
         try:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -174,23 +175,23 @@ def held_alone(path: Path) -> Iterator[sqlite3.Connection | None]:
         connection.close()
 
 
-def replace(path: Path, copy: Path, bring_up: Callable[[Path], None]) -> BackedUp:
-    """Replace the database `path` with a backup, and return the backup's counts; `bring_up` migrates a database.
+def restore(path: Path, copy: Path, migrate: Callable[[Path], None]) -> BackupSummary:
+    """Replace the database `path` with a backup, and return the backup's counts; `migrate` migrates a database.
 
     The entries of the connection log are added to those of the backup. If the process is killed, either the old or the
     new database is there. An unreadable old database is kept in a folder `damaged-…` next to the new one. Raises
     StoreError; then nothing has changed.
     """
-    told = check(copy)
-    with _said(path), held_alone(path) as live, staged(path) as new:
-        with closing(opened(copy)) as source, closing(sqlite3.connect(new)) as target:
+    summary = check(copy)
+    with _explaining_errors(path), exclusive_lock(path) as live, staged(path) as new:
+        with closing(open_read_only(copy)) as source, closing(sqlite3.connect(new)) as target:
             source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
-        bring_up(new)
+        migrate(new)
         if live is not None:
-            _keep_ledger(live, new)
-        put_in_place(new, path, live)
-    return told
+            _copy_connection_log(live, new)
+        replace_database(new, path, live)
+    return summary
 
 
 @contextmanager
@@ -207,12 +208,12 @@ def staged(path: Path) -> Iterator[Path]:
 
 def remove_staged(path: Path) -> None:
     """Remove the staged files that a killed process left next to a database."""
-    for left in path.parent.glob(f"{path.name}{STAGED}*"):
+    for leftover in path.parent.glob(f"{path.name}{STAGED}*"):
         with suppress(OSError):
-            left.unlink()
+            leftover.unlink()
 
 
-def put_in_place(new: Path, path: Path, live: sqlite3.Connection | None) -> Path | None:
+def replace_database(new: Path, path: Path, live: sqlite3.Connection | None) -> Path | None:
     """Replace a database with a complete one, in one step; return the folder of an unreadable old one, or None.
 
     `live` is the connection to the old database, None if it cannot be read. Raises sqlite3.Error and OSError.
@@ -221,39 +222,39 @@ def put_in_place(new: Path, path: Path, live: sqlite3.Connection | None) -> Path
         with closing(sqlite3.connect(new)) as source:
             source.backup(live)  # one transaction, so all of it is copied, or nothing
         # The copy is complete. If moving it from the log into the file fails, a later write does that.
-        with suppress(*SQLITE_FAILED):
+        with suppress(*SQLITE_ERRORS):
             live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return None
-    kept = _kept_beside(path) if path.exists() else None
+    kept = _keep_damaged(path) if path.exists() else None
     # SQLite would apply the old WAL to the new file.
-    for end in BESIDE:
+    for end in WAL_SUFFIXES:
         path.with_name(path.name + end).unlink(missing_ok=True)
     # Sync the folder first: otherwise, after a power cut, the new file could be there together with the old WAL.
-    to_disk(path.parent)
-    to_disk(new)
+    flush_to_disk(path.parent)
+    flush_to_disk(new)
     new.replace(path)
-    to_disk(path.parent)
+    flush_to_disk(path.parent)
     return kept
 
 
-def _kept_beside(path: Path) -> Path:
+def _keep_damaged(path: Path) -> Path:
     """Link a damaged database and its WAL into a new folder next to it, and return the folder."""
     folder = path.with_name(f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}-{time.monotonic_ns() % 10**6:06}")
     folder.mkdir(mode=0o700)
-    for end in ("", *BESIDE):
+    for end in ("", *WAL_SUFFIXES):
         one = path.with_name(path.name + end)
         if one.exists():
             try:
                 (folder / one.name).hardlink_to(one)
             except OSError:  # the file system has no hard links
                 (folder / one.name).write_bytes(one.read_bytes())
-                to_disk(folder / one.name)
+                flush_to_disk(folder / one.name)
     for one in (folder, folder.parent):
-        to_disk(one)
+        flush_to_disk(one)
     return folder
 
 
-def _keep_ledger(live: sqlite3.Connection, new: Path) -> None:
+def _copy_connection_log(live: sqlite3.Connection, new: Path) -> None:
     """Copy the readable entries of the connection log into the new database. Raises sqlite3.Error."""
     rows: list[sqlite3.Row] = []
     with suppress(sqlite3.Error):  # The old database may be damaged; lost entries must not prevent the restore.
@@ -263,12 +264,12 @@ def _keep_ledger(live: sqlite3.Connection, new: Path) -> None:
 
 
 @contextmanager
-def _said(path: Path) -> Iterator[None]:
+def _explaining_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except (*SQLITE_FAILED, OSError) as error:
-        said = said_by(error)
+    except (*SQLITE_ERRORS, OSError) as error:
+        reason = error_reason(error)
         raise StoreError(
-            f"The database {path} could not be replaced: {said}. It is as it was. Check that the folder is writable "
+            f"The database {path} could not be replaced: {reason}. It is as it was. Check that the folder is writable "
             "and that the disk has room for twice the size of the copy."
         ) from error

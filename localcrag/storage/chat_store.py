@@ -14,12 +14,12 @@ from typing import Any
 from localcrag.records.enums import Preset
 from localcrag.records.errors import QuestionError, StoreError, UnknownChat
 from localcrag.records.restriction import EVERYWHERE, Restriction
-from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, Version, title_from
+from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, Version, chat_title
 from localcrag.storage.database import Database
 
 _Row = dict[str, Any]
 """A stored turn, or only the columns that give its place in the tree: `number`, `parent` and `chosen`."""
-_PLACES = "SELECT chat_id, number, parent, chosen FROM chat_turns"
+_POSITIONS = "SELECT chat_id, number, parent, chosen FROM chat_turns"
 _TURNS = "SELECT * FROM chat_turns WHERE chat_id = ? ORDER BY number"
 
 
@@ -48,21 +48,21 @@ class ChatStore:
     ) -> Chat:
         """Create an empty chat."""
         with self._writing() as connection:
-            now = _after_all(connection)
+            now = _next_timestamp(connection)
             made = connection.execute(
                 "INSERT INTO chats (title, collection, preset, llm, restriction, created_at, changed_at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (UNTITLED, collection, preset, llm, _written(restriction), now, now),
+                (UNTITLED, collection, preset, llm, _restriction_json(restriction), now, now),
             ).lastrowid
         return self.chat(made or 0)
 
     def chats(self, words: str = "") -> list[Chat]:
         """Return the chats with `words` in their title or in any version of a turn, the last changed one first."""
         rows = self._database.rows("SELECT * FROM chats ORDER BY changed_at DESC, id DESC")
-        if sought := words.strip().casefold():
-            said = self._said()
-            rows = [row for row in rows if sought in f"{row['title']}\n{said.get(row['id'], '')}".casefold()]
-        places = _dicts(self._database.rows(f"{_PLACES} ORDER BY chat_id"))
+        if query := words.strip().casefold():
+            texts = self._said()
+            rows = [row for row in rows if query in f"{row['title']}\n{texts.get(row['id'], '')}".casefold()]
+        places = _dicts(self._database.rows(f"{_POSITIONS} ORDER BY chat_id"))
         turns = {chat_id: len(_branch([*some])) for chat_id, some in groupby(places, lambda row: row["chat_id"])}
         return [_chat(row, turns.get(row["id"], 0)) for row in rows]
 
@@ -79,7 +79,7 @@ class ChatStore:
         rows = self._database.rows("SELECT * FROM chats WHERE id = ?", chat_id)
         if not rows:
             raise UnknownChat(f"There is no chat {chat_id} any more. Choose another from the list, or begin a new one.")
-        turns = _branch(_dicts(self._database.rows(f"{_PLACES} WHERE chat_id = ?", chat_id)))
+        turns = _branch(_dicts(self._database.rows(f"{_POSITIONS} WHERE chat_id = ?", chat_id)))
         return _chat(rows[0], len(turns))
 
     def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]:
@@ -91,12 +91,12 @@ class ChatStore:
         rows = _dicts(self._database.rows(_TURNS, chat_id))
         for row in rows:
             late = self._late.get((chat_id, row["number"]))
-            if late and _is_of(late, row):
+            if late and _is_outcome(late, row):
                 row |= {"answer": late.answer, "run_id": late.run_id, "state": late.state}
-                if _takes_over(row, rows):
+                if _becomes_visible(row, rows):
                     row["chosen"] = _next_choice(rows)
         versions = _by_parent(rows)
-        return [_turn(row, versions[row["parent"]]) for row in (_branch(rows) if to is None else _line(rows, to))]
+        return [_turn(row, versions[row["parent"]]) for row in (_branch(rows) if to is None else _path_to(rows, to))]
 
     def ask(self, chat_id: int, question: str, *, instead_of: int | None = None) -> ChatTurn:
         """Add a question to the visible branch, or as another version of the turn `instead_of`.
@@ -106,13 +106,13 @@ class ChatStore:
         """
         with self._writing() as connection:
             self._touch(connection, chat_id)
-            rows = _places(connection, chat_id)
+            rows = _positions(connection, chat_id)
             if instead_of is None:
                 branch = _branch(rows)
                 parent, chosen = branch[-1]["number"] if branch else None, _next_choice(rows)
             else:
                 # With 0, the new version stays hidden until `put` chooses it.
-                parent, chosen = _line(rows, instead_of)[-1]["parent"], 0
+                parent, chosen = _path_to(rows, instead_of)[-1]["parent"], 0
                 # Another tab may have chosen another branch since; the new answer would then be hidden.
                 if parent is not None:
                     _choose(connection, chat_id, parent)
@@ -124,7 +124,7 @@ class ChatStore:
                 (chat_id, number, parent, chosen, question, turn.state),
             )
             connection.execute(
-                "UPDATE chats SET title = ? WHERE id = ? AND title = ?", (title_from(question), chat_id, UNTITLED)
+                "UPDATE chats SET title = ? WHERE id = ? AND title = ?", (chat_title(question), chat_id, UNTITLED)
             )
         return turn
 
@@ -140,13 +140,13 @@ class ChatStore:
             self._late[chat_id, turn.number] = turn
             raise
 
-    def catch_up(self) -> None:
+    def save_unsaved(self) -> None:
         """Store the outcomes that could not be written in time."""
         if self._late:
             with self._writing():
                 pass
 
-    def forget_late(self) -> None:
+    def clear_unsaved(self) -> None:
         """Clear the answers that could not be written yet, because they may quote deleted documents."""
         for place, turn in [*self._late.items()]:
             self._late[place] = dataclasses.replace(turn, answer="", run_id=None, state=TurnState.STOPPED)
@@ -163,12 +163,12 @@ class ChatStore:
         If the title is empty, the chat's first question becomes the title.
         """
         turns = self.turns(chat.id)
-        title = chat.title.strip() or (title_from(turns[0].question) if turns else UNTITLED)
+        title = chat.title.strip() or (chat_title(turns[0].question) if turns else UNTITLED)
         with self._writing() as connection:
             self._touch(connection, chat.id)
             connection.execute(
                 "UPDATE chats SET title = ?, preset = ?, llm = ?, restriction = ? WHERE id = ?",
-                (title, chat.preset, chat.llm, _written(chat.restriction), chat.id),
+                (title, chat.preset, chat.llm, _restriction_json(chat.restriction), chat.id),
             )
 
     def delete(self, chat_id: int) -> None:
@@ -200,7 +200,7 @@ class ChatStore:
             raise
 
     def _touch(self, connection: sqlite3.Connection, chat_id: int) -> None:
-        now = _after_all(connection)
+        now = _next_timestamp(connection)
         if not connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (now, chat_id)).rowcount:
             self.chat(chat_id)  # raises UnknownChat
 
@@ -223,25 +223,25 @@ def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
     )
     if put.rowcount:
         rows = _dicts(connection.execute(_TURNS, (chat_id,)))
-        if any(row["number"] == turn.number and _takes_over(row, rows) for row in rows):
+        if any(row["number"] == turn.number and _becomes_visible(row, rows) for row in rows):
             _choose(connection, chat_id, turn.number)
-    connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_after_all(connection), chat_id))
+    connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_next_timestamp(connection), chat_id))
 
 
 def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
     """Make the visible branch lead to a turn, by choosing it and the turns before it among their versions."""
-    rows = _places(connection, chat_id)
+    rows = _positions(connection, chat_id)
     versions = _by_parent(rows)
     # SQLite rewrites a whole row with its texts, so rows that are already visible are left alone.
-    hidden = [row for row in _line(rows, number) if row is not _shown(versions[row["parent"]])]
+    hidden = [row for row in _path_to(rows, number) if row is not _visible(versions[row["parent"]])]
     connection.executemany(
         "UPDATE chat_turns SET chosen = ? WHERE chat_id = ? AND number = ?",
         [(_next_choice(rows), chat_id, row["number"]) for row in hidden],
     )
 
 
-def _places(connection: sqlite3.Connection, chat_id: int) -> list[_Row]:
-    return _dicts(connection.execute(f"{_PLACES} WHERE chat_id = ?", (chat_id,)))
+def _positions(connection: sqlite3.Connection, chat_id: int) -> list[_Row]:
+    return _dicts(connection.execute(f"{_POSITIONS} WHERE chat_id = ?", (chat_id,)))
 
 
 def _dicts(rows: Iterable[sqlite3.Row]) -> list[_Row]:
@@ -256,7 +256,7 @@ def _by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:
     return versions
 
 
-def _shown(versions: Sequence[_Row]) -> _Row:
+def _visible(versions: Sequence[_Row]) -> _Row:
     """Return the visible version of a turn: the one that was chosen last."""
     return max(versions, key=lambda row: (row["chosen"], row["number"]))
 
@@ -268,27 +268,27 @@ def _branch(rows: Sequence[_Row]) -> list[_Row]:
     at: int | None = None
     while at in versions:
         # pop visits each turn only once, even if the turns of a damaged database follow each other in a circle.
-        branch.append(_shown(versions.pop(at)))
+        branch.append(_visible(versions.pop(at)))
         at = branch[-1]["number"]
     return branch
 
 
-def _line(rows: Sequence[_Row], number: int) -> list[_Row]:
+def _path_to(rows: Sequence[_Row], number: int) -> list[_Row]:
     """Return the turns from the first one to this turn, inclusive. Raises QuestionError if it does not exist."""
     by_number: dict[int | None, _Row] = {row["number"]: row for row in rows}
-    line: list[_Row] = []
+    path: list[_Row] = []
     at: int | None = number
     while at in by_number:
-        line.insert(0, by_number.pop(at))
-        at = line[0]["parent"]
-    if not line:
+        path.insert(0, by_number.pop(at))
+        at = path[0]["parent"]
+    if not path:
         raise QuestionError("That question is not in this chat any more. Load the page again to see what is.")
-    return line
+    return path
 
 
-def _takes_over(turn: _Row, rows: Sequence[_Row]) -> bool:
+def _becomes_visible(turn: _Row, rows: Sequence[_Row]) -> bool:
     """Return whether a finished version becomes visible: an answered version gives way only to an answered one."""
-    shown = _shown(_by_parent(rows)[turn["parent"]])
+    shown = _visible(_by_parent(rows)[turn["parent"]])
     return bool(turn["state"] == TurnState.ANSWERED or shown["state"] != TurnState.ANSWERED)
 
 
@@ -296,7 +296,7 @@ def _next_choice(rows: Sequence[_Row]) -> int:
     return max((int(row["chosen"]) for row in rows), default=0) + 1
 
 
-def _is_of(turn: ChatTurn, asked: _Row) -> bool:
+def _is_outcome(turn: ChatTurn, asked: _Row) -> bool:
     """Return whether a turn is the outcome of a stored question that is not answered yet."""
     return bool(asked["state"] == TurnState.ASKED and asked["question"] == turn.question)
 
@@ -311,7 +311,7 @@ def _chat(row: sqlite3.Row, turns: int) -> Chat:
     return Chat(**{**fields, **read})
 
 
-def _written(restriction: Restriction) -> str | None:
+def _restriction_json(restriction: Restriction) -> str | None:
     return json.dumps(restriction.plain(), ensure_ascii=False) if restriction else None
 
 
@@ -329,7 +329,7 @@ def _turn(row: _Row, rows: Sequence[_Row]) -> ChatTurn:
     )
 
 
-def _after_all(connection: sqlite3.Connection) -> str:
+def _next_timestamp(connection: sqlite3.Connection) -> str:
     """Return the current time, but later than any chat's, so that a clock set back does not change the order."""
     now = datetime.now(UTC)
     last = connection.execute("SELECT max(changed_at) FROM chats").fetchone()[0]

@@ -14,21 +14,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from localcrag.privacy.private_folder import make_lasting
-from localcrag.records.documents import BackedUp
+from localcrag.privacy.private_folder import make_private_folder
+from localcrag.records.documents import BackupSummary
 from localcrag.records.errors import StoreError
 from localcrag.storage import backup
 from localcrag.storage import files as durable_files
 from localcrag.storage.schema import (
     APPLICATION_ID,
+    MIGRATIONS,
     SCHEMA,
-    SQLITE_FAILED,
-    STEPS,
+    SQLITE_ERRORS,
     Header,
     check_data_folder,
     check_header,
     is_full,
-    refusal,
+    refused_error,
 )
 
 FULL_TEXT = ("chunks_fts", "chunks_fts_stems")
@@ -50,7 +50,7 @@ BUSY_TIMEOUT = 30.0
 class Database:
     """An open database file."""
 
-    def __init__(self, path: Path, *, steps: Sequence[str] = STEPS) -> None:
+    def __init__(self, path: Path, *, steps: Sequence[str] = MIGRATIONS) -> None:
         """Open `path`, creating it and its folder if needed; `steps` are the migrations after the schema of 0.1.0.
 
         Raises StoreError, also for a database from before 0.1.0 or from a newer version.
@@ -64,7 +64,7 @@ class Database:
         path = self.path
         check_data_folder(path)
         try:
-            make_lasting(path.parent)
+            make_private_folder(path.parent)
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
@@ -78,9 +78,9 @@ class Database:
             # A restore keeps the database locked while its staged file exists. Since the database could be opened, any
             # staged file was left by a killed process.
             backup.remove_staged(path)
-        except (*SQLITE_FAILED, OSError) as error:
+        except (*SQLITE_ERRORS, OSError) as error:
             if is_full(error) or isinstance(error, MemoryError):
-                raise refusal(path, error) from error
+                raise refused_error(path, error) from error
             raise StoreError(
                 f"The database {path} cannot be opened: {error}. Check that the folder is writable and the disk not "
                 "full; if the file is damaged, restore it from a backup or move it away to begin anew."
@@ -148,8 +148,8 @@ class Database:
                     # If the disk is full, SQLite has already rolled back.
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-            except SQLITE_FAILED as error:
-                raise refusal(self.path, error) from error
+            except SQLITE_ERRORS as error:
+                raise refused_error(self.path, error) from error
 
     @contextmanager
     def _part(self) -> Iterator[None]:
@@ -175,8 +175,8 @@ class Database:
             self._chosen = chosen
             try:
                 return self._connection.execute(sql, values).fetchall()
-            except SQLITE_FAILED as error:
-                raise refusal(self.path, error) from error
+            except SQLITE_ERRORS as error:
+                raise refused_error(self.path, error) from error
             finally:
                 self._chosen = ()
 
@@ -185,17 +185,17 @@ class Database:
         pages, size = (self.rows(f"PRAGMA {pragma}")[0][0] for pragma in ("freelist_count", "page_size"))
         return int(pages * size)
 
-    def copy_to(self, path: Path, files: Mapping[str, bytes] | None = None) -> BackedUp:
+    def back_up_to(self, path: Path, files: Mapping[str, bytes] | None = None) -> BackupSummary:
         """Write a backup to a new file, including `files` from the data folder; see backup.write. Raises StoreError."""
         with self._lock:
             return backup.write(self._connection, path, files or {})
 
-    def replace_by(self, path: Path) -> BackedUp:
+    def restore_from(self, path: Path) -> BackupSummary:
         """Replace this database's content with that of a backup; see backup.replace. Raises StoreError."""
         with self._lock:
             self._connection.close()
             try:
-                return backup.replace(self.path, path, bring_up)
+                return backup.restore(self.path, path, migrate)
             finally:
                 self._open_again()
 
@@ -207,13 +207,13 @@ class Database:
             # next start.
             self._open()
 
-    def put_back_files(self, folder: Path) -> None:
+    def restore_files(self, folder: Path) -> None:
         """Write the files of a restored backup to `folder`, except those that exist already. Raises StoreError."""
         with self.transaction() as connection:
             try:
-                for path, data in backup.put_back(connection, folder):
-                    with durable_files.whole_or_not_at_all(path) as file:
-                        file.write_bytes(data)
+                for path, content in backup.missing_files(connection, folder):
+                    with durable_files.atomic_file(path) as file:
+                        file.write_bytes(content)
             except OSError as error:
                 raise StoreError(
                     f"A file of the backup could not be written to {folder}: {error.strerror or error}. Check that the "
@@ -238,25 +238,25 @@ class Database:
             try:
                 self._connection.execute("VACUUM")
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            except SQLITE_FAILED as error:
-                raise refusal(self.path, error) from error
+            except SQLITE_ERRORS as error:
+                raise refused_error(self.path, error) from error
 
-    def empty_log(self, *, anew: bool = False, patience: float = BUSY_TIMEOUT) -> None:
-        """Empty the write-ahead log (`-wal`); with `anew`, first rewrite the file without free pages and gaps.
+    def empty_log(self, *, vacuum: bool = False, patience: float = BUSY_TIMEOUT) -> None:
+        """Empty the write-ahead log (`-wal`); with `vacuum`, first rewrite the file without free pages and gaps.
 
         Raises StoreError, also if another process keeps reading for longer than `patience` seconds.
         """
         with self._lock:
             try:
-                if anew:
+                if vacuum:
                     self._connection.execute("VACUUM")
                 self._connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
                 try:
                     (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 finally:
                     self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT * 1000)}")
-            except SQLITE_FAILED as error:
-                raise refusal(self.path, error) from error
+            except SQLITE_ERRORS as error:
+                raise refused_error(self.path, error) from error
         if busy:
             raise StoreError(
                 f"What was deleted is still in {self.path}-wal, since another localcrag reads the database. Stop that "
@@ -279,6 +279,6 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def bring_up(path: Path) -> None:
+def migrate(path: Path) -> None:
     """Migrate a database that no other process has open and that has no WAL next to it. Raises StoreError."""
     Database(path).close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from localcrag.privacy import egress_log
-from localcrag.privacy.egress_log import Attempt, Kind, Purpose
+from localcrag.privacy.egress_log import EgressAttempt, Kind, Purpose
 from localcrag.records.run import WebAnswer
 from localcrag.storage.database import Database
 
@@ -21,7 +21,7 @@ MOST_ROWS = 10_000
 """Maximum number of rows of the log. Older rows are removed, so that endless attempts cannot fill the disk."""
 _FIELDS = ("id", "at", "kind", "destination", "purpose", "allowed", "asked_by", "query_bytes")
 _MODELS = (Purpose.LANGUAGE_MODEL, Purpose.RELEVANCE_MODEL)
-_OF_SET_UP = f"purpose = '{Purpose.SET_UP}'"
+_IS_SET_UP = f"purpose = '{Purpose.SET_UP}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class EgressSummary:
     to_collections: tuple[tuple[str, int], ...] = ()
 
 
-class EgressLedger:
+class ConnectionLog:
     """The connection log of one data folder."""
 
     def __init__(self, database: Database, data_dir: Path) -> None:
@@ -52,11 +52,11 @@ class EgressLedger:
 
         Raises StoreError.
         """
-        with egress_log.taken(self._data_dir) as new:
+        with egress_log.drained_attempts(self._data_dir) as new:
             if new:
                 self.put(new)
 
-    def put(self, attempts: Iterable[Attempt]) -> None:
+    def put(self, attempts: Iterable[EgressAttempt]) -> None:
         """Add attempts to the log; those that are already in it stay unchanged. Raises StoreError."""
         with self._database.transaction() as connection:
             for attempt in attempts:
@@ -69,7 +69,7 @@ class EgressLedger:
                 (MOST_ROWS,),
             )
 
-    def newest(self, count: int = MOST_ROWS) -> list[Attempt]:
+    def newest(self, count: int = MOST_ROWS) -> list[EgressAttempt]:
         """Return the last attempts, newest first. Raises StoreError."""
         self.collect()
         rows = self._database.rows("SELECT * FROM egress ORDER BY at DESC, rowid DESC LIMIT ?", count)
@@ -80,7 +80,7 @@ class EgressLedger:
         self.collect()
         counted = self._database.rows(
             "SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose NOT IN (?, ?, ?, ?) "  # noqa: S608
-            f"AND NOT {_OF_SET_UP}) AS connections, count(*) FILTER (WHERE allowed AND {_OF_SET_UP}) AS set_up, "
+            f"AND NOT {_IS_SET_UP}) AS connections, count(*) FILTER (WHERE allowed AND {_IS_SET_UP}) AS set_up, "
             "count(*) FILTER (WHERE NOT allowed) AS refused FROM egress",
             *(Kind.CONNECTION, Kind.PROGRAM, Purpose.WEB_SEARCH, *_MODELS, Purpose.COLLECTION),
         )[0]
@@ -100,18 +100,18 @@ class EgressLedger:
             *(Kind.CONNECTION, Purpose.COLLECTION),
         )
         return EgressSummary(
-            counted["connections"], _places(searches), counted["refused"], counted["set_up"], _places(to_models),
-            _places(to_collections),
+            counted["connections"], _counts(searches), counted["refused"], counted["set_up"], _counts(to_models),
+            _counts(to_collections),
         )  # fmt: skip
 
 
-def _places(rows: Iterable[sqlite3.Row]) -> tuple[tuple[str, int], ...]:
+def _counts(rows: Iterable[sqlite3.Row]) -> tuple[tuple[str, int], ...]:
     return tuple((row["destination"], row["times"]) for row in rows)
 
 
-def _attempt(row: sqlite3.Row) -> Attempt:
-    told = {"kind": Kind(row["kind"]), "purpose": Purpose(row["purpose"]), "allowed": bool(row["allowed"])}
-    return Attempt(**{**dict(row), **told})
+def _attempt(row: sqlite3.Row) -> EgressAttempt:
+    values = {"kind": Kind(row["kind"]), "purpose": Purpose(row["purpose"]), "allowed": bool(row["allowed"])}
+    return EgressAttempt(**{**dict(row), **values})
 
 
 _ADAPTER = TypeAdapter(WebAnswer)
@@ -121,7 +121,7 @@ def _utc() -> datetime:
     return datetime.now(UTC)
 
 
-class StoredAnswers:
+class WebAnswerCache:
     """A WebCache for one endpoint and one set of parameters.
 
     Answers older than `hours` are deleted, whatever their endpoint. If `hours` is 0, no answers are kept.

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from localcrag.privacy.private_folder import make_lasting, to_disk
+from localcrag.privacy.private_folder import flush_to_disk, make_private_folder
 from localcrag.records.errors import StoreError, UnreadableDocument
-from localcrag.records.ingest import FileAsRead
+from localcrag.records.ingest import OriginalFile
 
 try:
     import fcntl
@@ -29,30 +29,30 @@ except ImportError:  # Windows
 
 PART = ".part"
 """Suffix of a file's name while it is being written."""
-JUST_MADE = 10.0
+NEW_FILE_SECONDS = 10.0
 """Seconds for which a new file may not be locked yet by the process that created it."""
-FORGOTTEN = 3600.0
+ABANDONED_SECONDS = 3600.0
 """Seconds after which a file counts as abandoned if files cannot be locked (Windows, some network drives)."""
 
 
 @contextmanager
-def whole_or_not_at_all(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Yield the path of an empty private file to write, which is synced to disk and renamed to `path` afterwards.
 
     Raises FileExistsError if `path` exists, which stays unchanged, and OSError.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
-        make_lasting(path.parent)
+        make_private_folder(path.parent)
     except FileExistsError as error:
         raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is no folder", str(path.parent)) from error
     if path.exists():
         raise FileExistsError(errno.EEXIST, "There is such a file already", str(path))
     temporary.touch(0o600, exist_ok=False)
     try:
-        with held(temporary):
+        with locked_file(temporary):
             yield temporary
-        to_disk(temporary)
+        flush_to_disk(temporary)
         try:
             # Unlike renaming, linking fails if another process has created `path` in between.
             path.hardlink_to(temporary)
@@ -60,7 +60,7 @@ def whole_or_not_at_all(path: Path) -> Iterator[Path]:
             raise
         except OSError:  # the file system has no hard links, as on many USB sticks
             temporary.replace(path)
-        to_disk(path.parent)
+        flush_to_disk(path.parent)
     finally:
         # A failure here does not mean that the file was not written. The next start removes what is left.
         with suppress(OSError):
@@ -68,7 +68,7 @@ def whole_or_not_at_all(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def locked_file(path: Path) -> Iterator[None]:
     """Lock a file or folder for this process during the block. The lock also ends when the process is killed."""
     if fcntl is None:
         yield
@@ -90,15 +90,15 @@ def remove_abandoned(folder: Path, *patterns: str) -> None:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
-def is_abandoned(path: Path, just_made: float = JUST_MADE) -> bool:
-    """Return whether no process has locked a file or folder that is older than `just_made` seconds."""
+def is_abandoned(path: Path, new_for: float = NEW_FILE_SECONDS) -> bool:
+    """Return whether no process has locked a file or folder that is older than `new_for` seconds."""
     try:
         # After the clock was set back, a file may be dated in the future. It is old all the same.
         age = abs(time.time() - path.stat().st_mtime)
-        if age < just_made:
+        if age < new_for:
             return False
         if fcntl is None:
-            return age > FORGOTTEN
+            return age > ABANDONED_SECONDS
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return False
@@ -107,30 +107,32 @@ def is_abandoned(path: Path, just_made: float = JUST_MADE) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        return age > FORGOTTEN
+        return age > ABANDONED_SECONDS
     finally:
         os.close(descriptor)
     return True
 
 
 @contextmanager
-def as_file(data: bytes, data_dir: Path, *, prefix: str, what: str, changed: float | None = None) -> Iterator[Path]:
+def temporary_file(
+    data: bytes, data_dir: Path, *, prefix: str, description: str, modified_at: float | None = None
+) -> Iterator[Path]:
     """Yield the path of a temporary file with these bytes, in a new folder below `data_dir`; remove both afterwards.
 
-    `prefix` begins the folder's name, `what` describes the file in error messages, and `changed` is its modification
+    `prefix` begins the folder's name, `description` describes the file in error messages, and `modified_at` is its modification
     time in seconds since 1970. Raises StoreError.
     """
     try:
         folder = tempfile.TemporaryDirectory(prefix=prefix, dir=data_dir, ignore_cleanup_errors=True)
         path = Path(folder.name) / "file"
         path.write_bytes(data)
-        if changed is not None and changed >= 0:
-            os.utime(path, (changed, changed))
+        if modified_at is not None and modified_at >= 0:
+            os.utime(path, (modified_at, modified_at))
     except OSError as error:
         raise StoreError(
-            f"{what} could not be written to {data_dir}: {error.strerror or error}. Check that the disk has room."
+            f"{description} could not be written to {data_dir}: {error.strerror or error}. Check that the disk has room."
         ) from error
-    with folder, held(Path(folder.name)):
+    with folder, locked_file(Path(folder.name)):
         yield path
 
 
@@ -138,7 +140,7 @@ _PIECE = 1 << 20
 """Bytes to read from a file at once."""
 
 
-def pieces_of(file: FileAsRead) -> Iterator[bytes]:
+def read_pieces(file: OriginalFile) -> Iterator[bytes]:
     """Yield a file in pieces, because it may be too large for memory.
 
     Raises UnreadableDocument if the file cannot be read or, after the last piece, if its checksum has changed.
@@ -150,22 +152,22 @@ def pieces_of(file: FileAsRead) -> Iterator[bytes]:
                 digest.update(piece)
                 yield piece
     except OSError as error:
-        raise changed(file) from error
+        raise changed_file(file) from error
     if digest.hexdigest() != file.sha256:
-        raise changed(file)
+        raise changed_file(file)
 
 
-def keep_file(connection: sqlite3.Connection, document_id: int, file: FileAsRead) -> None:
+def keep_file(connection: sqlite3.Connection, document_id: int, file: OriginalFile) -> None:
     """Store the file of a document in the database. Raises UnreadableDocument."""
     try:
         connection.execute("INSERT INTO originals VALUES (?, zeroblob(?))", (document_id, file.path.stat().st_size))
         with connection.blobopen("originals", "data", document_id) as blob:
-            for piece in pieces_of(file):
+            for piece in read_pieces(file):
                 blob.write(piece)
     except (OSError, ValueError) as error:  # ValueError: the file has grown beyond the size of the blob
-        raise changed(file) from error
+        raise changed_file(file) from error
 
 
-def changed(file: FileAsRead) -> UnreadableDocument:
+def changed_file(file: OriginalFile) -> UnreadableDocument:
     """Return the error for a file that was changed or removed while it was added."""
     return UnreadableDocument(f"{file.path.name} changed while it was added. Add it again.")

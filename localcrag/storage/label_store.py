@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from localcrag.privacy.private_folder import to_disk
+from localcrag.privacy.private_folder import flush_to_disk
 from localcrag.records.enums import Origin, ScorerKind
 from localcrag.records.errors import EvaluationError, LabelError, ReportError, StoreError
 from localcrag.records.evaluation_set import DOCUMENTS, QUESTIONS, Question
@@ -53,7 +53,7 @@ class LabelStore:
             ).fetchone()
         return dataclasses.replace(label, id=row["id"])
 
-    def take_back(self, run_id: str, kind: LabelKind, target: str) -> bool:
+    def withdraw(self, run_id: str, kind: LabelKind, target: str) -> bool:
         """Remove the label of a target; return whether there was one. Raises StoreError."""
         with self._database.transaction() as connection:
             found = connection.execute(
@@ -160,8 +160,10 @@ def _read(adapter: TypeAdapter[Any], written: str) -> Any:
 
 
 def _quotes(label: Label, document: str) -> bool:
-    kept = label.circumstances
-    return label.document == document or bool(kept and document in (*kept.documents, *kept.case.documents))
+    circumstances = label.circumstances
+    return label.document == document or bool(
+        circumstances and document in (*circumstances.documents, *circumstances.case.documents)
+    )
 
 
 def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) -> None:
@@ -171,15 +173,15 @@ def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) 
             raise ReportError(f"{folder} is there already, and not empty. Choose a new folder for the evaluation set.")
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Write to a hidden folder first, so that a failure leaves no incomplete set behind.
-        making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
-            (making / DOCUMENTS).mkdir()
+            (staging / DOCUMENTS).mkdir()
             for name, text in documents.items():
-                (making / DOCUMENTS / name).write_text(text, "utf-8")
-            (making / QUESTIONS).write_text("".join(lines), "utf-8")
-            making.replace(folder)
+                (staging / DOCUMENTS / name).write_text(text, "utf-8")
+            (staging / QUESTIONS).write_text("".join(lines), "utf-8")
+            staging.replace(folder)
         finally:
-            shutil.rmtree(making, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
         raise _not_written(folder, error) from error
 
@@ -189,9 +191,9 @@ def write_lines(file: Path, lines: Iterable[str]) -> None:
     temporary = file.with_name(f".{file.name}.tmp")
     try:
         temporary.write_text("".join(lines), "utf-8")
-        to_disk(temporary)
+        flush_to_disk(temporary)
         temporary.replace(file)
-        to_disk(file.parent)
+        flush_to_disk(file.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -202,18 +204,18 @@ def _not_written(path: Path, error: OSError) -> ReportError:
     return ReportError(f"{path} could not be written: {error.strerror or error}. Choose another place.")
 
 
-KEPT_FIELDS = " ".join(field.name for kind in (LabelledScore, LabelledStrip) for field in fields(kind))
+SCORE_FIELDS = " ".join(field.name for kind in (LabelledScore, LabelledStrip) for field in fields(kind))
 """Field names, hashed into the file's name so that scores without one of these fields are not used."""
-Scored = tuple[list[LabelledScore], list[LabelledStrip]]
+QuestionScores = tuple[list[LabelledScore], list[LabelledStrip]]
 
 
-class KeptScores:
+class ScoreFile:
     """The scores of one evaluation set by one scorer and retrieval method; these must determine the file's name."""
 
     def __init__(self, path: Path) -> None:
         """Read the stored scores, without incomplete lines and lines of another version."""
         self._path = path
-        self._known: dict[str, Scored] = {}
+        self._known: dict[str, QuestionScores] = {}
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
         for line in lines:
             with contextlib.suppress(ValueError, TypeError, KeyError):
@@ -223,11 +225,11 @@ class KeptScores:
                     [LabelledStrip(**strip) for strip in row["strips"]],
                 )
 
-    def of(self, question: str) -> Scored | None:
+    def of(self, question: str) -> QuestionScores | None:
         """Return the stored scores of a question (by its id), or None."""
         return self._known.get(question)
 
-    def keep(self, question: str, scored: Scored) -> None:
+    def keep(self, question: str, scored: QuestionScores) -> None:
         """Append the scores of a question to the file. Raises EvaluationError."""
         scores, strips = scored
         row = {

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from localcrag.crag.answer.verify import citations
-from localcrag.records.documents import Removed
-from localcrag.records.run import title_from
+from localcrag.records.documents import RemovedQuotations
+from localcrag.records.run import chat_title
 from localcrag.storage.chat_store import delete_turn
 from localcrag.storage.database import Database
 
-_BETWEEN = re.compile(r"\[\d[\d, ]*\]|\n")
-_AROUND = " \t-–•*>_|“”\"'."
+_SEPARATORS = re.compile(r"\[\d[\d, ]*\]|\n")
+_SURROUNDING = " \t-–•*>_|“”\"'."
 """Citations and line breaks between the quotations of an answer, and the characters around a quotation."""
 LEAST_QUOTED = 20
 """Minimum number of characters for a text that occurs in a document to count as a quotation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Quoting:
+class QuotedDocuments:
     """The documents to look for: their collection, names, texts, and phrases that no other document has.
 
     `others` are the documents that stay, by collection and name. A passage from one of them counts as a quotation only
@@ -57,7 +57,7 @@ class Quoting:
     def without(self, run: dict[str, Any]) -> dict[str, Any] | None:
         """Return a run without the passages from the documents, or None if its answer cites or quotes them."""
         found = self._passages(run, by_name=True)
-        cited = {n for text in (run.get("answer", ""), *_cited_beside(run)) for n in citations(text)}
+        cited = {n for text in (run.get("answer", ""), *_sentence_citations(run)) for n in citations(text)}
         if any(piece["passage"] in found and piece["n"] in cited for piece in run.get("evidence", ())):
             return None
         parts = (("passages", "id"), ("strips", "passage"), ("evidence", "passage"))
@@ -87,35 +87,35 @@ class Quoting:
         if by_name and any(self.is_named(run["collection"], name) for name in named):
             return True
         cells = [cell for row in computation.get("rows", ()) for cell in row["cells"]]
-        said = [*_pieces(run.get("answer", "")), *(one["text"] for one in run.get("strips", ())), *cells]
-        stay = [one["text"] for one in run.get("passages", ())]
+        texts = [*_pieces(run.get("answer", "")), *(one["text"] for one in run.get("strips", ())), *cells]
+        remaining = [one["text"] for one in run.get("passages", ())]
         return self._says_phrase(json.dumps(run, ensure_ascii=False)) or any(
-            self.in_text(one) and not any(one.strip() in text for text in stay) for one in said
+            self.in_text(one) and not any(one.strip() in text for text in remaining) for one in texts
         )
 
     def _says_phrase(self, text: str) -> bool:
         return any(phrase in text for phrase in self.phrases)
 
 
-def _cited_beside(run: Mapping[str, Any]) -> list[str]:
+def _sentence_citations(run: Mapping[str, Any]) -> list[str]:
     """Return the citations that belong to the sentences of a run's answer, each written as “[n]”."""
     return [f"[{n}]" for one in run.get("support", ()) if one.get("shown", True) for n in one["citations"]]
 
 
 def _pieces(answer: str) -> list[str]:
     """Return the parts of an answer that may be literal quotations, without citations and punctuation."""
-    return [piece.strip(_AROUND) for piece in _BETWEEN.split(answer)]
+    return [piece.strip(_SURROUNDING) for piece in _SEPARATORS.split(answer)]
 
 
-def answers_before(run: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+def earlier_answers(run: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     """Return the earlier turns that a stored run had as context: question and answer."""
     return [(turn["question"], turn["answer"]) for turn in run.get("history", ())]
 
 
-Turns = list[sqlite3.Row]
+TurnRows = list[sqlite3.Row]
 
 
-def passages_of(database: Database, collection: str, names: Iterable[str]) -> list[str]:
+def found_passages(database: Database, collection: str, names: Iterable[str]) -> list[str]:
     """Return the distinct passages that runs found in documents of these names, which may be deleted.
 
     Raises StoreError.
@@ -124,7 +124,7 @@ def passages_of(database: Database, collection: str, names: Iterable[str]) -> li
         return list(dict.fromkeys(_passages(connection, collection, frozenset(names))))
 
 
-def are_quoted(database: Database, collection: str, names: Iterable[str]) -> bool:
+def has_quotations(database: Database, collection: str, names: Iterable[str]) -> bool:
     """Return whether a run found a passage in documents of these names, which may be deleted. Raises StoreError."""
     with database.transaction() as connection:
         return any(True for _ in _passages(connection, collection, frozenset(names)))
@@ -140,41 +140,41 @@ def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[
         "SELECT record FROM runs WHERE collection = ? "
         "AND EXISTS (SELECT 1 FROM json_each(?) AS name WHERE instr(record, name.value))"
     )
-    as_written = [json.dumps(name, ensure_ascii=False) for name in names]
-    for row in connection.execute(sql, (collection, json.dumps(as_written))):
+    json_names = [json.dumps(name, ensure_ascii=False) for name in names]
+    for row in connection.execute(sql, (collection, json.dumps(json_names))):
         found = json.loads(row["record"]).get("passages", ())
         yield from (one["text"] for one in found if one.get("document") in names)
 
 
-def remove_quotations(database: Database, quoting: Quoting) -> Removed:
+def remove_quotations(database: Database, documents: QuotedDocuments) -> RemovedQuotations:
     """Remove everything that quotes the documents, all or nothing. Raises StoreError.
 
     A chat loses the turns that quote them, including hidden versions, and is deleted if no turn is left. A run that had
     such a turn as context is removed as well.
     """
     with database.transaction() as connection:
-        quoted, redacted, read_with = _runs(connection, quoting)
-        turns = _turns(connection, quoting, quoted)
-        said = {(turn["question"], turn["answer"]) for turn in turns}
-        quoted |= {run for run, before in read_with.items() if not said.isdisjoint(before)}
+        quoted, redacted, context_turns = _runs(connection, documents)
+        turns = _turns(connection, documents, quoted)
+        removed_answers = {(turn["question"], turn["answer"]) for turn in turns}
+        quoted |= {run for run, before in context_turns.items() if not removed_answers.isdisjoint(before)}
         _remove(connection, "runs", "id", quoted)
         for run, record in redacted.items():
             connection.execute("UPDATE runs SET record = ? WHERE id = ?", (record, run))
         for turn in turns:
             delete_turn(connection, turn["chat_id"], turn["number"])
-        return Removed(
+        return RemovedQuotations(
             runs=len(quoted),
             redacted=len(redacted.keys() - quoted),
             turns=len(turns),
-            chats=_settle_chats(connection, turns, quoting),
-            labels=_remove(connection, "labels", "id", _labels(connection, quoting, quoted)),
-            pins=_remove(connection, "pins", "run_id", _pins(connection, quoting, quoted)),
-            web_answers=_remove(connection, "web_cache", "rowid", _web_answers(connection, quoting)),
+            chats=_settle_chats(connection, turns, documents),
+            labels=_remove(connection, "labels", "id", _labels(connection, documents, quoted)),
+            pins=_remove(connection, "pins", "run_id", _pins(connection, documents, quoted)),
+            web_answers=_remove(connection, "web_cache", "rowid", _web_answers(connection, documents)),
         )
 
 
 def _runs(
-    connection: sqlite3.Connection, quoting: Quoting
+    connection: sqlite3.Connection, quoting: QuotedDocuments
 ) -> tuple[set[str], dict[str, str], dict[str, set[tuple[str, str]]]]:
     """Return the ids of the runs to remove, the redacted records of others, and the earlier turns of each run.
 
@@ -182,11 +182,11 @@ def _runs(
     repetition.
     """
     quoted: set[str] = set()
-    redacted, read_with = {}, {}
+    redacted, context_turns = {}, {}
     for row in connection.execute("SELECT id, record FROM runs ORDER BY rowid"):
         run = json.loads(row["record"])
-        if before := answers_before(run):
-            read_with[row["id"]] = set(before)
+        if before := earlier_answers(run):
+            context_turns[row["id"]] = set(before)
         repeats = run.get("replays") in quoted or run.get("forced_from") in quoted
         if not (repeats or quoting.in_run(run)):
             continue
@@ -194,18 +194,18 @@ def _runs(
             quoted.add(row["id"])
         else:
             redacted[row["id"]] = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
-    return quoted, redacted, read_with
+    return quoted, redacted, context_turns
 
 
-def _turns(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> Turns:
+def _turns(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[str]) -> TurnRows:
     rows = connection.execute("SELECT chat_id, number, question, answer, run_id FROM chat_turns").fetchall()
     return [row for row in rows if row["run_id"] in runs or any(map(quoting.in_text, (row["question"], row["answer"])))]
 
 
-def _settle_chats(connection: sqlite3.Connection, turns: Turns, quoting: Quoting) -> int:
+def _settle_chats(connection: sqlite3.Connection, turns: TurnRows, quoting: QuotedDocuments) -> int:
     """Remove the chats without turns, and return their number; retitle chats that were named after a removed turn."""
     removed = 0
-    lost = {title_from(turn["question"]) for turn in turns}
+    lost = {chat_title(turn["question"]) for turn in turns}
     for chat in {turn["chat_id"] for turn in turns}:
         first = connection.execute(
             "SELECT question FROM chat_turns WHERE chat_id = ? AND parent IS NULL ORDER BY chosen DESC LIMIT 1", (chat,)
@@ -215,16 +215,16 @@ def _settle_chats(connection: sqlite3.Connection, turns: Turns, quoting: Quoting
             continue
         title = connection.execute("SELECT title FROM chats WHERE id = ?", (chat,)).fetchone()["title"]
         if title in lost or quoting.in_text(title):
-            connection.execute("UPDATE chats SET title = ? WHERE id = ?", (title_from(first["question"]), chat))
+            connection.execute("UPDATE chats SET title = ? WHERE id = ?", (chat_title(first["question"]), chat))
     return removed
 
 
-def _labels(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> set[int]:
+def _labels(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[str]) -> set[int]:
     """Return the ids of the labels to remove; delete the documents' names from the found documents of other labels."""
     found = set()
     for row in connection.execute("SELECT * FROM labels").fetchall():
-        kept = json.loads(row["circumstances"] or "{}")
-        names = (row["document"], *kept.get("case", {}).get("documents", ()))
+        circumstances = json.loads(row["circumstances"] or "{}")
+        names = (row["document"], *circumstances.get("case", {}).get("documents", ()))
         texts = (row["question"], row["text"], row["evidence"], row["circumstances"])
         if (
             row["run_id"] in runs
@@ -232,14 +232,16 @@ def _labels(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) ->
             or any(map(quoting.in_text, texts))
         ):
             found.add(row["id"])
-        elif any(quoting.is_named(row["collection"], name) for name in kept.get("documents", ())):
-            kept["documents"] = [one for one in kept["documents"] if not quoting.is_named(row["collection"], one)]
-            changed = json.dumps(kept, ensure_ascii=False)
+        elif any(quoting.is_named(row["collection"], name) for name in circumstances.get("documents", ())):
+            circumstances["documents"] = [
+                one for one in circumstances["documents"] if not quoting.is_named(row["collection"], one)
+            ]
+            changed = json.dumps(circumstances, ensure_ascii=False)
             connection.execute("UPDATE labels SET circumstances = ? WHERE id = ?", (changed, row["id"]))
     return found
 
 
-def _pins(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> set[str]:
+def _pins(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[str]) -> set[str]:
     found = set()
     for row in connection.execute("SELECT * FROM pins"):
         question = json.loads(row["question"])
@@ -253,7 +255,7 @@ def _pins(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> s
     return found
 
 
-def _web_answers(connection: sqlite3.Connection, quoting: Quoting) -> set[int]:
+def _web_answers(connection: sqlite3.Connection, quoting: QuotedDocuments) -> set[int]:
     rows = connection.execute("SELECT rowid AS number, query, answer FROM web_cache")
     return {row["number"] for row in rows if quoting.in_text(row["query"]) or quoting.in_text(row["answer"])}
 

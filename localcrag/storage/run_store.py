@@ -18,9 +18,9 @@ from localcrag.runs.statistics import RunLine
 from localcrag.runs.threshold_explorer import ScoredRun
 from localcrag.storage.database import Database
 
-FEWEST_TOKENS = 8
+LEAST_TOKENS = 8
 """Number of tokens that an answer must exceed for its speed to count."""
-EVERY = -1
+NO_LIMIT = -1
 """Value of SQLite's LIMIT that means no limit."""
 
 
@@ -60,7 +60,7 @@ class RunStore:
             collection,
             action,
             action,
-            EVERY if number is None else number,
+            NO_LIMIT if number is None else number,
         )
         return [RunSummary(**row) for row in rows]
 
@@ -87,7 +87,7 @@ class RunStore:
             "DESC LIMIT ?) r, json_each(r.record, '$.steps') s WHERE json_extract(s.value, '$.name') = 'generate' "
             "AND tokens > ? AND seconds > 0",
             newest,
-            FEWEST_TOKENS,
+            LEAST_TOKENS,
         )
         by_model: dict[str, list[float]] = {}
         for row in rows:

@@ -17,35 +17,35 @@ TABLES = (
     "egress",
 )  # fmt: skip
 """Tables to copy, each after the tables that its rows refer to. Everything else is derived from them."""
-NARROWEST = 1
+SMALLEST_RANGE = 1
 """Smallest difference of ids at which an unreadable range of rows is still halved, so down to single rows."""
 
 
-def salvaged(damaged: Path, new: Path) -> Counter[str]:
+def copy_readable_rows(damaged: Path, new: Path) -> Counter[str]:
     """Copy the readable rows of a damaged database to a new one, and return the number of rows per table.
 
     Rows are read table by table, skipping unreadable ones. SQLite's `.recover` also finds the rows of a lost table, but
     only SQLite's shell has it, and the app starts no programs. Raises sqlite3.Error, OSError and StoreError.
     """
     Database(new).close()
-    came: Counter[str] = Counter()
-    with closing(sqlite3.connect(new, isolation_level=None)) as target, closing(_to_read(damaged)) as read:
+    counts: Counter[str] = Counter()
+    with closing(sqlite3.connect(new, isolation_level=None)) as target, closing(_open_damaged(damaged)) as read:
         # Rows may come without their parents. _tidy removes them at the end.
         target.execute("PRAGMA foreign_keys = OFF")
         target.execute("BEGIN")
         for table in TABLES:
             columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
-            there = _columns(read, table)
-            common = [f'"{name}"' for name in columns if name in there]
+            existing = _columns(read, table)
+            common = [f'"{name}"' for name in columns if name in existing]
             if common:
-                came[table] = _copied(read, target, table, ", ".join(common))
+                counts[table] = _copy_table(read, target, table, ", ".join(common))
         _tidy(target)
         target.execute("COMMIT")
         target.execute("PRAGMA journal_mode = DELETE")
-    return came
+    return counts
 
 
-def _to_read(path: Path) -> sqlite3.Connection:
+def _open_damaged(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path)
     # Keep damaged texts, with replacement characters, instead of losing their rows.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -58,14 +58,14 @@ def _columns(read: sqlite3.Connection, table: str) -> set[str]:
     return set()
 
 
-def _copied(read: sqlite3.Connection, target: sqlite3.Connection, table: str, columns: str) -> int:
+def _copy_table(read: sqlite3.Connection, target: sqlite3.Connection, table: str, columns: str) -> int:
     """Copy the readable rows of a table, and return their number."""
     marks = ", ".join("?" * (columns.count(",") + 1))
-    put = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - our own table and column names
+    insert = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - our own table and column names
     before = target.total_changes
     for row in _rows(read, table, columns):
         with suppress(sqlite3.Error):  # A damaged value may not have its column's type.
-            target.execute(put, row)
+            target.execute(insert, row)
     return target.total_changes - before
 
 
@@ -81,20 +81,22 @@ def _rows(read: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[
         return
     with suppress(sqlite3.Error):  # The table may have no rowids, or its last row may be unreadable.
         last = read.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0  # noqa: S608 - as above
-        yield from _stretch(within, 1, last)
+        yield from _readable_range(within, 1, last)
 
 
-def _stretch(rows: Callable[[int, int], list[tuple[object, ...]]], low: int, high: int) -> Iterator[tuple[object, ...]]:
+def _readable_range(
+    rows: Callable[[int, int], list[tuple[object, ...]]], low: int, high: int
+) -> Iterator[tuple[object, ...]]:
     """Yield the rows with ids from `low` to `high`, skipping unreadable ones."""
     if low > high:
         return
     try:
         yield from rows(low, high)
     except sqlite3.Error:
-        if high - low >= NARROWEST:
+        if high - low >= SMALLEST_RANGE:
             middle = (low + high) // 2
-            yield from _stretch(rows, low, middle)
-            yield from _stretch(rows, middle + 1, high)
+            yield from _readable_range(rows, low, middle)
+            yield from _readable_range(rows, middle + 1, high)
 
 
 def _tidy(target: sqlite3.Connection) -> None:
@@ -123,12 +125,12 @@ def _tidy(target: sqlite3.Connection) -> None:
     target.execute("DELETE FROM chunks WHERE id NOT IN (SELECT chunk_id FROM vectors)")
 
 
-def full_text_anew(database: Database) -> int:
+def rebuild_full_text(database: Database) -> int:
     """Rebuild the full-text index and the index of stems; return the number of chunks. Raises StoreError."""
     with database.transaction() as connection:
         connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
         connection.execute("DELETE FROM chunks_fts_stems")
         connection.execute("DELETE FROM document_languages")
         for row in connection.execute("SELECT id FROM documents").fetchall():
-            full_text.put(connection, row["id"])
+            full_text.index_stems(connection, row["id"])
         return int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])

@@ -12,18 +12,18 @@ from pathlib import Path
 
 from localcrag.records.errors import StoreError
 
-SQLITE_FAILED = (sqlite3.Error, MemoryError)
+SQLITE_ERRORS = (sqlite3.Error, MemoryError)
 """Exceptions that a correct SQLite call may raise."""
 
 
-def said_by(error: BaseException) -> str:
+def error_reason(error: BaseException) -> str:
     """Return a short description of an error from SQLite or the operating system."""
     if isinstance(error, MemoryError):
         return "the computer has no memory left"
     return getattr(error, "strerror", None) or str(error)
 
 
-def refusal(path: Path, error: BaseException) -> StoreError:
+def refused_error(path: Path, error: BaseException) -> StoreError:
     """Return the error for a failed operation on an open database, with advice on what to do."""
     if is_full(error):
         return StoreError(
@@ -50,9 +50,9 @@ def is_full(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
-ARRIVING = "\nimport "
+HIDDEN_PREFIX = "\nimport "
 """Prefix of the names of hidden collections (imports in progress). A typed name never contains a line break."""
-SHOWN = f"substr(k.name, 1, {len(ARRIVING)}) != char(10) || '{ARRIVING[1:]}'"
+IS_VISIBLE = f"substr(k.name, 1, {len(HIDDEN_PREFIX)}) != char(10) || '{HIDDEN_PREFIX[1:]}'"
 """SQL condition that is true for a collection `k` that is not hidden."""
 
 
@@ -446,9 +446,9 @@ CREATE TRIGGER words_of_web_answer_left AFTER DELETE ON web_cache BEGIN
 END;
 """
 """The schema of 0.1.0."""
-STEPS: tuple[str, ...] = ()
+MIGRATIONS: tuple[str, ...] = ()
 """Migration scripts, one per schema version after the first. Each upgrades a database from the previous version."""
-SCHEMA_VERSION = 1 + len(STEPS)
+SCHEMA_VERSION = 1 + len(MIGRATIONS)
 """The newest schema version, stored as user_version."""
 
 
@@ -456,8 +456,8 @@ DATABASE_NAME = "localcrag.sqlite3"
 """File name of the database in a data folder."""
 # Layout of a SQLite file's header (https://www.sqlite.org/fileformat2.html#the_database_header): its first bytes, its
 # length, and the offsets of user_version and application_id.
-_MAGIC, _LENGTH = b"SQLite format 3\x00", 100
-_VERSION_AT, _KIND_AT = 60, 68
+_MAGIC, _HEADER_LENGTH = b"SQLite format 3\x00", 100
+_USER_VERSION_OFFSET, _APPLICATION_ID_OFFSET = 60, 68
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,10 +476,10 @@ class Header:
 def read_header(path: Path) -> Header | None:
     """Return the header of a SQLite file, or None if the file is something else. Raises OSError."""
     with path.open("rb") as file:
-        data = file.read(_LENGTH)
-    if len(data) < _LENGTH or not data.startswith(_MAGIC):
+        data = file.read(_HEADER_LENGTH)
+    if len(data) < _HEADER_LENGTH or not data.startswith(_MAGIC):
         return None
-    return Header(*(int.from_bytes(data[at : at + 4], "big") for at in (_KIND_AT, _VERSION_AT)))
+    return Header(*(int.from_bytes(data[at : at + 4], "big") for at in (_APPLICATION_ID_OFFSET, _USER_VERSION_OFFSET)))
 
 
 def check_data_folder(path: Path) -> None:

@@ -9,15 +9,15 @@ from pathlib import PurePath
 from localcrag.records.enums import Grade, Operation, Origin
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import ChunkStore
-from localcrag.tables.parse import PAGE_BREAK, Table, Tables, places_of
+from localcrag.tables.parse import PAGE_BREAK, Table, Tables, pages_with_columns
 from localcrag.tables.parsed_question import may_meet
-from localcrag.tables.plan import plan_of
-from localcrag.tables.plan_columns import Plan
+from localcrag.tables.plan import build_plan
+from localcrag.tables.plan_columns import TablePlan
 from localcrag.tables.question import Request
-from localcrag.tables.vocabulary import said_by, stems_of, words_of
-from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.tables.vocabulary import content_stems, stems_of, words_of
+from localcrag.text.blocks import BlockKind, split_blocks
 from localcrag.text.sentences import split_sentences
-from localcrag.text.words import FUNCTION_WORDS, SMALL, TENS
+from localcrag.text.words import FUNCTION_WORDS, SMALL_NUMBERS, TENS
 
 LONGEST_TEXT = 5_000_000
 """Maximum number of characters of a document whose tables are read."""
@@ -27,7 +27,7 @@ LONGEST_TEXT = 5_000_000
 class Candidate:
     """A plan for a table of a document, and the retrieved passages that contain a part of the table."""
 
-    plan: Plan
+    plan: TablePlan
     document: str
     title: str | None
     passages: tuple[GradedPassage, ...]
@@ -89,31 +89,31 @@ def rivals(
     made: list[Candidate] = []
     for header in dict.fromkeys(one.header for one in found):
         own = {one.document: chunk_of(one.passages[0]) for one in found if one.header == header and one.passages}
-        for document, title, table in _alike(header, own, store, within, texts):
+        for document, title, table in _tables_with_columns(header, own, store, within, texts):
             place = (document, table.start)
             if place in seen or tuple(name.casefold() for name in table.header) != header:
                 continue
             seen.add(place)
             names = names_of(document, title, None)
             one = next(one for one in found if one.header == header)
-            if plan := plan_of(request, table, names) or _plan_of_both(request, one.table, table, names):
+            if plan := build_plan(request, table, names) or _joint_plan(request, one.table, table, names):
                 made.append(Candidate(plan, document, title, ()))
     return made
 
 
-def _plan_of_both(request: Request, table: Table, rival: Table, names: Sequence[str]) -> Plan | None:
+def _joint_plan(request: Request, table: Table, rival: Table, names: Sequence[str]) -> TablePlan | None:
     """Return the plan for both tables as one, if rows of the rival would count; None if they would not.
 
     A rival in which no customer has two orders would on its own fit no question about groups.
     """
     both = replace(table, rows=(*table.rows, *rival.rows), caption=rival.caption, section=rival.section)
-    plan = plan_of(request, both, names)
+    plan = build_plan(request, both, names)
     if plan is None:
         return None
     return plan if set(rival.rows).intersection(may_meet(plan.tests, plan.known.rows)) else None
 
 
-def _alike(
+def _tables_with_columns(
     header: Sequence[str],
     own: Mapping[str, int],
     store: ChunkStore,
@@ -124,7 +124,7 @@ def _alike(
 
     The documents of `own`, given with a chunk of each, are always read: a long table can fill all results of a search.
     """
-    others = _others(list(own.values()), store, within)
+    others = _other_documents(list(own.values()), store, within)
     ids = [*own.values(), *(store.full_text(" ".join(header), MOST_CHUNKS, others) if others else ())]
     chunks, titles = store.chunks(ids), store.titles(ids)
     documents: dict[str, int] = {}
@@ -138,24 +138,24 @@ def _alike(
             # The text of a longer document is cut off, and perhaps in the middle of a table.
             read = Tables(text if len(text) < LONGEST_TEXT else "", paged=chunks[chunk][1].page is not None)
         end = -1
-        for number, place in enumerate(places_of(read.text, header)):
+        for number, place in enumerate(pages_with_columns(read.text, header)):
             if place < end or number >= MOST_PAGES:
                 continue  # This page is part of the table that was just read.
-            for table in read.on_page_of(place):
+            for table in read.on_page(place):
                 end = max(end, table.end)
                 yield document, titles.get(chunk), table
 
 
-def _others(own: Sequence[int], store: ChunkStore, within: Collection[int] | None) -> set[int]:
+def _other_documents(own: Sequence[int], store: ChunkStore, within: Collection[int] | None) -> set[int]:
     """Return the ids of the documents that may be searched, without those of these chunks."""
     every = {document.id for document in store.documents()} if within is None else set(within)
     return every - set(store.documents_of(own).values())
 
 
-BEHIND_NUMBER = 3
+WORDS_AFTER_NUMBER = 3
 """Words after a number among which the counted thing is named: "45 permanent employees"."""
 
-_NUMBERS = frozenset((*SMALL, *TENS, "dozen", "hundred"))
+_NUMBERS = frozenset((*SMALL_NUMBERS, *TENS, "dozen", "hundred"))
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
 
@@ -172,14 +172,14 @@ def candidates(
     found = [
         Candidate(plan, str(first.document), first.title, tuple(own))
         for table, first, own in _tables(passages, store, texts)
-        if (plan := plan_of(request, table, _names(first)))
+        if (plan := build_plan(request, table, _names(first)))
     ]
     named = _best_named(request, without_copies([*found, *rivals(request, found, store, within, texts)]))
     if len(named) > 1:
         named = [one for one in named if one.may_have_rows] or named
     if len(named) == 1 and not named[0].passages:
         return []  # A table that retrieval missed is hardly the one that is meant.
-    kept = [one for one in named if _is_relevant(one, passages) and not _is_said(one, request, passages)]
+    kept = [one for one in named if _is_relevant(one, passages) and not _is_stated(one, request, passages)]
     headers = {one.header for one in kept}
     return [one for one in named if one in kept or one.header in headers]
 
@@ -202,7 +202,7 @@ def _tables(
     local = [one for one in passages if one.origin is Origin.LOCAL and one.document and one.start is not None]
     for passage in local:
         name = str(passage.document)
-        if not any(block.kind in _TABLE for block in blocks_of(passage.text)) and not passage.lead:
+        if not any(block.kind in _TABLE for block in split_blocks(passage.text)) and not passage.lead:
             continue
         if name not in texts:
             text = store.excerpt(chunk_of(passage), 0, LONGEST_TEXT)
@@ -212,7 +212,7 @@ def _tables(
         if (name, page) in read:
             continue
         read.add((name, page))
-        for table in texts[name].on_page_of(passage.start or 0):
+        for table in texts[name].on_page(passage.start or 0):
             if (name, table.start) not in seen:
                 seen.add((name, table.start))
                 own = [one for one in local if one.document == name and overlaps(one, table.start, table.end)]
@@ -232,12 +232,12 @@ def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]
     asked = {word.stem for word in words_of(request.text)}
 
     def named(one: Candidate) -> tuple[int, int]:
-        of_document = said_by(f"{PurePath(one.document).stem} {one.title or ''}".replace("_", " "))
+        of_document = content_stems(f"{PurePath(one.document).stem} {one.title or ''}".replace("_", " "))
         cells = {
             stem for test in one.plan.tests if isinstance(test.value, str)
-            for value in (test.value, *test.others) for stem in said_by(value)
+            for value in (test.value, *test.others) for stem in content_stems(value)
         }  # fmt: skip
-        return len((said_by(one.table.name) | cells) & asked), len((of_document | cells) & asked)
+        return len((content_stems(one.table.name) | cells) & asked), len((of_document | cells) & asked)
 
     best = max(map(named, found), default=(0, 0))
     return [one for one in found if named(one) == best]
@@ -249,7 +249,7 @@ def _is_relevant(one: Candidate, passages: Sequence[GradedPassage]) -> bool:
     return own or not any(passage.grade is Grade.CORRECT for passage in passages)
 
 
-def _is_said(one: Candidate, request: Request, passages: Sequence[GradedPassage]) -> bool:
+def _is_stated(one: Candidate, request: Request, passages: Sequence[GradedPassage]) -> bool:
     """Return whether a sentence seems to say what would be computed.
 
     Only passages count that may help, or that are as relevant as the best of the table's document.
@@ -260,7 +260,7 @@ def _is_said(one: Candidate, request: Request, passages: Sequence[GradedPassage]
     passages = [passage for passage in passages if passage.grade is not Grade.INCORRECT or passage.relevance >= best]
     nouns = _nouns(request)
     asks = set(stems_of(request.asks))
-    about = nouns | said_by(one.plan.column.name) if one.plan.column else nouns
+    about = nouns | content_stems(one.plan.column.name) if one.plan.column else nouns
     if one.plan.operation is Operation.COUNT:
         return any(_counts(words, nouns) for words in _sentences(passages))
     return any(
@@ -271,14 +271,14 @@ def _is_said(one: Candidate, request: Request, passages: Sequence[GradedPassage]
 def _counts(words: Sequence[str], nouns: set[str]) -> bool:
     """Return whether a sentence has a number of the things that `nouns` name: "45 permanent employees"."""
     return any(
-        _is_number(word) and nouns & set(words[at + 1 : at + 1 + BEHIND_NUMBER]) for at, word in enumerate(words)
+        _is_number(word) and nouns & set(words[at + 1 : at + 1 + WORDS_AFTER_NUMBER]) for at, word in enumerate(words)
     )
 
 
 def _sentences(passages: Sequence[GradedPassage]) -> Iterator[list[str]]:
     """Yield the words of each sentence in the passages, except in tables and headings."""
     for passage in passages:
-        for block in blocks_of(passage.text):
+        for block in split_blocks(passage.text):
             if block.kind not in (*_TABLE, BlockKind.HEADING):
                 for sentence in split_sentences(passage.text[block.start : block.end]):
                     yield stems_of(sentence.text)

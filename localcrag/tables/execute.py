@@ -17,19 +17,19 @@ from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 
 from localcrag.records.enums import Operation
-from localcrag.records.run import Computation, Group, LeftOut, TableRow
+from localcrag.records.run import Computation, ResultGroup, SkippedRows, TableRow
 from localcrag.tables.parse import Row, has_digit
-from localcrag.tables.parsed_question import Test, in_words, meets, why_unknown, with_year, with_years
-from localcrag.tables.plan_columns import Plan
-from localcrag.tables.values import MONTHS_OF_A_QUARTER, Amount, Moment, amount_of, is_empty, written
-from localcrag.tables.vocabulary import Column, Kind, stems_of
+from localcrag.tables.parsed_question import Test, describe_test, meets, unknown_reason, with_year, with_years
+from localcrag.tables.plan_columns import TablePlan
+from localcrag.tables.values import MONTHS_PER_QUARTER, Amount, Moment, format_amount, is_empty, parse_amount
+from localcrag.tables.vocabulary import Column, ColumnKind, stems_of
 from localcrag.text.translation import gettext as _
 
 DIGITS = 60
 """Digits of precision in decimal arithmetic: more than any sum of cells needs."""
-LEAST_ADDED = 3
+MIN_ADDENDS = 3
 """Minimum number of other rows for the last row to be suspected as their total; with two, a match may be chance."""
-_OF_EACH = re.compile(
+_UNIT_PRICE = re.compile(
     r"\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
     r"|\bper (?:unit|piece|item|hour|day|night|week|month|kg|km|litre|liter|kwh|m²)\b"
     r"|\beach\W*\Z|\brate\W*\Z|(?:[€$£]|EUR|USD|CHF|GBP|km)/\w",
@@ -53,7 +53,7 @@ class Work:
     `at` are the indices of the rows that still count; `left_out` counts the excluded rows for each reason.
     """
 
-    plan: Plan
+    plan: TablePlan
     at: list[int]
     left_out: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
@@ -74,20 +74,20 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OperationResult:
     """The result of an operation."""
 
     result: str = ""
     values: tuple[str, ...] = ()
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ResultGroup, ...] = ()
 
 
 def select(work: Work, tests: Sequence[Test]) -> None:
     """Keep the rows that meet all conditions. Raises Refused if a column cannot be compared."""
     for test in tests:
-        if problem := _problem_of(test):
+        if problem := _comparison_problem(test):
             raise Refused(problem)
-        if _may_mean_the_sign(test):
+        if _is_sign_ambiguous(test):
             raise Refused(
                 _("%(column)s has values below zero, and whether these are meant is not clear", column=test.column.name)
             )
@@ -105,11 +105,11 @@ def select(work: Work, tests: Sequence[Test]) -> None:
             # “Not red” would keep or drop rows without a colour only by a guess.
             if test.negated:
                 raise Refused(_("%(column)s is empty in rows that may be meant, too", column=unknown.name))
-            work.left_out[why_unknown(unknown, row.cells[unknown.at])] += 1
+            work.left_out[unknown_reason(unknown, row.cells[unknown.at])] += 1
     work.at = kept
 
 
-def _problem_of(test: Test) -> str:
+def _comparison_problem(test: Test) -> str:
     """Return why a condition cannot be applied to its columns; empty if it can."""
     relative = test.relative
     problem = test.column.problem or (test.than.problem if test.than else "") or (relative.problem if relative else "")
@@ -125,7 +125,7 @@ def _problem_of(test: Test) -> str:
     return ""
 
 
-def _may_mean_the_sign(test: Test) -> bool:
+def _is_sign_ambiguous(test: Test) -> bool:
     """Return whether a comparison is ambiguous because a column has values below zero.
 
     “Over 50 euros” may mean payments of more than 50 euros, which are written with a minus.
@@ -135,7 +135,7 @@ def _may_mean_the_sign(test: Test) -> bool:
     return isinstance(test.value, Amount) and test.value.value > 0 and any(one.value < 0 for one in test.column.amounts)
 
 
-def amounts_of(work: Work) -> list[Amount]:
+def selected_amounts(work: Work) -> list[Amount]:
     """Return the amounts of the rows that count, and leave out the rows without an amount.
 
     Raises Refused if the amounts have several units, or the last row may be a total.
@@ -148,50 +148,50 @@ def amounts_of(work: Work) -> list[Amount]:
             kept.append(at)
             amounts.append(value)
         else:
-            work.left_out[why_unknown(column, work.plan.known.rows[at].cells[column.at])] += 1
+            work.left_out[unknown_reason(column, work.plan.known.rows[at].cells[column.at])] += 1
     work.at = kept
     if len(kept) > 1:
-        refuse_a_total(work, kept)
+        refuse_hidden_total(work, kept)
     if len({one.unit for one in amounts}) > 1:
         raise Refused(column.problem)
     return amounts
 
 
-def total_of(amounts: Sequence[Amount]) -> Decimal:
+def exact_sum(amounts: Sequence[Amount]) -> Decimal:
     """Return the exact sum of amounts."""
     with localcontext(prec=DIGITS):
         return sum((one.value for one in amounts), Decimal(0))
 
 
-def refuse_below_zero(column: Column, amounts: Sequence[Amount]) -> None:
+def refuse_negative(column: Column, amounts: Sequence[Amount]) -> None:
     """Raise Refused if any of the amounts is below zero."""
     if any(one.value < 0 for one in amounts):
         raise Refused(_("%(column)s has values below zero", column=column.name))
 
 
-def refuse_to_add(column: Column, columns: Sequence[Column]) -> None:
+def refuse_unsummable(column: Column, columns: Sequence[Column]) -> None:
     """Raise Refused if a column must not be added up: percentages, unit prices and running totals.
 
     `columns` are all columns of the table.
     """
     refuse_percentages(column)
     # A price in a table with quantities is a unit price: rows would have to be multiplied first.
-    beside = {word for one in columns if one is not column for word in stems_of(one.name)}
-    if _OF_EACH.search(column.name) or (_PRICE.fullmatch(column.name) and beside & {"quantity", "qty"}):
+    extra = {word for one in columns if one is not column for word in stems_of(one.name)}
+    if _UNIT_PRICE.search(column.name) or (_PRICE.fullmatch(column.name) and extra & {"quantity", "qty"}):
         raise Refused(_("%(column)s is for one of each: its sum is no total", column=column.name))
     # In a table with dates, a balance is the state of an account after each booking.
-    dated = any(one.kind is Kind.DATE for one in columns)
+    dated = any(one.kind is ColumnKind.DATE for one in columns)
     if _RUNNING.search(column.name) or (dated and _BALANCE.search(column.name)):
         raise Refused(_("%(column)s has what was before in it: its sum is no total", column=column.name))
 
 
-def refuse_a_total(work: Work, at: Sequence[int]) -> None:
+def refuse_hidden_total(work: Work, at: Sequence[int]) -> None:
     """Raise Refused if the last row is one of the rows `at`, and is the sum of all other rows."""
     rows, amounts = work.plan.known.rows, work.column.amounts
     last = len(rows) - 1
-    if last not in at or not isinstance(work.column.values[last], Amount) or len(amounts) <= LEAST_ADDED:
+    if last not in at or not isinstance(work.column.values[last], Amount) or len(amounts) <= MIN_ADDENDS:
         return
-    if amounts[-1].value and total_of(amounts[:-1]) == amounts[-1].value:
+    if amounts[-1].value and exact_sum(amounts[:-1]) == amounts[-1].value:
         label = next(filter(None, rows[last].cells))
         raise Refused(_("the last row, “%(label)s”, may be the total of the others", label=label))
 
@@ -204,7 +204,7 @@ def refuse_percentages(column: Column) -> None:
         )
 
 
-def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
+def compute_groups(work: Work, operation: Callable[[Work], OperationResult]) -> OperationResult:
     """Return an operation's result for each group.
 
     If the plan picks a group, the groups are sorted, best first, and the result names the best. Raises Refused if the
@@ -212,10 +212,10 @@ def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
     """
     plan = work.plan
     if plan.operation is Operation.SUM:
-        refuse_to_add(work.column, plan.known.columns)
+        refuse_unsummable(work.column, plan.known.columns)
     elif plan.operation is not Operation.COUNT:
         refuse_percentages(work.column)
-    groups: list[Group] = []
+    groups: list[ResultGroup] = []
     values: list[Decimal] = []
     units: set[str] = set()
     counted: list[int] = []
@@ -226,36 +226,36 @@ def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
         work.notes.extend(note for note in own.notes if note not in work.notes)
         if result is None:
             continue
-        groups.append(Group(name, result[0], len(own.at)))
+        groups.append(ResultGroup(name, result[0], len(own.at)))
         values.append(result[1])
         units.add(result[2])
         counted += own.at
     work.at = sorted(counted)
     if plan.pick is None or not groups:
-        return Found(groups=tuple(groups))
+        return OperationResult(groups=tuple(groups))
     if len(units) > 1:
         raise Refused(work.column.problem)
     best = max(values) if plan.pick is Operation.MAXIMUM else min(values)
     named = [group.name for group, value in zip(groups, values, strict=True) if value == best]
     order = sorted(range(len(groups)), key=lambda at: values[at], reverse=plan.pick is Operation.MAXIMUM)
-    return Found(", ".join(named), groups=tuple(groups[at] for at in order))
+    return OperationResult(", ".join(named), groups=tuple(groups[at] for at in order))
 
 
-def _result(own: Work, operation: Callable[[Work], Found]) -> tuple[str, Decimal, str] | None:
+def _result(own: Work, operation: Callable[[Work], OperationResult]) -> tuple[str, Decimal, str] | None:
     """Return a group's result as text and as an exact number, and its unit; None if no row has a value."""
     if own.plan.operation is Operation.COUNT:
         return str(len(own.at)), Decimal(len(own.at)), ""
     column = own.column
-    amounts = amounts_of(own)
+    amounts = selected_amounts(own)
     if not amounts:
         return None
     left_out = own.left_out.copy()
-    said = operation(own).result
+    text = operation(own).result
     own.left_out = left_out  # These rows were counted as left out before.
-    total = total_of(amounts)
+    total = exact_sum(amounts)
     # The text may be rounded, so groups are compared by the exact value.
     exact = total / len(amounts) if own.plan.operation is Operation.AVERAGE else total
-    return said, exact, amounts[0].unit or column.unit
+    return text, exact, amounts[0].unit or column.unit
 
 
 def _rows_by_name(work: Work) -> dict[str, list[int]]:
@@ -270,7 +270,7 @@ def _rows_by_name(work: Work) -> dict[str, list[int]]:
     for at in work.at:
         cell = work.plan.known.rows[at].cells[by.at]
         if is_empty(cell):
-            work.left_out[why_unknown(by, "")] += 1
+            work.left_out[unknown_reason(by, "")] += 1
             continue
         name = names.setdefault(cell.casefold(), cell)
         rows.setdefault(name, []).append(at)
@@ -283,71 +283,71 @@ def _rows_by_period(work: Work) -> dict[str, list[int]]:
     found: dict[tuple[int, int, int], list[int]] = {}
     for at in work.at:
         value = by.values[at] if by else None
-        said = isinstance(value, Moment) and value.year is not None and _says(value, period)
-        if by is None or not isinstance(value, Moment) or not said:
+        text = isinstance(value, Moment) and value.year is not None and _tells_period(value, period)
+        if by is None or not isinstance(value, Moment) or not text:
             if by and isinstance(value, Moment) and value.year is None:
                 raise Refused(_("the dates in %(column)s have no year", column=by.name))
             cell = work.plan.known.rows[at].cells[by.at] if by else ""
-            work.left_out[why_unknown(by, cell) if by else ""] += 1
+            work.left_out[unknown_reason(by, cell) if by else ""] += 1
             continue
         month = value.month or 0
-        part = {"year": 0, "quarter": -(-month // MONTHS_OF_A_QUARTER)}.get(period, month)
+        part = {"year": 0, "quarter": -(-month // MONTHS_PER_QUARTER)}.get(period, month)
         day = (value.day or 0) if period == "day" else 0
         found.setdefault((value.year or 0, part, day), []).append(at)
-    return {_name(*key, period): found[key] for key in sorted(found)}
+    return {_period_name(*key, period): found[key] for key in sorted(found)}
 
 
-def _says(value: Moment, period: str) -> bool:
+def _tells_period(value: Moment, period: str) -> bool:
     """Return whether a moment is precise enough to tell its period."""
     return period == "year" or (value.month is not None and (period != "day" or value.day is not None))
 
 
-def _name(year: int, part: int, day: int, period: str) -> str:
+def _period_name(year: int, part: int, day: int, period: str) -> str:
     if period == "quarter":
         return f"Q{part} {year}"
     return str(Moment(year, part or None, day or None))
 
 
-DECIMALS_OF_A_SHARE = Decimal("0.01")
+PERCENTAGE_STEP = Decimal("0.01")
 """Smallest step of a percentage."""
 
 
-def difference(work: Work) -> Found:
+def difference(work: Work) -> OperationResult:
     """Return how much larger the first side is than the second, and the value of each side.
 
     Raises Refused if a row of either side has no value.
     """
     plan = work.plan
     if plan.pick:
-        return furthest(work)
+        return extreme_difference(work)
     if plan.column is None:
-        return _of_numbers(work)
+        return _count_difference(work)
     columns = plan.side_columns or (work.column, work.column)
     groups, totals, amounts, rows = [], [], [], set[int]()
     for column, tests in zip(columns, plan.sides, strict=True):
         own = _side(work, tests)
         own.plan = replace(plan, column=column)
-        found = amounts_of(own)
-        name = column.name if plan.side_columns else _in_words(tests) or column.name
+        found = selected_amounts(own)
+        name = column.name if plan.side_columns else _describe_tests(tests) or column.name
         if not found or own.left_out:
             raise Refused(_("there is no value for every row where %(conditions)s", conditions=name))
-        refuse_below_zero(column, found)
+        refuse_negative(column, found)
         amounts += found
-        totals.append(total_of(found))
-        groups.append(Group(name, written(totals[-1], found, column.mark, column.shown_unit), len(own.at)))
+        totals.append(exact_sum(found))
+        groups.append(ResultGroup(name, format_amount(totals[-1], found, column.mark, column.shown_unit), len(own.at)))
         rows.update(own.at)
     if len({one.unit for one in amounts}) > 1:
         raise Refused(columns[0].problem or _("the two sides have different units"))
     # With one row a side, nothing is added up.
     if sum(group.rows for group in groups) > len(groups):
-        refuse_to_add(columns[0], plan.known.columns)
+        refuse_unsummable(columns[0], plan.known.columns)
     work.at = sorted(rows)
     with localcontext(prec=DIGITS):
         result = totals[0] - totals[1]
-    return Found(written(result, amounts, columns[0].mark, columns[0].shown_unit), groups=tuple(groups))
+    return OperationResult(format_amount(result, amounts, columns[0].mark, columns[0].shown_unit), groups=tuple(groups))
 
 
-def furthest(work: Work) -> Found:
+def extreme_difference(work: Work) -> OperationResult:
     """Keep the rows in which two columns differ most or least, and return the difference.
 
     Raises Refused if a column cannot be compared, or a percentage would be of zero.
@@ -357,13 +357,13 @@ def furthest(work: Work) -> Found:
     for column in plan.side_columns:
         if column.problem:
             raise Refused(column.problem)
-        refuse_below_zero(column, column.amounts)
+        refuse_negative(column, column.amounts)
     for at in work.at:
         values = [column.values[at] for column in plan.side_columns]
         amounts = [value.value for value in values if isinstance(value, Amount)]
         if len(amounts) < len(values):
             column = next(one for one in plan.side_columns if not isinstance(one.values[at], Amount))
-            work.left_out[why_unknown(column, plan.known.rows[at].cells[column.at])] += 1
+            work.left_out[unknown_reason(column, plan.known.rows[at].cells[column.at])] += 1
             continue
         base = amounts[plan.side_columns.index(plan.percent_of)] if plan.percent_of else Decimal(1)
         if plan.percent_of and not base:
@@ -372,76 +372,80 @@ def furthest(work: Work) -> Found:
             found[at] = abs(amounts[0] - amounts[1]), base
     if not found:
         work.at = []
-        return Found()
+        return OperationResult()
     # Fractions compare percentages exactly; rounded decimals could make two rows equal.
     ranks = {at: Fraction(part) / Fraction(whole) for at, (part, whole) in found.items()}
     best = max(ranks.values()) if plan.pick is Operation.MAXIMUM else min(ranks.values())
     work.at = [at for at, rank in ranks.items() if rank == best]
     part, whole = found[work.at[0]]
     if plan.percent_of:
-        return Found(_percentage(work, part, whole))
+        return OperationResult(_percentage(work, part, whole))
     first = plan.side_columns[0]
-    return Found(written(part, [*first.amounts, *plan.side_columns[1].amounts], first.mark, first.shown_unit))
+    return OperationResult(
+        format_amount(part, [*first.amounts, *plan.side_columns[1].amounts], first.mark, first.shown_unit)
+    )
 
 
-def _of_numbers(work: Work) -> Found:
+def _count_difference(work: Work) -> OperationResult:
     """Return how many more rows the first side has than the second."""
     sides = [_side(work, tests) for tests in work.plan.sides]
     for side in sides:
         # Both sides can leave out the same rows, so for each reason only the larger number counts.
         work.left_out.update(side.left_out - work.left_out)
     groups = [
-        Group(_in_words(tests), str(len(side.at)), len(side.at))
+        ResultGroup(_describe_tests(tests), str(len(side.at)), len(side.at))
         for tests, side in zip(work.plan.sides, sides, strict=True)
     ]
     work.at = sorted({at for side in sides for at in side.at})
-    return Found(str(len(sides[0].at) - len(sides[1].at)), groups=tuple(groups))
+    return OperationResult(str(len(sides[0].at) - len(sides[1].at)), groups=tuple(groups))
 
 
-def share(work: Work) -> Found:
+def share(work: Work) -> OperationResult:
     """Return what percentage of the whole a part is.
 
     Raises Refused if a value is missing or below zero, or the whole is zero.
     """
     plan = work.plan
     totals, groups = [], []
-    for name, tests in zip((_("all"), _in_words(plan.sides[1])), plan.sides, strict=True):
+    for name, tests in zip((_("all"), _describe_tests(plan.sides[1])), plan.sides, strict=True):
         own = _side(work, tests)
         if own.left_out:
             raise Refused("; ".join(own.left_out))
-        amounts = _measured(own)
-        totals.append(total_of(amounts))
+        amounts = _side_amounts(own)
+        totals.append(exact_sum(amounts))
         column = plan.column
-        result = written(totals[-1], amounts, column.mark, column.shown_unit) if column else str(len(own.at))
-        groups.append(Group(_in_words(plan.sides[0]) or name if tests is plan.sides[0] else name, result, len(own.at)))
+        result = format_amount(totals[-1], amounts, column.mark, column.shown_unit) if column else str(len(own.at))
+        groups.append(
+            ResultGroup(_describe_tests(plan.sides[0]) or name if tests is plan.sides[0] else name, result, len(own.at))
+        )
         # The part comes last, so its rows are the ones that the run shows.
         work.at = own.at
     if totals[0] <= 0:
         raise Refused(_("there is nothing that it could be a share of"))
-    return Found(_percentage(work, totals[1], totals[0]), groups=(groups[1], groups[0]))
+    return OperationResult(_percentage(work, totals[1], totals[0]), groups=(groups[1], groups[0]))
 
 
 def _percentage(work: Work, part: Decimal, whole: Decimal) -> str:
     """Return a part as a percentage of the whole, and add a note if it is rounded."""
     with localcontext(prec=DIGITS):
-        rounded = (100 * part / whole).quantize(DECIMALS_OF_A_SHARE, ROUND_HALF_EVEN)
+        rounded = (100 * part / whole).quantize(PERCENTAGE_STEP, ROUND_HALF_EVEN)
         if rounded * whole != 100 * part:
             work.notes.append(_("The percentage is rounded."))
     return f"{rounded.normalize():f} %"
 
 
-def _measured(own: Work) -> Sequence[Amount]:
+def _side_amounts(own: Work) -> Sequence[Amount]:
     """Return the amounts of a side, or 1 for each row if the plan names no column.
 
     Raises Refused if a row has no amount, or the amounts must not be added up.
     """
     if own.plan.column is None:
         return [Amount(Decimal(1))] * len(own.at)
-    refuse_to_add(own.column, own.plan.known.columns)
-    amounts = amounts_of(own)
+    refuse_unsummable(own.column, own.plan.known.columns)
+    amounts = selected_amounts(own)
     if own.left_out:
         raise Refused("; ".join(own.left_out))
-    refuse_below_zero(own.column, amounts)
+    refuse_negative(own.column, amounts)
     return amounts
 
 
@@ -452,8 +456,8 @@ def _side(work: Work, tests: Sequence[Test]) -> Work:
     return own
 
 
-def _in_words(tests: Sequence[Test]) -> str:
-    return _(" and ").join(in_words(test) for test in with_years(tests))
+def _describe_tests(tests: Sequence[Test]) -> str:
+    return _(" and ").join(describe_test(test) for test in with_years(tests))
 
 
 MOST_ROWS = 200
@@ -462,19 +466,19 @@ MORE_DECIMALS = 2
 """Decimals of an average beyond those of the cells."""
 
 
-def compute(plan: Plan, document: str, title: str | None) -> Computation:
+def compute(plan: TablePlan, document: str, title: str | None) -> Computation:
     """Return the computation of a plan; if it is refused, with the reason in place of a result.
 
     `document` and `title` are those of the table's document.
     """
     table = plan.known.table
     tests = with_years(plan.tests)
-    said = [test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative]
-    work, refused, found = Work(plan, list(range(len(plan.known.rows)))), "", Found()
-    work.notes += dict.fromkeys(relative.note for relative in said if not relative.problem)
+    text = [test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative]
+    work, refused, found = Work(plan, list(range(len(plan.known.rows)))), "", OperationResult()
+    work.notes += dict.fromkeys(relative.note for relative in text if not relative.problem)
     try:
         select(work, tests)
-        found = in_groups(work, _OPERATIONS[plan.operation]) if plan.by else _OPERATIONS[plan.operation](work)
+        found = compute_groups(work, _OPERATIONS[plan.operation]) if plan.by else _OPERATIONS[plan.operation](work)
     except Refused as error:
         refused = str(error)
     rows = work.rows
@@ -487,7 +491,7 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
         header=table.header,
         operation=plan.operation,
         column=_named(plan),
-        filters=tuple(map(in_words, tests)),
+        filters=tuple(map(describe_test, tests)),
         of_rows=len(plan.known.rows),
         row_count=len(rows),
         rows=tuple(TableRow(row.cells, row.page, row.start, row.end) for row in rows[:MOST_ROWS]),
@@ -504,7 +508,7 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
     )
 
 
-def _named(plan: Plan) -> str | None:
+def _named(plan: TablePlan) -> str | None:
     """Return the names of the columns that are computed with; None if there is no such column."""
     names = [column.name for column in plan.side_columns]
     if not names or not plan.pick:
@@ -515,25 +519,25 @@ def _named(plan: Plan) -> str | None:
     )
 
 
-def _left_out(work: Work) -> Iterator[LeftOut]:
+def _left_out(work: Work) -> Iterator[SkippedRows]:
     """Yield the number of rows that were left out for each reason, the table's own totals and labels included."""
     for why, number in work.left_out.items():
-        yield LeftOut(number, why)
+        yield SkippedRows(number, why)
     known = work.plan.known
     if len(known.rows) == len(known.table.rows):
         return
     if totals := sum(row.is_total for row in known.table.rows):
-        yield LeftOut(totals, _("a total of other rows"))
+        yield SkippedRows(totals, _("a total of other rows"))
     if labels := sum(row.is_label and not row.is_total for row in known.table.rows):
-        yield LeftOut(labels, _("nothing but its first cell"))
+        yield SkippedRows(labels, _("nothing but its first cell"))
 
 
-def _count(work: Work) -> Found:
+def _count(work: Work) -> OperationResult:
     column = work.plan.column
     if column is None:
-        return Found(str(len(work.at)))
+        return OperationResult(str(len(work.at)))
     values = _distinct(work, column)
-    return Found(str(len(values)), tuple(values))
+    return OperationResult(str(len(values)), tuple(values))
 
 
 def _distinct(work: Work, column: Column) -> list[str]:
@@ -543,7 +547,7 @@ def _distinct(work: Work, column: Column) -> list[str]:
     for at in work.at:
         cell = work.plan.known.rows[at].cells[column.at]
         if is_empty(cell):
-            work.left_out[why_unknown(column, "")] += 1
+            work.left_out[unknown_reason(column, "")] += 1
             continue
         kept.append(at)
         values.setdefault(cell.casefold(), cell)
@@ -551,15 +555,15 @@ def _distinct(work: Work, column: Column) -> list[str]:
     return list(values.values())
 
 
-def _sum(work: Work) -> Found:
+def _sum(work: Work) -> OperationResult:
     column = work.column
-    refuse_to_add(column, work.plan.known.columns)
-    amounts = amounts_of(work)
+    refuse_unsummable(column, work.plan.known.columns)
+    amounts = selected_amounts(work)
     if not amounts:
-        return Found()
-    total = total_of(amounts)
+        return OperationResult()
+    total = exact_sum(amounts)
     _compare_with_own_total(work, total)
-    return Found(written(total, amounts, column.mark, column.shown_unit))
+    return OperationResult(format_amount(total, amounts, column.mark, column.shown_unit))
 
 
 def _compare_with_own_total(work: Work, total: Decimal) -> None:
@@ -569,24 +573,24 @@ def _compare_with_own_total(work: Work, total: Decimal) -> None:
     if work.plan.tests or len(totals) != 1 or totals[0] is not table.rows[-1]:
         return
     says = totals[0].cells[column.at]
-    own = amount_of(says, column.mark)
+    own = parse_amount(says, column.mark)
     label = next(cell for cell in totals[0].cells if cell)
     # The last row may be an average, which is no sum.
     if own and own.value != total and not label.lower().startswith(("average", "mean", "median")):
         work.notes.append(_("The table itself says %(value)s in its row “%(label)s”.", value=says, label=label))
 
 
-def _average(work: Work) -> Found:
-    column, amounts = work.column, amounts_of(work)
+def _average(work: Work) -> OperationResult:
+    column, amounts = work.column, selected_amounts(work)
     if not amounts:
-        return Found()
-    mean, rounded = mean_of(amounts)
+        return OperationResult()
+    mean, rounded = rounded_mean(amounts)
     if rounded:
         work.notes.append(_("The average is rounded."))
-    return Found(written(mean, amounts, column.mark, column.shown_unit))
+    return OperationResult(format_amount(mean, amounts, column.mark, column.shown_unit))
 
 
-def mean_of(amounts: Sequence[Amount]) -> tuple[Decimal, bool]:
+def rounded_mean(amounts: Sequence[Amount]) -> tuple[Decimal, bool]:
     """Return the average of amounts, and whether it is rounded."""
     places = max(one.decimals for one in amounts) + MORE_DECIMALS
     with localcontext(prec=DIGITS):
@@ -595,7 +599,7 @@ def mean_of(amounts: Sequence[Amount]) -> tuple[Decimal, bool]:
         return mean.normalize(), mean * len(amounts) != total
 
 
-def _extreme(work: Work) -> Found:
+def _extreme(work: Work) -> OperationResult:
     """Keep the rows with the highest or lowest values, as many as the plan asks for.
 
     Rows that tie with the last of them are kept as well. Raises Refused if the values cannot be ranked.
@@ -606,14 +610,14 @@ def _extreme(work: Work) -> Found:
         value = column.values[at]
         rank = value.value if isinstance(value, Amount) else value.first if isinstance(value, Moment) else None
         if rank is None:
-            work.left_out[why_unknown(column, work.plan.known.rows[at].cells[column.at])] += 1
+            work.left_out[unknown_reason(column, work.plan.known.rows[at].cells[column.at])] += 1
         else:
             ranks.append((at, rank))
     if not ranks and column.moments:
         raise Refused(_("the dates in %(column)s have no year", column=column.name))
     if not ranks:
         work.at = []
-        return Found()
+        return OperationResult()
     if column.mixed and len({value.unit for at, _ in ranks if isinstance(value := column.values[at], Amount)}) > 1:
         raise Refused(column.problem)
     # A cell with a digit that is no plain value, such as "12–15", may be the extreme one.
@@ -628,25 +632,25 @@ def _extreme(work: Work) -> Found:
     at_least = work.plan.operation is Operation.MAXIMUM
     work.at = [at for at, rank in ranks if (rank >= limit if at_least else rank <= limit)]  # type: ignore[operator]
     if isinstance(column.values[work.at[0]], Amount) and at_least:
-        refuse_a_total(work, work.at)
+        refuse_hidden_total(work, work.at)
     if work.plan.few > 1:
         if len(work.at) > work.plan.few:
             work.notes.append(_("The last of them have the same value."))
-        return Found()
+        return OperationResult()
     cell = work.rows[0].cells[column.at]
-    return Found(f"{cell} {column.shown_unit}".strip())
+    return OperationResult(f"{cell} {column.shown_unit}".strip())
 
 
-def _filter(_work: Work) -> Found:
-    return Found()
+def _filter(_work: Work) -> OperationResult:
+    return OperationResult()
 
 
-def _values(work: Work) -> Found:
+def _values(work: Work) -> OperationResult:
     column = work.plan.column
-    return Found(values=tuple(_distinct(work, column))) if column else Found()
+    return OperationResult(values=tuple(_distinct(work, column))) if column else OperationResult()
 
 
-_OPERATIONS: dict[Operation, Callable[[Work], Found]] = {
+_OPERATIONS: dict[Operation, Callable[[Work], OperationResult]] = {
     Operation.COUNT: _count,
     Operation.SUM: _sum,
     Operation.AVERAGE: _average,

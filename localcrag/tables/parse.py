@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
-from localcrag.text.blocks import Block, BlockKind, blocks_of, cells_of
+from localcrag.text.blocks import Block, BlockKind, split_blocks, split_cells
 from localcrag.text.titles import SEPARATOR, heading_text
 from localcrag.text.words import one_line
 
@@ -19,14 +19,14 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 """Words with which the label of a total begins."""
-_OF_TOTAL = re.compile(
+_TOTAL_SUFFIX = re.compile(
     r"(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|excluding|"
     r"with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z",
     re.IGNORECASE,
 )
 """Words that can follow a total's name in a label. With other words, the row is a total only if its other cells are
 numbers."""
-_DUE = re.compile(
+_AMOUNT_DUE = re.compile(
     r"(?:(?:net|gross) (?:amount|sum)|(?:amount|balance|sum) (?:due|payable|to pay)|(?:gesamt|rechnungs|end)betrag)\W*",
     re.IGNORECASE,
 )
@@ -51,11 +51,11 @@ class Row:
             # After a number or a date, which any row can have, the label must consist of the total's words alone.
             label = next(filter(_has_letter, self.cells), "")
             found = _TOTAL.match(label) if not _has_letter(first) else None
-            of_total = found is not None and _OF_TOTAL.match(label, found.end()) is not None
-            return of_total or _DUE.fullmatch(label) is not None
+            of_total = found is not None and _TOTAL_SUFFIX.match(label, found.end()) is not None
+            return of_total or _AMOUNT_DUE.fullmatch(label) is not None
         others = [cell for cell in self.cells if cell][1:]
         figures_alone = len(self.cells) > 2 and all(has_digit(cell) or not _has_letter(cell) for cell in others)
-        return figures_alone or _OF_TOTAL.match(first, found.end()) is not None
+        return figures_alone or _TOTAL_SUFFIX.match(first, found.end()) is not None
 
     @property
     def is_label(self) -> bool:
@@ -73,11 +73,11 @@ def _has_letter(text: str) -> bool:
 
 
 PAGE_BREAK = "\f"
-LEAST_ROWS = 3
+MIN_ROWS = 3
 """Minimum number of rows for a table to be worth computing with."""
 LONGEST_CAPTION = 120
 """Maximum number of characters of a caption; longer text is a paragraph."""
-MOST_BETWEEN, LONGEST_BETWEEN = 2, 60
+MOST_BETWEEN, LONGEST_LINE_BETWEEN = 2, 60
 """Maximum number of lines, and of characters in each, between the parts of a table on two pages, such as a page
 number."""
 MOST_PAGES = 200
@@ -134,20 +134,20 @@ class Tables:
         self._paged = paged
         self._known: dict[int, list[_Piece]] = {}
 
-    def on_page_of(self, place: int) -> Iterator[Table]:
+    def on_page(self, place: int) -> Iterator[Table]:
         """Yield the tables on the page that contains `place`, including their rows on other pages."""
         here = max((at for at, (start, _) in enumerate(self._pages) if start <= place), default=0)
         for piece in self._on(here):
             whole = [piece]
             behind, above = here + 1, here - 1
-            while behind - here < MOST_PAGES and _meet(whole[-1:], self._on(behind)[:1]):
+            while behind - here < MOST_PAGES and _may_continue(whole[-1:], self._on(behind)[:1]):
                 whole.append(self._on(behind)[0])
                 behind += 1
-            while here - above < MOST_PAGES and _meet(self._on(above)[-1:], whole[:1]):
+            while here - above < MOST_PAGES and _may_continue(self._on(above)[-1:], whole[:1]):
                 whole.insert(0, self._on(above)[-1])
                 above -= 1
-            table = _joined(whole)
-            if len(table.rows) >= LEAST_ROWS and _are_one(whole):
+            table = _join(whole)
+            if len(table.rows) >= MIN_ROWS and _is_one_table(whole):
                 yield table
 
     def _on(self, at: int) -> list[_Piece]:
@@ -160,10 +160,10 @@ class Tables:
 
 def tables_in(text: str, place: int, *, paged: bool) -> Iterator[Table]:
     """Yield the tables on the page of a text that contains `place`, including their rows on other pages."""
-    yield from Tables(text, paged=paged).on_page_of(place)
+    yield from Tables(text, paged=paged).on_page(place)
 
 
-def places_of(text: str, names: Sequence[str]) -> Iterator[int]:
+def pages_with_columns(text: str, names: Sequence[str]) -> Iterator[int]:
     """Yield the start of each page of a document's text that contains all column names, which are in lower case."""
     for start, page in _pages(text):
         folded = page.casefold()
@@ -178,7 +178,7 @@ def _pages(text: str) -> Iterator[tuple[int, str]]:
         start += len(page) + len(PAGE_BREAK)
 
 
-def _meet(piece: Sequence[_Piece], behind: Sequence[_Piece]) -> bool:
+def _may_continue(piece: Sequence[_Piece], behind: Sequence[_Piece]) -> bool:
     """Return whether the last piece of a page and the first piece of the next can belong to one table, by their form.
 
     A ruled header that differs begins another table.
@@ -189,7 +189,7 @@ def _meet(piece: Sequence[_Piece], behind: Sequence[_Piece]) -> bool:
     return one.header == other.header or (not behind[0].ruled and len(one.header) == len(other.header))
 
 
-def _are_one(pieces: Sequence[_Piece]) -> bool:
+def _is_one_table(pieces: Sequence[_Piece]) -> bool:
     """Return whether each further page repeats the header, or has numbers in columns where the first page has them.
 
     Words alone may be a row or the header of another table: it is then unknown where the table ends.
@@ -208,7 +208,7 @@ def _are_one(pieces: Sequence[_Piece]) -> bool:
     )
 
 
-def _joined(pieces: Sequence[_Piece]) -> Table:
+def _join(pieces: Sequence[_Piece]) -> Table:
     """Return the table that consists of these pieces."""
     first = pieces[0].table
     if len(pieces) == 1:
@@ -227,20 +227,20 @@ def _joined(pieces: Sequence[_Piece]) -> Table:
 
 def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
     """Yield the tables of a page, each with the headings above it and its caption; `number` is the page's."""
-    blocks = blocks_of(page)
+    blocks = split_blocks(page)
     path: list[tuple[int, str]] = []
     before: Block | None = None
     at = 0
     for is_table, some in groupby(blocks, key=lambda block: block.kind in _TABLE):
         run = list(some)
         if not is_table:
-            _follow(path, run, page)
+            _update_headings(path, run, page)
             before = run[-1]
             at += len(run)
             continue
         for place, part in _parts(run):
             table = _table(part, page, start, number)
-            if table is not None and not _is_cut(part, blocks, page):
+            if table is not None and not _may_lack_a_row(part, blocks, page):
                 own = before if place == 0 else None
                 section = SEPARATOR.join(name for _, name in path if name)
                 yield _Piece(
@@ -252,7 +252,7 @@ def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
         at += len(run)
 
 
-def _is_cut(part: Sequence[Block], blocks: Sequence[Block], page: str) -> bool:
+def _may_lack_a_row(part: Sequence[Block], blocks: Sequence[Block], page: str) -> bool:
     """Return whether a line right above or below the table, which was not parsed as a row, may belong to it."""
     above = next((block for block in reversed(blocks) if block.end <= part[0].start), None)
     below = next((block for block in blocks if block.start >= part[-1].end), None)
@@ -271,7 +271,7 @@ def _parts(run: Sequence[Block]) -> Iterator[tuple[int, list[Block]]]:
             yield at, list(run[at:end])
 
 
-def _follow(path: list[tuple[int, str]], blocks: Sequence[Block], page: str) -> None:
+def _update_headings(path: list[tuple[int, str]], blocks: Sequence[Block], page: str) -> None:
     """Update the path of open headings with the headings among these blocks."""
     for block in blocks:
         if block.kind is BlockKind.HEADING:
@@ -291,7 +291,7 @@ def _caption(before: Block | None, page: str) -> str:
 def _is_small(blocks: Sequence[Block], page: str) -> bool:
     """Return whether the blocks are at most a page number or the like."""
     return len(blocks) <= MOST_BETWEEN and all(
-        block.kind in (BlockKind.LINE, BlockKind.PARAGRAPH) and block.end - block.start <= LONGEST_BETWEEN
+        block.kind in (BlockKind.LINE, BlockKind.PARAGRAPH) and block.end - block.start <= LONGEST_LINE_BETWEEN
         for block in blocks
     )
 
@@ -299,14 +299,14 @@ def _is_small(blocks: Sequence[Block], page: str) -> bool:
 def _table(blocks: Sequence[Block], page: str, offset: int, number: int | None) -> Table | None:
     """Return the table of these blocks; None if a row does not fit the header: it is unknown which cell is missing."""
     header_line = page[blocks[0].start : blocks[0].end].split("\n", 1)[0]
-    header = tuple(map(_bare, cells_of(header_line)))
+    header = tuple(map(_bare, split_cells(header_line)))
     # With bars, only cells at the end of a row can be missing.
     barred = "|" in header_line
     bare = cache(_bare)  # Most cells of a long table occur in several rows.
     rows = []
     for block in blocks[1:]:
         line = page[block.start : block.end].split("\n", 1)[0]
-        cells = list(map(bare, cells_of(line, header=header_line)))
+        cells = list(map(bare, split_cells(line, header=header_line)))
         if len(cells) > len(header) or (len(cells) < len(header) and not barred):
             return None
         cells += [""] * (len(header) - len(cells))

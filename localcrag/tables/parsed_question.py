@@ -18,21 +18,21 @@ from itertools import pairwise
 from localcrag.records.enums import Operation
 from localcrag.tables.parse import Row
 from localcrag.tables.question import Request
-from localcrag.tables.question_conditions import Condition, Relation, Relative, bare
+from localcrag.tables.question_conditions import Condition, Relation, RelativeDays, amount_text
 from localcrag.tables.values import CLOCK, Amount, Moment, is_empty, moments_in
-from localcrag.tables.vocabulary import EXACT, Column, Kind, Known, NamedCell, Word, stems_of, words_of
+from localcrag.tables.vocabulary import EXACT, Column, ColumnKind, NamedCell, TableVocabulary, Word, stems_of, words_of
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import FUNCTION_WORDS
 
-OF_UNIT = 4
+UNIT_SCORE = 4
 """Score of a column whose amounts have the unit that a condition names."""
-BEHIND = 12
+CHARACTERS_AFTER = 12
 """Characters after a condition within which a word can still name its column: "more than 3 rooms"."""
 
 _BEFORE_NAMES = frozenset(("did", "doe", "for", "of", "by", "than"))
 """Words after which "will" and "may" are people, however they are written."""
-_OF_WHOM = re.compile(r"(?:for|of|from|by) \w+")
+_PREPOSITION_AND_NAME = re.compile(r"(?:for|of|from|by) \w+")
 """A preposition and a name, which can be a month or a person with the name of a month."""
 
 
@@ -53,16 +53,16 @@ class Test:
     others: tuple[str, ...] = ()
     negated: bool = False
     start: int = 0
-    relative: Relative | None = None
+    relative: RelativeDays | None = None
     than: Column | None = None
 
 
 @dataclass(slots=True)
-class Reading:
+class ParsedQuestion:
     """A request parsed against a table: the words that are left, the cells that are named, and the tests so far."""
 
     request: Request
-    known: Known
+    known: TableVocabulary
     words: list[Word]
     cells: list[NamedCell]
     tests: list[Test] = field(default_factory=list)
@@ -83,73 +83,75 @@ class Reading:
         return noun
 
 
-def read(request: Request, known: Known) -> Reading | None:
+def parse_question(request: Request, known: TableVocabulary) -> ParsedQuestion | None:
     """Return a request with the cells that it names; None if it is unclear whether a word is a cell, or which cell."""
     words = words_of(request.rest, request.names.at)
-    cells = known.cells_named(words)
+    cells = known.named_cells(words)
     if any(_may_be_cell(request, known, words, at) for at in range(len(words))):
         return None
     if cells is None or request.excused - {word.start for cell in cells for word in cell.words}:
         return None
-    return Reading(request, known, words, cells)
+    return ParsedQuestion(request, known, words, cells)
 
 
-def _may_be_cell(request: Request, known: Known, words: Sequence[Word], at: int) -> bool:
+def _may_be_cell(request: Request, known: TableVocabulary, words: Sequence[Word], at: int) -> bool:
     """Return whether a function word may be meant as a cell although it has no capital.
 
     Examples are the last words of "total sales us" and "which lights are on".
     """
-    like = known.like_word(words[at])
+    like = known.function_word_cells(words[at])
     if not like or at == len(words) - 1:
         return bool(like)
     may_lack_capital = not request.names.telling or words[at - 1].stem in _BEFORE_NAMES
     return may_lack_capital and any(cell.value.isupper() or known.are_people(cell.column) for cell in like)
 
 
-def free(reading: Reading) -> list[Word]:
+def words_outside_cells(reading: ParsedQuestion) -> list[Word]:
     """Return the words that are not part of a cell."""
     taken = {word.start for cell in reading.cells for word in cell.words}
     return [word for word in reading.words if word.start not in taken]
 
 
-def place(reading: Reading, condition: Condition) -> bool:
+def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
     """Find the column of a condition and add its test; return False if there is none, or it is unclear which."""
     known = reading.known
     if any(start <= condition.start < end for start, end in reading.request.forms.negated):
         return False  # It is unclear which part "not over 40 euros in March" denies.
     if isinstance(condition.low, Amount):
-        column = _of_amount(reading, condition, condition.low)
+        column = _amount_column(reading, condition, condition.low)
         if column:
             reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
         return column is not None
-    if condition.quarter and not known.of_kind(Kind.DATE):
-        return _of_quarter(reading, condition)
-    return _of_days(reading, condition)
+    if condition.quarter and not known.of_kind(ColumnKind.DATE):
+        return _resolve_quarter(reading, condition)
+    return _resolve_days(reading, condition)
 
 
-def _of_days(reading: Reading, condition: Condition) -> bool:
+def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
     """Find the column of a condition on days, or the header or cell that is named after these days.
 
     Returns False if there is none, or if it is unclear which is meant.
     """
     known = reading.known
-    dates = clearest(known, known.of_kind(Kind.DATE), free(reading)) or known.of_kind(Kind.DATE)
-    if condition.relative and (named := _headers_saying(known, condition)):
+    dates = best_named(known, known.of_kind(ColumnKind.DATE), words_outside_cells(reading)) or known.of_kind(
+        ColumnKind.DATE
+    )
+    if condition.relative and (named := _header_with_days(known, condition)):
         reading.words += [Word(word, condition.start, word) for word in named]
         return True
     if condition.relative and (condition.relative.problem or dates):
-        return _place(reading, condition, dates[0] if len(dates) == 1 else None)
-    said = set(stems_of(str(condition.low)))
+        return _add_test(reading, condition, dates[0] if len(dates) == 1 else None)
+    text = set(stems_of(str(condition.low)))
     in_headers = [
         column
         for column in known.columns
-        if said <= known.header_words(column) or moments_in([column.name]) == [condition.low]
+        if text <= known.header_words(column) or moments_in([column.name]) == [condition.low]
     ]
-    in_cells = known.cells_named(words_of(str(condition.low), names=(0,))) or []
+    in_cells = known.named_cells(words_of(str(condition.low), names=(0,))) or []
     # "April" can be a date, a column "April", a row "April" or a person with this name.
-    whole = [cell for cell in in_cells if len(cell.words) == len(said)]
+    whole = [cell for cell in in_cells if len(cell.words) == len(text)]
     people = [cell for cell in whole if known.are_people(cell.column)]
-    if people and _OF_WHOM.fullmatch(reading.request.text[condition.start : condition.end]):
+    if people and _PREPOSITION_AND_NAME.fullmatch(reading.request.text[condition.start : condition.end]):
         reading.cells += people
         return not (dates or in_headers)
     whole = [cell for cell in whole if cell not in people]
@@ -160,10 +162,10 @@ def _of_days(reading: Reading, condition: Condition) -> bool:
         named = {word for column in in_headers for word in known.header_words(column)}
         reading.words += [Word(word, condition.start, word) for word in named]
         return True
-    return _place(reading, condition, dates[0] if len(dates) == 1 else None)
+    return _add_test(reading, condition, dates[0] if len(dates) == 1 else None)
 
 
-def _place(reading: Reading, condition: Condition, column: Column | None) -> bool:
+def _add_test(reading: ParsedQuestion, condition: Condition, column: Column | None) -> bool:
     """Add the test of a condition on a column; return False if there is no column."""
     if column:
         test = Test(column, condition.relation, condition.low, condition.high, start=condition.start,
@@ -172,20 +174,20 @@ def _place(reading: Reading, condition: Condition, column: Column | None) -> boo
     return column is not None
 
 
-def _headers_saying(known: Known, condition: Condition) -> set[str]:
+def _header_with_days(known: TableVocabulary, condition: Condition) -> set[str]:
     """Return the words of the one header that names the same days in the same words, such as "Last year"; else none."""
-    said = stems_of(condition.relative.written) if condition.relative else []
-    named = [own for column in known.columns if set(said) <= (own := known.header_words(column))]
+    text = stems_of(condition.relative.written) if condition.relative else []
+    named = [own for column in known.columns if set(text) <= (own := known.header_words(column))]
     return named[0] if len(named) == 1 and condition.relation is Relation.EQUAL else set()
 
 
-def _of_quarter(reading: Reading, condition: Condition) -> bool:
+def _resolve_quarter(reading: ParsedQuestion, condition: Condition) -> bool:
     """Add a test for the one cell that names a quarter, such as "Q2 2025"; return False if there is no such cell."""
     year = condition.low.year if isinstance(condition.low, Moment) else None
     form = re.compile(rf"Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z", re.IGNORECASE)
     found = {
         (column.at, row.cells[column.at])
-        for column in reading.known.of_kind(Kind.TEXT)
+        for column in reading.known.of_kind(ColumnKind.TEXT)
         for row in reading.known.rows
         if form.match(row.cells[column.at])
     }
@@ -196,16 +198,16 @@ def _of_quarter(reading: Reading, condition: Condition) -> bool:
     return True
 
 
-def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column | None:
+def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount) -> Column | None:
     """Return the one column of amounts that a condition fits best; None if there is none, or several fit."""
     known = reading.known
-    near = _near(reading, condition)
+    near = _nearby_words(reading, condition)
     # "More than 2 orders" can only be about a column of orders.
     counted = next((word for word in near if 0 <= word.start - condition.end <= 1), None)
     if counted and counted.stem in FUNCTION_WORDS:
         counted = None
     scored: list[tuple[int, Column]] = []
-    columns = known.of_kind(Kind.TIME if amount.unit == CLOCK else Kind.AMOUNT)
+    columns = known.of_kind(ColumnKind.TIME if amount.unit == CLOCK else ColumnKind.AMOUNT)
     for column in columns:
         # A column with a problem stays a candidate, so that the refusal can name the problem.
         if amount.unit and column.unit and amount.unit != column.unit and not column.problem:
@@ -215,17 +217,17 @@ def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column
             continue
         same = bool(amount.unit) and amount.unit == column.unit
         if named or same or (len(columns) == 1 and amount.unit in ("", CLOCK)):
-            scored.append((named + OF_UNIT * same, column))
+            scored.append((named + UNIT_SCORE * same, column))
     return _best(scored)
 
 
-def _near(reading: Reading, condition: Condition) -> list[Word]:
+def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
     """Return the words that may name the column of a condition: those after the previous one, and right after it."""
     others = [other for other in reading.request.conditions if other is not condition]
     begin = max((other.end for other in others if other.end <= condition.start), default=0)
-    end = condition.end + BEHIND if others else len(reading.request.text)
+    end = condition.end + CHARACTERS_AFTER if others else len(reading.request.text)
     end = min([end, *(other.start for other in others if other.start >= condition.end)])
-    near = [word for word in free(reading) if begin <= word.start < end]
+    near = [word for word in words_outside_cells(reading) if begin <= word.start < end]
     behind = [word for word in near if word.start >= condition.end]
     # If this condition directly follows another, only words after it can belong to it.
     return near if not others or condition.start - begin > 1 else behind
@@ -240,7 +242,7 @@ def _best(scored: Sequence[tuple[int, Column]]) -> Column | None:
     return best[0] if len(best) == 1 else None
 
 
-def clearest(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
+def best_named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
     """Return the columns that the words name best; empty if they name none."""
     scored = [(score, column) for column in columns if (score := known.mention(column, words))]
     highest = max((score for score, _ in scored), default=0)
@@ -252,7 +254,7 @@ _JOINS = re.compile(r"\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*"
 """Words between two cells of a column that make both of them possible values."""
 
 
-def add_cell_tests(reading: Reading) -> bool:
+def add_cell_tests(reading: ParsedQuestion) -> bool:
     """Add the tests for the cells, flags and empty cells that a question names; return False if these are unclear."""
     two_sides = reading.request.forms.form is Operation.DIFFERENCE
     by_column: dict[tuple[int, bool], list[NamedCell]] = {}
@@ -261,7 +263,7 @@ def add_cell_tests(reading: Reading) -> bool:
         by_column.setdefault((cell.column.at, side), []).append(cell)
     gaps: list[tuple[int, int]] = []
     for cells in by_column.values():
-        joined = [_gap(reading, first, second) for first, second in pairwise(cells)]
+        joined = [_joining_gap(reading, first, second) for first, second in pairwise(cells)]
         denied = {_is_denied(reading, _start(cell)) for cell in cells}
         if None in joined or len(denied) > 1:
             return False
@@ -271,18 +273,18 @@ def add_cell_tests(reading: Reading) -> bool:
                  negated=True in denied, start=_start(cells[0]))
         )  # fmt: skip
     _add_flags(reading)
-    return _add_empty(reading) and _are_alternatives(reading, gaps)
+    return _add_empty_cell_tests(reading) and _are_alternatives(reading, gaps)
 
 
 def _start(cell: NamedCell) -> int:
     return cell.words[0].start
 
 
-def _is_denied(reading: Reading, place: int) -> bool:
+def _is_denied(reading: ParsedQuestion, place: int) -> bool:
     return any(start <= place < end for start, end in reading.request.forms.negated)
 
 
-def _gap(reading: Reading, first: NamedCell, second: NamedCell) -> tuple[int, int] | None:
+def _joining_gap(reading: ParsedQuestion, first: NamedCell, second: NamedCell) -> tuple[int, int] | None:
     """Return the place between two cells of a column if the words there join them ("red or blue"); otherwise None."""
     start, end = first.words[-1].start + len(first.words[-1].written), _start(second)
     between = reading.request.rest[start:end]
@@ -293,12 +295,12 @@ def _gap(reading: Reading, first: NamedCell, second: NamedCell) -> tuple[int, in
     return None
 
 
-def _add_flags(reading: Reading) -> None:
+def _add_flags(reading: ParsedQuestion) -> None:
     """Add the tests for columns of yes and no that a question names: "paid", "not billable", "with a screen"."""
     known, tested = reading.known, {test.column.at for test in reading.tests}
     for at, yes in known.flags.items():
         own = known.header_words(known.columns[at]) - FUNCTION_WORDS
-        named = [word for word in free(reading) if word.stem in own]
+        named = [word for word in words_outside_cells(reading) if word.stem in own]
         if at in tested or not named or reading.request.forms.by in own:
             continue
         start = named[0].start
@@ -307,13 +309,13 @@ def _add_flags(reading: Reading) -> None:
         )
 
 
-def _add_empty(reading: Reading) -> bool:
+def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
     """Add a test for empty cells if a question denies a column; return False if it is unclear which column."""
     known = reading.known
     for start, end in reading.request.forms.negated:
         if any(start <= test.start < end for test in reading.tests):
             continue
-        words = [word for word in _between(free(reading), start, end) if word.stem not in FUNCTION_WORDS]
+        words = [word for word in _between(words_outside_cells(reading), start, end) if word.stem not in FUNCTION_WORDS]
         named = [column for column in known.columns if known.mention(column, words) >= EXACT]
         if len(named) != 1 or (start, end) not in reading.request.forms.absent:
             return False
@@ -327,7 +329,7 @@ def _between(words: Sequence[Word], start: int, end: int) -> list[Word]:
     return [word for word in words if start <= word.start < end]
 
 
-def _are_alternatives(reading: Reading, gaps: Sequence[tuple[int, int]]) -> bool:
+def _are_alternatives(reading: ParsedQuestion, gaps: Sequence[tuple[int, int]]) -> bool:
     """Return whether each "or" joins values of one column, or is inside a part that is denied as a whole."""
     places = [*gaps, *reading.request.forms.negated]
     return all(
@@ -347,12 +349,12 @@ def meets(test: Test, at: int, cell: str) -> bool | None:
     if test.relation is Relation.EMPTY:
         return is_empty(cell)
     if test.than:
-        return _against(test.column.values[at], test.than.values[at], test.relation)
+        return _meets_other_column(test.column.values[at], test.than.values[at], test.relation)
     if isinstance(test.value, str):
         # An empty cell may stand for the same value as the cell above it.
-        said = map(_stems, (test.value, *test.others))
-        return None if is_empty(cell) else (_stems(cell) in said) is not test.negated
-    return _of_value(test, test.column.values[at])
+        text = map(_stems, (test.value, *test.others))
+        return None if is_empty(cell) else (_stems(cell) in text) is not test.negated
+    return _meets_value(test, test.column.values[at])
 
 
 @lru_cache(maxsize=MOST_CELLS)
@@ -360,16 +362,18 @@ def _stems(cell: str) -> tuple[str, ...]:
     return tuple(stems_of(cell))
 
 
-def _of_value(test: Test, value: Amount | Moment | None) -> bool | None:
+def _meets_value(test: Test, value: Amount | Moment | None) -> bool | None:
     if isinstance(test.value, Amount):
         high = test.high.value if isinstance(test.high, Amount) else None
         return _compared(value.value, test.relation, test.value.value, high) if isinstance(value, Amount) else None
     if not isinstance(value, Moment) or isinstance(test.value, str):
         return None
-    return test.value.holds(value) if test.relation is Relation.EQUAL else _in_time(value, test)
+    return test.value.holds(value) if test.relation is Relation.EQUAL else _is_within_days(value, test)
 
 
-def _against(value: Amount | Moment | None, other: Amount | Moment | None, relation: Relation) -> bool | None:
+def _meets_other_column(
+    value: Amount | Moment | None, other: Amount | Moment | None, relation: Relation
+) -> bool | None:
     """Return whether a value has a relation to another of its row; None if either is unknown, or days overlap."""
     if isinstance(value, Amount) and isinstance(other, Amount):
         if value.unit != other.unit or (value.unit == CLOCK and abs(value.value - other.value) > 12 * 60):
@@ -402,7 +406,7 @@ def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | 
             return value == low
 
 
-def _in_time(value: Moment, test: Test) -> bool | None:
+def _is_within_days(value: Moment, test: Test) -> bool | None:
     """Return whether a moment is inside the bounds of a condition; None if it has no year, or is only partly inside."""
     begin, end = value.first, value.last
     first, last = _bounds(test)
@@ -462,7 +466,7 @@ def may_meet(tests: Sequence[Test], rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def why_unknown(column: Column, cell: str) -> str:
+def unknown_reason(column: Column, cell: str) -> str:
     """Return why a cell of a column has no usable value."""
     if not re.search(r"\w", cell):
         return _("%(column)s is empty", column=column.name)
@@ -470,51 +474,59 @@ def why_unknown(column: Column, cell: str) -> str:
 
 
 _AMOUNTS = {
-    Relation.ABOVE: later("%(column)s is more than %(value)s"),
-    Relation.BELOW: later("%(column)s is less than %(value)s"),
-    Relation.AT_LEAST: later("%(column)s is at least %(value)s"),
-    Relation.AT_MOST: later("%(column)s is at most %(value)s"),
-    Relation.WITHIN: later("%(column)s is from %(value)s to %(high)s"),
-    Relation.EQUAL: later("%(column)s is %(value)s"),
-    Relation.EMPTY: later("%(column)s is empty"),
+    Relation.ABOVE: gettext_noop("%(column)s is more than %(value)s"),
+    Relation.BELOW: gettext_noop("%(column)s is less than %(value)s"),
+    Relation.AT_LEAST: gettext_noop("%(column)s is at least %(value)s"),
+    Relation.AT_MOST: gettext_noop("%(column)s is at most %(value)s"),
+    Relation.WITHIN: gettext_noop("%(column)s is from %(value)s to %(high)s"),
+    Relation.EQUAL: gettext_noop("%(column)s is %(value)s"),
+    Relation.EMPTY: gettext_noop("%(column)s is empty"),
 }
 _MOMENTS = {
-    Relation.ABOVE: later("%(column)s is after %(value)s"),
-    Relation.BELOW: later("%(column)s is before %(value)s"),
-    Relation.AT_LEAST: later("%(column)s is %(value)s or later"),
-    Relation.AT_MOST: later("%(column)s is %(value)s or earlier"),
-    Relation.WITHIN: later("%(column)s is from %(value)s to %(high)s"),
-    Relation.EQUAL: later("%(column)s is in %(value)s"),
+    Relation.ABOVE: gettext_noop("%(column)s is after %(value)s"),
+    Relation.BELOW: gettext_noop("%(column)s is before %(value)s"),
+    Relation.AT_LEAST: gettext_noop("%(column)s is %(value)s or later"),
+    Relation.AT_MOST: gettext_noop("%(column)s is %(value)s or earlier"),
+    Relation.WITHIN: gettext_noop("%(column)s is from %(value)s to %(high)s"),
+    Relation.EQUAL: gettext_noop("%(column)s is in %(value)s"),
 }
-MANY = 2
-_DAY, _ANY_YEAR = later("%(column)s is %(value)s"), later("%(column)s is in %(value)s, of whatever year")
+SEVERAL_YEARS = 2
+_DAY, _ANY_YEAR = gettext_noop("%(column)s is %(value)s"), gettext_noop("%(column)s is in %(value)s, of whatever year")
 
 
-def in_words(test: Test) -> str:
+def describe_test(test: Test) -> str:
     """Return a condition in words: "Price is more than 40 €"."""
-    said = {"column": test.column.name, "value": _said(test.value), "high": _said(test.high) if test.high else ""}
+    text = {
+        "column": test.column.name,
+        "value": _value_text(test.value),
+        "high": _value_text(test.high) if test.high else "",
+    }
     if test.relative and test.relative.problem:
-        return _(_MOMENTS[Relation.EQUAL], **said | {"value": f"“{test.relative.written}”"})
+        return _(_MOMENTS[Relation.EQUAL], **text | {"value": f"“{test.relative.written}”"})
     if test.than:
-        in_time = test.column.kind is not Kind.AMOUNT and test.relation is not Relation.EQUAL
-        return _((_MOMENTS if in_time else _AMOUNTS)[test.relation], **said | {"value": test.than.name})
+        in_time = test.column.kind is not ColumnKind.AMOUNT and test.relation is not Relation.EQUAL
+        return _((_MOMENTS if in_time else _AMOUNTS)[test.relation], **text | {"value": test.than.name})
     if test.others:
-        said["value"] = _(" or ").join([_said(test.value), *test.others])
+        text["value"] = _(" or ").join([_value_text(test.value), *test.others])
     if test.negated:
-        return _("%(column)s is not %(value)s", **said)
+        return _("%(column)s is not %(value)s", **text)
     if isinstance(test.value, Amount) and test.value.unit == CLOCK:
-        return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **said)
-    return _of_moment(test, test.value, said) if isinstance(test.value, Moment) else _(_AMOUNTS[test.relation], **said)
+        return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **text)
+    return (
+        _describe_moment(test, test.value, text)
+        if isinstance(test.value, Moment)
+        else _(_AMOUNTS[test.relation], **text)
+    )
 
 
-def _of_moment(test: Test, value: Moment, said: Mapping[str, str]) -> str:
+def _describe_moment(test: Test, value: Moment, text: Mapping[str, str]) -> str:
     if test.relation is not Relation.EQUAL or value.year:
-        return _(_DAY if test.relation is Relation.EQUAL and value.day else _MOMENTS[test.relation], **said)
+        return _(_DAY if test.relation is Relation.EQUAL and value.day else _MOMENTS[test.relation], **text)
     years = {moment.year for moment in test.column.moments if moment.year}
-    if value.day and len(years) < MANY:
-        return _(_DAY, **said)
-    return _(_ANY_YEAR if len(years) > 1 else _MOMENTS[test.relation], **said)
+    if value.day and len(years) < SEVERAL_YEARS:
+        return _(_DAY, **text)
+    return _(_ANY_YEAR if len(years) > 1 else _MOMENTS[test.relation], **text)
 
 
-def _said(value: Amount | Moment | str) -> str:
-    return bare(value) if isinstance(value, Amount) else str(value)
+def _value_text(value: Amount | Moment | str) -> str:
+    return amount_text(value) if isinstance(value, Amount) else str(value)

@@ -11,54 +11,62 @@ from collections.abc import Callable, Iterator, Sequence
 
 from localcrag.records.enums import Operation
 from localcrag.tables.parse import Table
-from localcrag.tables.parsed_question import Reading, Test, add_cell_tests, clearest, free, place, read
+from localcrag.tables.parsed_question import (
+    ParsedQuestion,
+    Test,
+    add_cell_tests,
+    best_named,
+    parse_question,
+    resolve_condition,
+    words_outside_cells,
+)
 from localcrag.tables.plan_columns import (
-    Plan,
+    TablePlan,
     asks_for_rows,
     asks_who,
     computed_column,
-    grouped,
-    highest_group,
+    extreme_group_plan,
+    group_plan,
+    has_quantity_column,
     is_in_header,
-    is_of_groups,
-    label_of,
-    may_be_spent,
+    last_noun_word,
+    may_mean_groups,
+    may_mean_spending,
     names_period,
-    noun_end,
-    rows_meant,
-    says_how_many,
+    noun_meaning,
+    row_label_column,
 )
 from localcrag.tables.plan_comparisons import (
-    compared_in_rows,
-    named_as_planned,
-    named_in_time,
-    of_difference,
-    of_furthest,
-    of_share,
+    difference_plan,
+    extreme_difference_plan,
+    resolve_plan_words,
+    resolve_time_words,
+    row_comparison_test,
+    share_plan,
 )
 from localcrag.tables.question import Request
 from localcrag.tables.question_conditions import Relation
 from localcrag.tables.vocabulary import (
     PERIODS,
     ROW_NOUNS,
-    SAYS_NOTHING,
+    UNINFORMATIVE,
     Column,
-    Kind,
-    Known,
+    ColumnKind,
     Superlative,
+    TableVocabulary,
     Word,
-    alike,
     has_header,
     meaningful,
     stems_of,
+    with_synonyms,
 )
 from localcrag.text.words import FUNCTION_WORDS
 
-OF_SEVERAL = frozenset((Operation.SUM, Operation.AVERAGE, Operation.MAXIMUM, Operation.MINIMUM))
+AGGREGATES = frozenset((Operation.SUM, Operation.AVERAGE, Operation.MAXIMUM, Operation.MINIMUM))
 """Operations that make no sense on a single row."""
 
 
-def unused(reading: Reading, plan: Plan) -> list[Word]:
+def unused(reading: ParsedQuestion, plan: TablePlan) -> list[Word]:
     """Return the words that name only a column which the plan does not use.
 
     In plans for rows, only a word of the header itself names its column: "trains leave" does not ask for the departure.
@@ -66,9 +74,9 @@ def unused(reading: Reading, plan: Plan) -> list[Word]:
     known = reading.known
     used = {column.at for column in _columns_of(plan)}
     used |= {column.at for column in known.columns if _is_label(plan, column)}
-    used |= {column.at for column in clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), reading.target)}
-    kept = [column for column in known.columns if column.at in {*used, label_of(known).at}]
-    left = known.unexplained(free(reading), kept)
+    used |= {column.at for column in best_named(known, known.of_kind(ColumnKind.TEXT, ColumnKind.NAME), reading.target)}
+    kept = [column for column in known.columns if column.at in {*used, row_label_column(known).at}]
+    left = known.unexplained(words_outside_cells(reading), kept)
     if plan.operation in (Operation.FILTER, Operation.COUNT, Operation.VALUES):
         left = [word for word in left if word.stem in known.all_header_words]
     if plan.period or reading.request.superlative:
@@ -76,12 +84,12 @@ def unused(reading: Reading, plan: Plan) -> list[Word]:
     return left
 
 
-def is_of_one_row(plan: Plan) -> bool:
+def aggregates_one_row(plan: TablePlan) -> bool:
     """Return whether the plan aggregates rows, although a condition leaves a single row that it names.
 
     "The rent, all together" is not the row "Rent" alone: whatever "all together" adds to it is elsewhere.
     """
-    if plan.operation not in OF_SEVERAL or plan.by or plan.period:
+    if plan.operation not in AGGREGATES or plan.by or plan.period:
         return False
     return any(
         test.relation is Relation.EQUAL and isinstance(test.value, str) and not test.negated and not test.others
@@ -90,14 +98,14 @@ def is_of_one_row(plan: Plan) -> bool:
     )  # fmt: skip
 
 
-def _is_label(plan: Plan, column: Column) -> bool:
+def _is_label(plan: TablePlan, column: Column) -> bool:
     """Return whether a column has a different name for each row: a word for the column then means the rows."""
     cells = [row.cells[column.at] for row in plan.known.rows]
-    names = column.kind in (Kind.TEXT, Kind.NAME) or (column.kind is Kind.DATE and column.at == 0)
+    names = column.kind in (ColumnKind.TEXT, ColumnKind.NAME) or (column.kind is ColumnKind.DATE and column.at == 0)
     return names and len(set(cells)) == len(cells)
 
 
-def _columns_of(plan: Plan) -> Iterator[Column]:
+def _columns_of(plan: TablePlan) -> Iterator[Column]:
     """Yield the columns that the plan uses."""
     tests: list[Test] = [*plan.tests, *(test for side in plan.sides for test in side)]
     yield from (column for column in (plan.column, plan.by, plan.percent_of, *plan.side_columns) if column)
@@ -109,139 +117,147 @@ def _columns_of(plan: Plan) -> Iterator[Column]:
 
 LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
 """Words of columns with rules: "the maximum age" hardly asks for the highest of several limits."""
-MOST_OF_STEM = 3
+STEM_PREFIX = 3
 """Number of letters that a word shares with its stem: a cell without these letters does not contain the word."""
 _NUMBER = re.compile(r"\d{1,3}")
 
 
-def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None:
+def build_plan(request: Request, table: Table, names: Sequence[str]) -> TablePlan | None:
     """Return the plan of a request for a table; None if the request is not about the table.
 
     `names` are those of the table's document.
     """
-    known = Known(table, names)
+    known = TableVocabulary(table, names)
     if not has_header(table):
         return None
-    reading = read(request, known)
-    if reading is None or _is_said_by_header(request, known) or _is_a_column_of_sums(request, known):
+    reading = parse_question(request, known)
+    if reading is None or _is_operation_a_label(request, known) or _may_be_sum_column(request, known):
         return None
     # Words are replaced by those of the headers before the question is checked for words that name nothing.
     if request.forms.versus or request.forms.form is Operation.DIFFERENCE:
-        named_in_time(reading)
-    named_as_planned(reading)
-    if _unexplained(reading) or not all(place(reading, condition) for condition in request.conditions):
+        resolve_time_words(reading)
+    resolve_plan_words(reading)
+    if _has_unexplained_word(reading) or not all(
+        resolve_condition(reading, condition) for condition in request.conditions
+    ):
         return None
-    if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in free(reading)):
+    if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in words_outside_cells(reading)):
         return None  # A small number that is no cell has another meaning, even if it is in the table's name.
-    plan = _planned(reading)
-    return plan if plan and not is_of_one_row(plan) and not unused(reading, plan) else None
+    plan = _dispatch(reading)
+    return plan if plan and not aggregates_one_row(plan) and not unused(reading, plan) else None
 
 
-def _planned(reading: Reading) -> Plan | None:
+def _dispatch(reading: ParsedQuestion) -> TablePlan | None:
     """Return the plan that the request asks for; None if that is unclear."""
     request = reading.request
     if request.forms.versus:
-        return of_furthest(reading) if request.forms.versus.end else _compared(reading)
-    return grouped(reading) if request.forms.by else _OPERATIONS[request.operation](reading)
+        return extreme_difference_plan(reading) if request.forms.versus.end else _comparison_plan(reading)
+    return group_plan(reading) if request.forms.by else _OPERATIONS[request.operation](reading)
 
 
-def _compared(reading: Reading) -> Plan | None:
+def _comparison_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the rows in which two columns have the relation that the question asks for."""
-    compared = compared_in_rows(reading)
+    compared = row_comparison_test(reading)
     if compared is None:
         return None
     reading.tests.append(compared)
     return _OPERATIONS[reading.request.operation](reading)
 
 
-def _unexplained(reading: Reading) -> bool:
+def _has_unexplained_word(reading: ParsedQuestion) -> bool:
     """Return whether a word names nothing in the table.
 
     The month of "which month has the highest total" is part of the dates, even if no header names it.
     """
-    left = reading.known.unexplained(free(reading))
-    if reading.request.superlative and reading.known.of_kind(Kind.DATE):
+    left = reading.known.unexplained(words_outside_cells(reading))
+    if reading.request.superlative and reading.known.of_kind(ColumnKind.DATE):
         left = [word for word in left if word.stem not in PERIODS]
     return bool(left)
 
 
-def _is_said_by_header(request: Request, known: Known) -> bool:
+def _is_operation_a_label(request: Request, known: TableVocabulary) -> bool:
     """Return whether the word for the operation is the name of a column or a row.
 
     "Maximum stay" may be a row whose value is to be looked up, not computed.
     """
     asks = set(stems_of(request.asks)) - {"number", "total"}
     # A quick search for the first letters avoids the stems of every cell in a long table.
-    begin = tuple(word[:MOST_OF_STEM] for word in asks)
+    begin = tuple(word[:STEM_PREFIX] for word in asks)
     cells = [cell for cell in {row.cells[0] for row in known.rows} if any(one in cell.lower() for one in begin)]
     labels = {word for cell in cells for word in stems_of(cell)}
     headers = {word for column in known.columns for word in known.header_words(column)}
     return bool(asks & (labels | headers))
 
 
-def _is_a_column_of_sums(request: Request, known: Known) -> bool:
+def _may_be_sum_column(request: Request, known: TableVocabulary) -> bool:
     """Return whether "in sum" or "the total" in a comparison or a share may name a column."""
     headers = {word for column in known.columns for word in known.header_words(column)}
     return request.forms.form is not None and bool({"sum", "total"} & headers & set(stems_of(request.text)))
 
 
-def _aggregated(reading: Reading) -> Plan | None:
+def _aggregate_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for a sum or an average; None if it is unclear of which column."""
     known, request = reading.known, reading.request
-    words = free(reading)
+    words = words_outside_cells(reading)
     if request.target is not None:
         # "How many … in total" asks for a sum if a column counts these things, and otherwise for the number of rows.
-        noun = [word for word in reading.target if word.stem not in SAYS_NOTHING]
-        if not noun or not clearest(known, known.of_kind(Kind.AMOUNT), noun[-1:]):
-            return _counted(reading)
+        noun = [word for word in reading.target if word.stem not in UNINFORMATIVE]
+        if not noun or not best_named(known, known.of_kind(ColumnKind.AMOUNT), noun[-1:]):
+            return _count_plan(reading)
         words = noun
     elif request.asks == "total":
-        in_header = [column for column in known.of_kind(Kind.AMOUNT) if "total" in known.header_words(column)]
-        if len(in_header) == 1 and not clearest(known, known.of_kind(Kind.AMOUNT), words):
-            return Plan(known, request.operation, in_header[0], tuple(reading.tests))
+        in_header = [column for column in known.of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)]
+        if len(in_header) == 1 and not best_named(known, known.of_kind(ColumnKind.AMOUNT), words):
+            return TablePlan(known, request.operation, in_header[0], tuple(reading.tests))
     column = computed_column(reading, words)
-    return Plan(known, request.operation, column, tuple(reading.tests)) if column else None
+    return TablePlan(known, request.operation, column, tuple(reading.tests)) if column else None
 
 
-def _extreme(reading: Reading) -> Plan | None:
+def _extreme_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the rows, or for the group, with the highest or lowest values; None if that is unclear."""
     known, wanted = reading.known, reading.request.superlative
     if wanted is None:
         return None
     if reading.request.of_groups or names_period(reading):
-        return highest_group(reading)
-    column = _column_of(reading, wanted)
+        return extreme_group_plan(reading)
+    column = _superlative_column(reading, wanted)
     if column is None:
-        return highest_group(reading) if reading.request.asks in ("most", "fewest", "least") else None
+        return extreme_group_plan(reading) if reading.request.asks in ("most", "fewest", "least") else None
     if LIMITS & known.header_words(column):
         return None
-    if is_of_groups(reading, column) or not _is_the_most(reading, column):
-        return highest_group(reading)
+    if may_mean_groups(reading, column) or not _is_most_about_column(reading, column):
+        return extreme_group_plan(reading)
     tests, few = tuple(reading.tests), reading.request.few
-    return None if may_be_spent(reading, column) else Plan(known, reading.request.operation, column, tests, few=few)
+    return (
+        None
+        if may_mean_spending(reading, column)
+        else TablePlan(known, reading.request.operation, column, tests, few=few)
+    )
 
 
-def _column_of(reading: Reading, wanted: Superlative) -> Column | None:
+def _superlative_column(reading: ParsedQuestion, wanted: Superlative) -> Column | None:
     """Return the column that a word like "cheapest" is about; None if that is unclear."""
-    known, words = reading.known, free(reading)
+    known, words = reading.known, words_outside_cells(reading)
     if wanted.dates:
-        dates = known.of_kind(Kind.DATE, Kind.TIME)
-        found = clearest(known, dates, words) or dates
+        dates = known.of_kind(ColumnKind.DATE, ColumnKind.TIME)
+        found = best_named(known, dates, words) or dates
         return found[0] if len(found) == 1 else None
     if wanted.columns:
         fitting = [
-            column for column in known.of_kind(Kind.AMOUNT) if alike(wanted.columns) & known.header_words(column)
+            column
+            for column in known.of_kind(ColumnKind.AMOUNT)
+            if with_synonyms(wanted.columns) & known.header_words(column)
         ]
-        found = clearest(known, fitting, words) or fitting
+        found = best_named(known, fitting, words) or fitting
         return found[0] if len(found) == 1 else None
     column = computed_column(reading, words)
-    fitting = [one for one in known.of_kind(Kind.AMOUNT) if wanted.otherwise & known.header_words(one)]
-    if column is None and len(fitting) == 1 and not clearest(known, known.of_kind(Kind.AMOUNT), words):
+    fitting = [one for one in known.of_kind(ColumnKind.AMOUNT) if wanted.otherwise & known.header_words(one)]
+    if column is None and len(fitting) == 1 and not best_named(known, known.of_kind(ColumnKind.AMOUNT), words):
         return fitting[0]
     return column
 
 
-def _is_the_most(reading: Reading, column: Column) -> bool:
+def _is_most_about_column(reading: ParsedQuestion, column: Column) -> bool:
     """Return whether "the most" is about the column: "the most points" is, "the most flats" of a floor is not."""
     request = reading.request
     if request.asks not in ("most", "fewest", "least"):
@@ -249,13 +265,13 @@ def _is_the_most(reading: Reading, column: Column) -> bool:
     place = re.search(rf"\b{request.asks}\b", request.text, re.IGNORECASE)
     behind = [
         word
-        for word in free(reading)
-        if place and word.start >= place.end() and word.stem not in (SAYS_NOTHING - ROW_NOUNS) | FUNCTION_WORDS
+        for word in words_outside_cells(reading)
+        if place and word.start >= place.end() and word.stem not in (UNINFORMATIVE - ROW_NOUNS) | FUNCTION_WORDS
     ]
     return not behind or reading.known.mention(column, behind[:1]) > 0
 
 
-def _counted(reading: Reading) -> Plan | None:
+def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for a number of rows or of distinct values; None if it is unclear what is counted."""
     known = reading.known
     noun = reading.target
@@ -265,64 +281,66 @@ def _counted(reading: Reading) -> Plan | None:
     if noun[-1].start in of_cells:
         # "How many laptops" counts the rows if several are laptops; a single row has a number to be looked up.
         cell = next(cell for cell in reading.cells if noun[-1] in cell.words)
-        is_one = cell.rows > 1 and not says_how_many(known) and not reading.request.forms.different
-        return Plan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
-    last = noun_end(reading, noun)
+        is_one = cell.rows > 1 and not has_quantity_column(known) and not reading.request.forms.different
+        return TablePlan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
+    last = last_noun_word(reading, noun)
     if reading.request.forms.different:
-        named = clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [last])
-        return Plan(known, Operation.COUNT, named[0], tuple(reading.tests)) if len(named) == 1 else None
-    found = rows_meant(reading, last)
+        named = best_named(known, known.of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last])
+        return TablePlan(known, Operation.COUNT, named[0], tuple(reading.tests)) if len(named) == 1 else None
+    found = noun_meaning(reading, last)
     if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
         return None  # The question already fixes this column to one value, so there is nothing to count.
-    if found[0] is None and says_how_many(known) and not is_in_header(known, last):
+    if found[0] is None and has_quantity_column(known) and not is_in_header(known, last):
         return None  # "How many shirts" may ask for the quantity that was ordered, not for the number of orders.
-    return Plan(known, Operation.COUNT, found[0], tuple(reading.tests))
+    return TablePlan(known, Operation.COUNT, found[0], tuple(reading.tests))
 
 
-def _filtered(reading: Reading) -> Plan | None:
+def _list_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for a list of rows, or of a column's values; None if that is unclear."""
     known, request = reading.known, reading.request
     if asks_who(reading):
-        return _rows(reading) if known.are_people(label_of(known)) else None
+        return _rows_plan(reading) if known.are_people(row_label_column(known)) else None
     noun = meaningful(reading.target)
     if not noun or (request.forms.different and not request.everything):
         return None
     if not asks_for_rows(reading, noun):
         return None
     if (request.conditions or request.forms.versus) and reading.tests:
-        return _rows(reading)
-    return _by_words(reading, clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [noun_end(reading, noun)]))
+        return _rows_plan(reading)
+    return _plan_without_conditions(
+        reading, best_named(known, known.of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last_noun_word(reading, noun)])
+    )
 
 
-def _by_words(reading: Reading, of_words: Sequence[Column]) -> Plan | None:
+def _plan_without_conditions(reading: ParsedQuestion, of_words: Sequence[Column]) -> TablePlan | None:
     """Return a plan for the rows, or the whole column, that a question names by words alone."""
     known = reading.known
     if not reading.request.everything:
-        first = not of_words or of_words[0] is label_of(known)
-        return _rows(reading) if first and _may_be_several(reading) else None
-    if len(of_words) == 1 and of_words[0].kind is Kind.TEXT and not reading.tests:
-        return Plan(known, Operation.VALUES, of_words[0])
-    return _rows(reading)
+        first = not of_words or of_words[0] is row_label_column(known)
+        return _rows_plan(reading) if first and _may_be_several(reading) else None
+    if len(of_words) == 1 and of_words[0].kind is ColumnKind.TEXT and not reading.tests:
+        return TablePlan(known, Operation.VALUES, of_words[0])
+    return _rows_plan(reading)
 
 
-def _rows(reading: Reading) -> Plan | None:
+def _rows_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the rows that meet the tests; None if there are no tests."""
-    return Plan(reading.known, Operation.FILTER, None, tuple(reading.tests)) if reading.tests else None
+    return TablePlan(reading.known, Operation.FILTER, None, tuple(reading.tests)) if reading.tests else None
 
 
-def _may_be_several(reading: Reading) -> bool:
+def _may_be_several(reading: ParsedQuestion) -> bool:
     """Return whether several rows can meet the tests; a row that a unique cell names is looked up, not computed."""
     single = {cell.column.at for cell in reading.cells if cell.rows == 1}
     return all(test.negated or test.others or test.column.at not in single for test in reading.tests)
 
 
-_OPERATIONS: dict[Operation, Callable[[Reading], Plan | None]] = {
-    Operation.COUNT: _counted,
-    Operation.SUM: _aggregated,
-    Operation.AVERAGE: _aggregated,
-    Operation.MAXIMUM: _extreme,
-    Operation.MINIMUM: _extreme,
-    Operation.FILTER: _filtered,
-    Operation.DIFFERENCE: of_difference,
-    Operation.SHARE: of_share,
+_OPERATIONS: dict[Operation, Callable[[ParsedQuestion], TablePlan | None]] = {
+    Operation.COUNT: _count_plan,
+    Operation.SUM: _aggregate_plan,
+    Operation.AVERAGE: _aggregate_plan,
+    Operation.MAXIMUM: _extreme_plan,
+    Operation.MINIMUM: _extreme_plan,
+    Operation.FILTER: _list_plan,
+    Operation.DIFFERENCE: difference_plan,
+    Operation.SHARE: share_plan,
 }

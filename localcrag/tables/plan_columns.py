@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localcrag.records.enums import Operation
-from localcrag.tables.parsed_question import Reading, Test, clearest, free
+from localcrag.tables.parsed_question import ParsedQuestion, Test, best_named, words_outside_cells
 from localcrag.tables.vocabulary import (
     EXACT,
     PERIODS,
     ROW_NOUNS,
-    SAYS_NOTHING,
+    UNINFORMATIVE,
     Column,
-    Kind,
-    Known,
+    ColumnKind,
+    TableVocabulary,
     Word,
-    alike,
     meaningful,
     stem,
+    with_synonyms,
     words_of,
 )
 from localcrag.text.words import FUNCTION_WORDS
@@ -33,7 +33,7 @@ QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TablePlan:
     """A computation on a table.
 
     `column` is the column to compute with; None if the rows themselves are counted or listed. `few` is the number of
@@ -44,7 +44,7 @@ class Plan:
     is one.
     """
 
-    known: Known
+    known: TableVocabulary
     operation: Operation
     column: Column | None
     tests: tuple[Test, ...] = ()
@@ -57,41 +57,41 @@ class Plan:
     percent_of: Column | None = None
 
 
-def computed_column(reading: Reading, words: Sequence[Word]) -> Column | None:
+def computed_column(reading: ParsedQuestion, words: Sequence[Word]) -> Column | None:
     """Return the column of amounts that the words name, or the only one there is; None if that is unclear.
 
     A column that a condition is about is only taken if no other is named.
     """
     known = reading.known
-    amounts = known.of_kind(Kind.AMOUNT)
+    amounts = known.of_kind(ColumnKind.AMOUNT)
     tested = {test.column.at for test in reading.tests}
-    named = clearest(known, amounts, words)
-    others = clearest(known, [column for column in amounts if column.at not in tested], words)
+    named = best_named(known, amounts, words)
+    others = best_named(known, [column for column in amounts if column.at not in tested], words)
     if found := others or named:
         return found[0] if len(found) == 1 else None
-    labels = [column for column in known.of_kind(Kind.DATE, Kind.NAME) if column.at not in tested]
-    if any(known.mention(column, words) and not names_rows(known, column) for column in labels):
+    labels = [column for column in known.of_kind(ColumnKind.DATE, ColumnKind.NAME) if column.at not in tested]
+    if any(known.mention(column, words) and not has_row_numbers(known, column) for column in labels):
         return None
     return amounts[0] if len(amounts) == 1 else None
 
 
-def names_rows(known: Known, column: Column) -> bool:
+def has_row_numbers(known: TableVocabulary, column: Column) -> bool:
     """Return whether a column has a different number for each row, such as an order number.
 
     "The total of all orders" is about the orders' amounts, not about these numbers.
     """
     cells = [row.cells[column.at] for row in known.rows]
-    return column.kind is Kind.NAME and len(set(cells)) == len(cells)
+    return column.kind is ColumnKind.NAME and len(set(cells)) == len(cells)
 
 
-def rows_meant(reading: Reading, noun: Word) -> tuple[Column | None] | None:
+def noun_meaning(reading: ParsedQuestion, noun: Word) -> tuple[Column | None] | None:
     """Return (column,) if a noun names values of a column, (None,) if it names rows, None if it names neither."""
     known = reading.known
-    named = clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [noun])
-    measured = clearest(known, known.of_kind(Kind.AMOUNT, Kind.DATE, Kind.TIME), [noun])
+    named = best_named(known, known.of_kind(ColumnKind.TEXT, ColumnKind.NAME), [noun])
+    measured = best_named(known, known.of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), [noun])
     if measured and all(_labels_rows(known, column) for column in measured):
         return (None,)
-    if measured and not any(_is_row_and_not(known, noun, column) for column in measured):
+    if measured and not any(_names_only_rows(known, noun, column) for column in measured):
         return None
     if len(named) == 1:
         values = [row.cells[named[0].at] for row in known.rows]
@@ -99,13 +99,13 @@ def rows_meant(reading: Reading, noun: Word) -> tuple[Column | None] | None:
     return (None,) if not named and known.is_row(noun.stem) else None
 
 
-def _labels_rows(known: Known, column: Column) -> bool:
+def _labels_rows(known: TableVocabulary, column: Column) -> bool:
     """Return whether the dates of a first column name the rows, such as a row for each month."""
     cells = [row.cells[column.at] for row in known.rows]
-    return column.at == 0 and column.kind is Kind.DATE and len(set(cells)) == len(cells)
+    return column.at == 0 and column.kind is ColumnKind.DATE and len(set(cells)) == len(cells)
 
 
-def _is_row_and_not(known: Known, noun: Word, column: Column) -> bool:
+def _names_only_rows(known: TableVocabulary, noun: Word, column: Column) -> bool:
     """Return whether a noun is a name for the rows, and not just for the column.
 
     "Warranties" names the rows of a table of warranties with a column "Warranty until".
@@ -113,7 +113,7 @@ def _is_row_and_not(known: Known, noun: Word, column: Column) -> bool:
     return noun.stem in ROW_NOUNS or (known.is_row(noun.stem) and known.header_words(column) != {noun.stem})
 
 
-def noun_end(reading: Reading, noun: Sequence[Word]) -> Word:
+def last_noun_word(reading: ParsedQuestion, noun: Sequence[Word]) -> Word:
     """Return the last word of a noun.
 
     The noun in "products cost" ends before the verb, which names a column of amounts.
@@ -123,41 +123,41 @@ def noun_end(reading: Reading, noun: Sequence[Word]) -> Word:
     of_cells = {word.start for cell in reading.cells for word in cell.words}
     while len(words) > 1 and (
         words[-1].start in of_cells
-        or clearest(known, known.of_kind(Kind.AMOUNT, Kind.DATE, Kind.TIME), words[-1:])
-        or words[-1].stem in SAYS_NOTHING - ROW_NOUNS
+        or best_named(known, known.of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), words[-1:])
+        or words[-1].stem in UNINFORMATIVE - ROW_NOUNS
     ):
         words.pop()
     return words[-1]
 
 
-def asks_for_rows(reading: Reading, noun: Sequence[Word]) -> bool:
+def asks_for_rows(reading: ParsedQuestion, noun: Sequence[Word]) -> bool:
     """Return whether a question lists rows or values of a column by a noun that directly follows "which"."""
     before = words_of(reading.request.rest[reading.request.target or 0 : noun[0].start])
-    known = rows_meant(reading, noun_end(reading, noun)) is not None
+    known = noun_meaning(reading, last_noun_word(reading, noun)) is not None
     return known and all(word.stem in BEFORE_NOUN for word in before)
 
 
-def asks_who(reading: Reading) -> bool:
+def asks_who(reading: ParsedQuestion) -> bool:
     """Return whether a question begins with "who"."""
     return reading.request.text.lower().startswith("who ")
 
 
-def label_of(known: Known) -> Column:
+def row_label_column(known: TableVocabulary) -> Column:
     """Return the column that names the rows: the first one of text or identifiers, or else the first column."""
-    return next(iter(known.of_kind(Kind.TEXT, Kind.NAME)), known.columns[0])
+    return next(iter(known.of_kind(ColumnKind.TEXT, ColumnKind.NAME)), known.columns[0])
 
 
-def may_be_spent(reading: Reading, column: Column) -> bool:
+def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
     """Return whether the most that was spent may be the lowest number, because the column has values below zero."""
     return _SPENT.search(reading.request.text) is not None and any(one.value < 0 for one in column.amounts)
 
 
-def says_how_many(known: Known) -> bool:
+def has_quantity_column(known: TableVocabulary) -> bool:
     """Return whether a column says how many things a row has: a count may then be of rows, or of these things."""
-    return any(alike(known.header_words(column)) & QUANTITIES for column in known.of_kind(Kind.AMOUNT))
+    return any(with_synonyms(known.header_words(column)) & QUANTITIES for column in known.of_kind(ColumnKind.AMOUNT))
 
 
-def is_in_header(known: Known, noun: Word) -> bool:
+def is_in_header(known: TableVocabulary, noun: Word) -> bool:
     """Return whether a noun is a word of a header, such as "orders" for the column "Order", or a noun for any rows."""
     return noun.stem in ROW_NOUNS or noun.stem in known.all_header_words
 
@@ -165,7 +165,7 @@ def is_in_header(known: Known, noun: Word) -> bool:
 _WHOLE = re.compile(r"\d{1,6}")
 
 
-def grouped(reading: Reading) -> Plan | None:
+def group_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan with a result for each group, such as "how many members per town"; None if it is unclear which."""
     known, request = reading.known, reading.request
     by = _grouping(known, [Word(stem(request.forms.by), 0, request.forms.by)], reading)
@@ -173,9 +173,9 @@ def grouped(reading: Reading) -> Plan | None:
     operations = (Operation.COUNT, Operation.SUM) + (() if by and by[1] else (Operation.AVERAGE,))
     if by is None or request.operation not in operations:
         return None
-    words = [word for word in free(reading) if not known.mention(by[0], [word])]
+    words = [word for word in words_outside_cells(reading) if not known.mention(by[0], [word])]
     counted = {word.start for word in reading.target} if request.target is not None else set()
-    if any(_names_further(reading, word) for word in words if word.start not in counted):
+    if any(_names_other_column(reading, word) for word in words if word.start not in counted):
         return None  # "Per shelf and supplier" groups by two columns.
     if request.target is None:
         column = _amounts(reading, by[0], words)
@@ -183,89 +183,89 @@ def grouped(reading: Reading) -> Plan | None:
     noun = meaningful(reading.target)
     if not noun:
         return None
-    last = noun_end(reading, noun)
-    summed = [one for one in clearest(known, known.of_kind(Kind.AMOUNT), [last]) if one.at != by[0].at]
+    last = last_noun_word(reading, noun)
+    summed = [one for one in best_named(known, known.of_kind(ColumnKind.AMOUNT), [last]) if one.at != by[0].at]
     if summed:
         return _plan(reading, Operation.SUM, summed[0], by) if len(summed) == 1 else None
     return _plan(reading, Operation.COUNT, None, by) if _are_rows(reading, last) else None
 
 
-def highest_group(reading: Reading) -> Plan | None:
+def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the group with the highest or lowest sum, average or number of rows; None if it is unclear."""
     known, request = reading.known, reading.request
-    words = free(reading)
+    words = words_outside_cells(reading)
     by = _grouping(known, words, reading)
-    totals = [column for column in known.of_kind(Kind.AMOUNT) if "total" in known.header_words(column)]
+    totals = [column for column in known.of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)]
     if request.of_groups is Operation.SUM and totals:
-        return None if by or names_period(reading) else _of_totals(reading, totals)
+        return None if by or names_period(reading) else _total_column_plan(reading, totals)
     sums = request.of_groups is Operation.SUM and not names_period(reading)
-    if sums and (single := _of_single_rows(reading)):
+    if sums and (single := _single_row_plan(reading)):
         return single
     if by is None or request.few > 1:
         return None
     words = [word for word in words if not known.mention(by[0], [word]) and word.stem != by[1]]
-    operation = request.of_groups or _of_most(reading, words)
+    operation = request.of_groups or _most_operation(reading, words)
     counts = operation is Operation.COUNT
     column = None if counts else _amounts(reading, by[0], words)
-    if column and may_be_spent(reading, column):
+    if column and may_mean_spending(reading, column):
         return None
     return _plan(reading, operation, column, by, request.operation) if operation and (counts or column) else None
 
 
-def _of_single_rows(reading: Reading) -> Plan | None:
+def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the row with the highest value, if each group is a single row, such as a row for each month."""
     known = reading.known
     named = [
         column
         for column in known.columns
-        if column.kind is not Kind.AMOUNT and known.mention(column, free(reading)) >= EXACT
+        if column.kind is not ColumnKind.AMOUNT and known.mention(column, words_outside_cells(reading)) >= EXACT
     ]
     cells = (
         {value or row.cells[named[0].at] for row, value in zip(known.rows, named[0].values, strict=True)}
         if len(named) == 1
         else set()
     )
-    if len(cells) < len(known.rows) or reading.tests or _has_days_of(known, named[0]):
+    if len(cells) < len(known.rows) or reading.tests or _has_single_days(known, named[0]):
         return None
-    words = [word for word in free(reading) if not known.mention(named[0], [word])]
+    words = [word for word in words_outside_cells(reading) if not known.mention(named[0], [word])]
     column = _amounts(reading, named[0], words)
-    if column is None or may_be_spent(reading, column):
+    if column is None or may_mean_spending(reading, column):
         return None
-    return Plan(known, reading.request.operation, column, few=reading.request.few)
+    return TablePlan(known, reading.request.operation, column, few=reading.request.few)
 
 
-def names_period(reading: Reading) -> bool:
+def names_period(reading: ParsedQuestion) -> bool:
     """Return whether the question names a month, quarter or year that is in no header, and must be one of dates."""
     known = reading.known
-    periods = [word for word in free(reading) if word.stem in PERIODS and word.stem != "day"]
+    periods = [word for word in words_outside_cells(reading) if word.stem in PERIODS and word.stem != "day"]
     return any(not any(word.stem in known.header_words(one) for one in known.columns) for word in periods)
 
 
-def _of_most(reading: Reading, words: Sequence[Word]) -> Operation | None:
+def _most_operation(reading: ParsedQuestion, words: Sequence[Word]) -> Operation | None:
     """Return whether "the most" of a group is a sum or a number of rows; None if that is unclear."""
     known = reading.known
     if reading.request.asks not in ("most", "fewest", "least"):
         return None  # "The largest customer" may have the largest order, or the largest sum of orders.
     nouns = meaningful(words)
-    if len(nouns) == 1 and clearest(known, known.of_kind(Kind.AMOUNT), nouns):
+    if len(nouns) == 1 and best_named(known, known.of_kind(ColumnKind.AMOUNT), nouns):
         return Operation.SUM
     return Operation.COUNT if len(nouns) == 1 and _are_rows(reading, nouns[0]) else None
 
 
-def is_of_groups(reading: Reading, column: Column) -> bool:
+def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
     """Return whether the highest of several sums may be meant.
 
     "The largest customer" can have several rows; "the highest amount" is in one row.
     """
-    known, words = reading.known, free(reading)
+    known, words = reading.known, words_outside_cells(reading)
     if known.mention(column, words) >= EXACT and reading.request.asks in ("highest", "lowest"):
         return False
     tested = {test.column.at for test in reading.tests} | {cell.column.at for cell in reading.cells}
-    days = [Kind.DATE] if reading.request.asks in ("most", "fewest", "least") else []
-    for other in known.of_kind(Kind.TEXT, Kind.NAME, *days):
+    days = [ColumnKind.DATE] if reading.request.asks in ("most", "fewest", "least") else []
+    for other in known.of_kind(ColumnKind.TEXT, ColumnKind.NAME, *days):
         values = [row.cells[other.at] for row in known.rows]
         if (
-            (other.at not in {column.at, *tested} or other.kind is Kind.DATE)
+            (other.at not in {column.at, *tested} or other.kind is ColumnKind.DATE)
             and known.mention(other, words)
             and len(set(values)) < len(values)
         ):
@@ -273,47 +273,47 @@ def is_of_groups(reading: Reading, column: Column) -> bool:
     return False
 
 
-def _names_further(reading: Reading, word: Word) -> bool:
+def _names_other_column(reading: ParsedQuestion, word: Word) -> bool:
     """Return whether a word names another text column, about which there is no condition."""
     known, tested = reading.known, {test.column.at for test in reading.tests}
-    others = [column for column in known.of_kind(Kind.TEXT, Kind.NAME) if column.at not in tested]
+    others = [column for column in known.of_kind(ColumnKind.TEXT, ColumnKind.NAME) if column.at not in tested]
     return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)
 
 
 def _plan(
-    reading: Reading, operation: Operation, column: Column | None, by: tuple[Column, str],
+    reading: ParsedQuestion, operation: Operation, column: Column | None, by: tuple[Column, str],
     pick: Operation | None = None,
-) -> Plan:  # fmt: skip
+) -> TablePlan:  # fmt: skip
     """Return a plan for groups, with the tests so far."""
-    return Plan(
+    return TablePlan(
         reading.known, operation, column, tuple(reading.tests), by=by[0], period=by[1], pick=pick
     )  # fmt: skip
 
 
-def _grouping(known: Known, words: Sequence[Word], reading: Reading) -> tuple[Column, str] | None:
+def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQuestion) -> tuple[Column, str] | None:
     """Return the column to group by that the words name, and the period of its dates; None if that is unclear."""
     tested = {test.column.at for test in reading.tests}
-    said = [word for word in words if word.stem not in FUNCTION_WORDS]
+    text = [word for word in words if word.stem not in FUNCTION_WORDS]
     columns = [
         column
         for column in known.columns
-        if column.at not in tested and known.mention(column, said) >= EXACT and _repeats(known, column)
+        if column.at not in tested and known.mention(column, text) >= EXACT and _repeats(known, column)
     ]
     if len(columns) == 1:
-        return columns[0], _period_of(columns[0])
-    periods = [word.stem for word in said if word.stem in PERIODS]
-    dates = known.of_kind(Kind.DATE)
+        return columns[0], _column_period(columns[0])
+    periods = [word.stem for word in text if word.stem in PERIODS]
+    dates = known.of_kind(ColumnKind.DATE)
     if columns or len(periods) != 1 or len(dates) != 1 or dates[0].problem:
         return None
     return dates[0], periods[0]
 
 
-def _has_days_of(known: Known, column: Column) -> bool:
+def _has_single_days(known: TableVocabulary, column: Column) -> bool:
     """Return whether a column that is named after a month, quarter or year contains single days."""
     return bool((PERIODS - {"day"}) & known.header_words(column)) and any(one.day for one in column.moments)
 
 
-def _period_of(column: Column) -> str:
+def _column_period(column: Column) -> str:
     """Return the period that all dates of a column are; empty if they are grouped as they are written.
 
     With a period, a day that is written in two ways is one group.
@@ -328,23 +328,23 @@ def _period_of(column: Column) -> str:
     return ""
 
 
-def _repeats(known: Known, column: Column) -> bool:
+def _repeats(known: TableVocabulary, column: Column) -> bool:
     """Return whether rows can be grouped by a column, because its text or whole numbers (such as floors) repeat."""
     cells = [row.cells[column.at] for row in known.rows]
     if len(set(cells)) == len(cells):
         return False
-    if column.kind in (Kind.TEXT, Kind.NAME):
+    if column.kind in (ColumnKind.TEXT, ColumnKind.NAME):
         return True
-    if column.kind is Kind.DATE:
-        return not _has_days_of(known, column)
-    return column.kind is Kind.AMOUNT and all(_WHOLE.fullmatch(cell) for cell in cells)
+    if column.kind is ColumnKind.DATE:
+        return not _has_single_days(known, column)
+    return column.kind is ColumnKind.AMOUNT and all(_WHOLE.fullmatch(cell) for cell in cells)
 
 
-def _amounts(reading: Reading, by: Column, words: Sequence[Word]) -> Column | None:
+def _amounts(reading: ParsedQuestion, by: Column, words: Sequence[Word]) -> Column | None:
     """Return the column of amounts to add up or to average for each group; None if that is unclear."""
     known = reading.known
-    others = [column for column in known.of_kind(Kind.AMOUNT) if column.at != by.at]
-    named = clearest(known, others, words)
+    others = [column for column in known.of_kind(ColumnKind.AMOUNT) if column.at != by.at]
+    named = best_named(known, others, words)
     if not named and reading.request.asks == "total":
         named = [column for column in others if "total" in known.header_words(column)]
     if len(named) == 1:
@@ -354,17 +354,17 @@ def _amounts(reading: Reading, by: Column, words: Sequence[Word]) -> Column | No
     return others[0] if computed_column(reading, words) in (None, others[0]) else None
 
 
-def _of_totals(reading: Reading, totals: Sequence[Column]) -> Plan | None:
+def _total_column_plan(reading: ParsedQuestion, totals: Sequence[Column]) -> TablePlan | None:
     """Return a plan for the highest or lowest value of a column called "Total"; None if it is unclear which."""
     known, request = reading.known, reading.request
-    found = clearest(known, totals, free(reading)) or totals
+    found = best_named(known, totals, words_outside_cells(reading)) or totals
     if len(found) != 1:
         return None
-    return Plan(known, request.operation, found[0], tuple(reading.tests), few=request.few)
+    return TablePlan(known, request.operation, found[0], tuple(reading.tests), few=request.few)
 
 
-def _are_rows(reading: Reading, noun: Word) -> bool:
+def _are_rows(reading: ParsedQuestion, noun: Word) -> bool:
     """Return whether a noun names the rows, and not something that a column counts."""
-    found = rows_meant(reading, noun)
+    found = noun_meaning(reading, noun)
     known = reading.known
-    return found == (None,) and (not says_how_many(known) or is_in_header(known, noun))
+    return found == (None,) and (not has_quantity_column(known) or is_in_header(known, noun))

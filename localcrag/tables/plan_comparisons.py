@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from localcrag.records.enums import Operation
-from localcrag.tables.parsed_question import Reading, Test, clearest, free, meets
+from localcrag.tables.parsed_question import ParsedQuestion, Test, best_named, meets, words_outside_cells
 from localcrag.tables.plan_columns import (
-    Plan,
+    TablePlan,
     asks_for_rows,
     asks_who,
+    has_quantity_column,
     is_in_header,
-    label_of,
-    rows_meant,
-    says_how_many,
+    noun_meaning,
+    row_label_column,
 )
 from localcrag.tables.question_conditions import Condition, Relation
 from localcrag.tables.values import Amount
@@ -24,27 +24,27 @@ from localcrag.tables.vocabulary import (
     LESS,
     PRICE,
     ROW_NOUNS,
-    SAYS_NOTHING,
     THEN_AND_NOW,
+    UNINFORMATIVE,
     Column,
-    Kind,
-    Known,
+    ColumnKind,
     NamedCell,
+    TableVocabulary,
     Word,
-    alike,
     meaningful,
+    with_synonyms,
 )
 from localcrag.text.quantities import CURRENCIES
 from localcrag.text.words import FUNCTION_WORDS
 
-IN_TIME = frozenset(("after", "before", "later", "earlier"))
+TIME_COMPARATIVES = frozenset(("after", "before", "later", "earlier"))
 """Words that compare days and times, but not amounts."""
-PLANS = frozenset("budget plan planned target limit minimum min maximum max estimate estimated expected".split())
+PLANNED = frozenset("budget plan planned target limit minimum min maximum max estimate estimated expected".split())
 """Words of columns with planned values."""
-DONE = frozenset("actual spending spent expense cost used stock consumption".split())
+ACTUAL = frozenset("actual spending spent expense cost used stock consumption".split())
 """Words of columns with actual values: "over budget" names only the planned column, and compares it with one of
 these."""
-_OF_MONEY = frozenset("budget plan planned estimate estimated expected".split())
+_PLANNED_MONEY = frozenset("budget plan planned estimate estimated expected".split())
 """Words of columns with planned amounts of money."""
 _MONEY = frozenset("spending spent expense cost".split())
 """Words of columns with amounts that were spent."""
@@ -55,32 +55,32 @@ _WITHIN = re.compile(r"\b(?:in|for|at|on|from|with|by) (?:the )?$", re.IGNORECAS
 _COSTS = frozenset(("cost", "costing", "expensive", "price"))
 
 
-def compared_in_rows(reading: Reading) -> Test | None:
+def row_comparison_test(reading: ParsedQuestion) -> Test | None:
     """Return the condition that compares two columns of each row; None if it is unclear which."""
-    said, columns = reading.request.forms.versus, compared_columns(reading)
-    if said is None or said.relation is None or columns is None:
+    text, columns = reading.request.forms.versus, compared_columns(reading)
+    if text is None or text.relation is None or columns is None:
         return None
-    return Test(columns[0], said.relation, "", than=columns[1], start=said.split)
+    return Test(columns[0], text.relation, "", than=columns[1], start=text.split)
 
 
-def compared_columns(reading: Reading) -> tuple[Column, Column] | None:
+def compared_columns(reading: ParsedQuestion) -> tuple[Column, Column] | None:
     """Return the two columns that the question compares in each row; None if it is unclear which."""
-    said = reading.request.forms.versus
-    if said is None or any(_is_by(reading, one) for one in reading.request.conditions):
+    text = reading.request.forms.versus
+    if text is None or any(_is_margin(reading, one) for one in reading.request.conditions):
         return None
-    if any(_is_of_another(reading, cell, said.split) for cell in reading.cells):
+    if any(_is_of_other_row(reading, cell, text.split) for cell in reading.cells):
         return None
-    columns = pair_of(reading, said.split, of_time=said.word in IN_TIME)
-    if columns is None or not are_of(said.word, reading, columns):
+    columns = column_pair(reading, text.split, of_time=text.word in TIME_COMPARATIVES)
+    if columns is None or not fit_comparative(text.word, reading, columns):
         return None
-    return columns if _is_of_rows(reading, columns) else None
+    return columns if _has_single_rows(reading, columns) else None
 
 
-def named_in_time(reading: Reading) -> None:
+def resolve_time_words(reading: ParsedQuestion) -> None:
     """Let "now" and "before" name the column whose header has another word for it, or this year."""
     known = reading.known
-    said = [condition.relative for condition in reading.request.conditions if condition.relative]
-    years = {str(one.asked.year) for one in said if one.low.month is None}
+    text = [condition.relative for condition in reading.request.conditions if condition.relative]
+    years = {str(one.asked.year) for one in text if one.low.month is None}
     words: list[Word] = []
     for word in reading.words:
         group = next((group for group in THEN_AND_NOW if word.stem in group), frozenset())
@@ -89,43 +89,43 @@ def named_in_time(reading: Reading) -> None:
         of_itself = any(word.stem in known.header_words(column) for column in named)
         own = known.header_words(named[0]) if len(named) == 1 and not of_itself else [word.stem]
         words += [Word(one, word.start, word.written) for one in sorted(own)]
-    said_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in IN_TIME
+    said_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in TIME_COMPARATIVES
     # "Before the due date" means the column "Due", although its header has no "date".
     reading.words = [word for word in words if not (said_in_time and word.stem in _DATES - known.all_header_words)]
 
 
-def named_as_planned(reading: Reading) -> None:
+def resolve_plan_words(reading: ParsedQuestion) -> None:
     """Let "budget" name the column whose header has another word for a plan, such as "Planned"."""
     known = reading.known
-    planned = [column for column in known.columns if _OF_MONEY & known.header_words(column)]
+    planned = [column for column in known.columns if _PLANNED_MONEY & known.header_words(column)]
     if reading.request.forms.versus is None or len(planned) != 1:
         return
-    own = sorted(known.header_words(planned[0]) & _OF_MONEY)[0]
-    others = _OF_MONEY - known.all_header_words
+    own = sorted(known.header_words(planned[0]) & _PLANNED_MONEY)[0]
+    others = _PLANNED_MONEY - known.all_header_words
     reading.words = [replace(word, stem=own) if word.stem in others else word for word in reading.words]
 
 
-def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Column, Column] | None:
+def column_pair(reading: ParsedQuestion, split: int, *, of_time: bool = False) -> tuple[Column, Column] | None:
     """Return the two columns of one kind and unit that are named before and after a place; None if it is unclear."""
-    known, words = reading.known, free(reading)
-    kinds = (Kind.DATE, Kind.TIME) if of_time else (Kind.AMOUNT,)
+    known, words = reading.known, words_outside_cells(reading)
+    kinds = (ColumnKind.DATE, ColumnKind.TIME) if of_time else (ColumnKind.AMOUNT,)
     columns = [column for column in known.of_kind(*kinds) if column.unit != "percent"]
     left = _named(known, columns, [word for word in words if word.start < split])
     right = _named(known, columns, [word for word in words if word.start >= split])
     if len(right) == 2 and not left:
-        right = [column for column in right if PLANS & known.header_words(column)]
+        right = [column for column in right if PLANNED & known.header_words(column)]
     if len(right) != 1:
         return None
     left = [column for column in left if column.at != right[0].at] if len(left) > 1 else left
-    if not left and PLANS & known.header_words(right[0]):
+    if not left and PLANNED & known.header_words(right[0]):
         own = known.header_words(right[0])
         # Plans that are not about money are not compared with spending.
-        money = own & _OF_MONEY or right[0].unit in CURRENCIES.values()
-        done = DONE if money else DONE - _MONEY
+        money = own & _PLANNED_MONEY or right[0].unit in CURRENCIES.values()
+        done = ACTUAL if money else ACTUAL - _MONEY
         left = [
             one
             for one in columns
-            if done & (its := known.header_words(one)) and not PLANS & its and own - PLANS - FUNCTION_WORDS <= its
+            if done & (its := known.header_words(one)) and not PLANNED & its and own - PLANNED - FUNCTION_WORDS <= its
         ]
     if len(left) != 1 or left[0].at == right[0].at:
         return None
@@ -139,17 +139,17 @@ def _scale(column: Column) -> str:
     return found[0].lower() if found else ""
 
 
-def _is_by(reading: Reading, one: Condition) -> bool:
+def _is_margin(reading: ParsedQuestion, one: Condition) -> bool:
     """Return whether a condition says by how much two columns differ: "more than 20 over budget"."""
-    text, said = reading.request.text, reading.request.forms.versus
-    if said is None or not isinstance(one.low, Amount):
+    text, message = reading.request.text, reading.request.forms.versus
+    if message is None or not isinstance(one.low, Amount):
         return False
-    if one.end <= said.start:
-        return re.fullmatch(r"\s*(?:\w+\s+)?", text[one.end : said.start]) is not None
+    if one.end <= message.start:
+        return re.fullmatch(r"\s*(?:\w+\s+)?", text[one.end : message.start]) is not None
     return re.search(r"\bby\s*\Z", text[: one.start]) is not None
 
 
-def _is_of_another(reading: Reading, cell: NamedCell, split: int) -> bool:
+def _is_of_other_row(reading: ParsedQuestion, cell: NamedCell, split: int) -> bool:
     """Return whether the comparison is with the cell of another row.
 
     "Above the cost of Garden" compares with the row "Garden", not with each row's own cost.
@@ -158,34 +158,34 @@ def _is_of_another(reading: Reading, cell: NamedCell, split: int) -> bool:
     return start >= split and not _WITHIN.search(reading.request.text[:start])
 
 
-def _named(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
+def _named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
     """Return the columns that the words name best; columns with all words of their header named take precedence."""
-    said = {word.stem for word in words}
-    found = clearest(known, columns, words)
-    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= said]
+    text = {word.stem for word in words}
+    found = best_named(known, columns, words)
+    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= text]
     return whole or found
 
 
-def are_of(word: str, reading: Reading, columns: Sequence[Column]) -> bool:
+def fit_comparative(word: str, reading: ParsedQuestion, columns: Sequence[Column]) -> bool:
     """Return whether the columns contain what a comparative is about: prices, if something costs more."""
     about = COMPARATIVES.get(word, frozenset())
     headers = {stem for column in columns for stem in reading.known.header_words(column)}
-    if not about and _COSTS & {said.stem for said in reading.words} - headers:
+    if not about and _COSTS & {text.stem for text in reading.words} - headers:
         about = PRICE
     if not about:
         return True
     money = about is PRICE and columns[0].unit in CURRENCIES.values()
-    return money or all(alike(about) & reading.known.header_words(column) for column in columns)
+    return money or all(with_synonyms(about) & reading.known.header_words(column) for column in columns)
 
 
-def _is_of_rows(reading: Reading, compared: Sequence[Column]) -> bool:
+def _has_single_rows(reading: ParsedQuestion, compared: Sequence[Column]) -> bool:
     """Return whether each thing that is asked for has a single row; if it has several, their sum may be meant."""
     known, tests = reading.known, reading.tests
     rows = [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
     others = [column for column in known.columns if column not in compared]
     nouns = [word for word in reading.target if word.stem not in ROW_NOUNS]
     named = [column for column in others if any(known.mention(column, [noun]) for noun in nouns)]
-    named += [label_of(known)] if asks_who(reading) else []
+    named += [row_label_column(known)] if asks_who(reading) else []
     cells = [[row.cells[column.at] for row in rows] for column in named]
     return all(len(set(own)) == len(own) for own in cells)
 
@@ -201,51 +201,51 @@ _HOW_MANY = re.compile(r"\W*how many\b", re.IGNORECASE)
 _Sides = tuple[tuple[Test, ...], tuple[Test, ...]]
 
 
-def of_difference(reading: Reading) -> Plan | None:
+def difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for how much more one side is than the other; None if it is unclear what is compared."""
     known, request = reading.known, reading.request
     split = request.forms.split
     sides = _sides(reading.tests, split)
     tested = {test.column.at for test in reading.tests}
-    amounts = [column for column in known.of_kind(Kind.AMOUNT) if column.at not in tested]
+    amounts = [column for column in known.of_kind(ColumnKind.AMOUNT) if column.at not in tested]
     if sides is None:
-        return _of_columns(reading, split)
+        return _column_difference_plan(reading, split)
     if any(test.negated for side in sides for test in side):
         return None
-    words = free(reading)
+    words = words_outside_cells(reading)
     column = _compared_column(known, amounts, words, request.forms.more)
     if _HOW_MANY.match(request.text) and not (column and known.mention(column, words)):
         counted = meaningful(words)[:1]
-        rows = counted and rows_meant(reading, counted[0]) == (None,) and not says_how_many(known)
-        return Plan(known, Operation.DIFFERENCE, None, sides=_in_order(reading, sides)) if rows else None
+        rows = counted and noun_meaning(reading, counted[0]) == (None,) and not has_quantity_column(known)
+        return TablePlan(known, Operation.DIFFERENCE, None, sides=_larger_side_first(reading, sides)) if rows else None
     if column is None:
         return None
-    most = max(_rows_of(known, side) for side in sides)
+    most = max(_row_count(known, side) for side in sides)
     if most > 1 and not _ADDS_UP.search(request.text):
         return None  # "How much more do lamps cost than chairs" does not ask for a sum.
-    return Plan(known, Operation.DIFFERENCE, column, sides=_in_order(reading, sides))
+    return TablePlan(known, Operation.DIFFERENCE, column, sides=_larger_side_first(reading, sides))
 
 
-def of_share(reading: Reading) -> Plan | None:
+def share_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the share of some rows in others, or in all rows; None if it is unclear which."""
     known, split = reading.known, reading.request.forms.split
     whole = tuple(test for test in reading.tests if test.start < split)
     part = tuple(test for test in reading.tests if test.start >= split)
-    if not part or (len(part) > 1 and any(test.column.kind is Kind.DATE for test in part)):
+    if not part or (len(part) > 1 and any(test.column.kind is ColumnKind.DATE for test in part)):
         return None
     tested = {test.column.at for test in reading.tests}
-    words = [word for word in free(reading) if word.start < split and word.stem not in SAYS_NOTHING]
-    named = [column for column in clearest(known, known.of_kind(Kind.AMOUNT), words) if column.at not in tested]
+    words = [word for word in words_outside_cells(reading) if word.start < split and word.stem not in UNINFORMATIVE]
+    named = [column for column in best_named(known, known.of_kind(ColumnKind.AMOUNT), words) if column.at not in tested]
     if len(named) == 1:
-        return Plan(known, Operation.SHARE, named[0], sides=(whole, (*whole, *part)))
-    if named or not words or rows_meant(reading, words[-1]) != (None,):
+        return TablePlan(known, Operation.SHARE, named[0], sides=(whole, (*whole, *part)))
+    if named or not words or noun_meaning(reading, words[-1]) != (None,):
         return None
-    if says_how_many(known) and not is_in_header(known, words[-1]):
+    if has_quantity_column(known) and not is_in_header(known, words[-1]):
         return None
-    return Plan(known, Operation.SHARE, None, sides=(whole, (*whole, *part)))
+    return TablePlan(known, Operation.SHARE, None, sides=(whole, (*whole, *part)))
 
 
-def _in_order(reading: Reading, sides: _Sides) -> _Sides:
+def _larger_side_first(reading: ParsedQuestion, sides: _Sides) -> _Sides:
     """Return the sides, the larger one by the question's words first: in "cheaper than", this is the second."""
     return (sides[1], sides[0]) if reading.request.forms.more in LESS else sides
 
@@ -262,62 +262,64 @@ def _sides(tests: Sequence[Test], split: int) -> _Sides | None:
     return sides[0], sides[1]
 
 
-def _compared_column(known: Known, amounts: Sequence[Column], words: Sequence[Word], more: str) -> Column | None:
+def _compared_column(
+    known: TableVocabulary, amounts: Sequence[Column], words: Sequence[Word], more: str
+) -> Column | None:
     """Return the column to compare: the named one, or the one that a word like "cheaper" is about; None if unclear."""
-    named = clearest(known, amounts, words)
+    named = best_named(known, amounts, words)
     if not named and more in COMPARATIVES:
-        meant = alike(COMPARATIVES[more])
+        meant = with_synonyms(COMPARATIVES[more])
         named = [column for column in amounts if meant & known.header_words(column)]
     elif not named:
         named = list(amounts)
     return named[0] if len(named) == 1 else None
 
 
-def _of_columns(reading: Reading, split: int) -> Plan | None:
+def _column_difference_plan(reading: ParsedQuestion, split: int) -> TablePlan | None:
     """Return a plan for the difference of two columns, in one row or in their totals; None if it is unclear which."""
     known, request = reading.known, reading.request
     if len({test.start < split for test in reading.tests}) > 1 or any(test.negated for test in reading.tests):
         return None
-    if request.asks != "total" and (not reading.tests or _rows_of(known, reading.tests) != 1):
+    if request.asks != "total" and (not reading.tests or _row_count(known, reading.tests) != 1):
         return None
-    columns = pair_of(reading, split)
-    if columns is None or not are_of(request.forms.more, reading, columns):
+    columns = column_pair(reading, split)
+    if columns is None or not fit_comparative(request.forms.more, reading, columns):
         return None
     first, second = reversed(columns) if request.forms.more in LESS else columns
     tests = tuple(reading.tests)
-    return Plan(known, Operation.DIFFERENCE, first, side_columns=(first, second), sides=(tests, tests))
+    return TablePlan(known, Operation.DIFFERENCE, first, side_columns=(first, second), sides=(tests, tests))
 
 
-def _rows_of(known: Known, tests: Sequence[Test]) -> int:
+def _row_count(known: TableVocabulary, tests: Sequence[Test]) -> int:
     """Return how many rows meet the tests."""
     return sum(all(meets(test, at, row.cells[test.column.at]) for test in tests) for at, row in enumerate(known.rows))
 
 
-def of_furthest(reading: Reading) -> Plan | None:
+def extreme_difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the rows in which two columns differ most or least; None if it is unclear which columns."""
-    known, said = reading.known, reading.request.forms.versus
+    known, text = reading.known, reading.request.forms.versus
     columns = compared_columns(reading)
-    if said is None or columns is None or said.word in IN_TIME or not _asks_for_rows(reading, said.start):
+    if text is None or columns is None or text.word in TIME_COMPARATIVES or not _asks_for_rows(reading, text.start):
         return None
     tests = tuple(reading.tests)
-    if said.relation:
-        tests += (Test(columns[0], said.relation, "", than=columns[1], start=said.split),)
-    if said.relation is Relation.EQUAL:
+    if text.relation:
+        tests += (Test(columns[0], text.relation, "", than=columns[1], start=text.split),)
+    if text.relation is Relation.EQUAL:
         return None
-    base = [column for column in columns if PLANS & known.header_words(column)]
-    base = [columns[1]] if said.relation else base
-    if said.in_percent and len(base) != 1:
+    base = [column for column in columns if PLANNED & known.header_words(column)]
+    base = [columns[1]] if text.relation else base
+    if text.in_percent and len(base) != 1:
         return None  # It is unclear which of the two columns the percentage is of.
-    return Plan(
-        known, Operation.DIFFERENCE, columns[0], tests, pick=said.end,
-        side_columns=columns[::-1] if said.relation is Relation.BELOW else columns,
-        percent_of=base[0] if said.in_percent else None,
+    return TablePlan(
+        known, Operation.DIFFERENCE, columns[0], tests, pick=text.end,
+        side_columns=columns[::-1] if text.relation is Relation.BELOW else columns,
+        percent_of=base[0] if text.in_percent else None,
     )  # fmt: skip
 
 
-def _asks_for_rows(reading: Reading, end: int) -> bool:
+def _asks_for_rows(reading: ParsedQuestion, end: int) -> bool:
     """Return whether the noun before a place names rows; also if there is no noun."""
     if asks_who(reading):
-        return reading.known.are_people(label_of(reading.known))
+        return reading.known.are_people(row_label_column(reading.known))
     noun = meaningful([word for word in reading.target if word.start < end])
     return not noun or asks_for_rows(reading, noun)

@@ -14,7 +14,7 @@ from localcrag.records.enums import Operation
 from localcrag.tables.question_conditions import Condition, Relation, conditions_in
 from localcrag.tables.vocabulary import SUPERLATIVES, Superlative
 from localcrag.text.question_form import asks_yes_or_no
-from localcrag.text.words import NUMBER_WORDS, blanked, one_line
+from localcrag.text.words import NUMBER_WORDS, blank_out, one_line
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)?")
 _I = re.compile(r"i(?:['’]\w+)?", re.IGNORECASE)
@@ -23,7 +23,7 @@ _BEGINS = re.compile(r"(?:^|[?!.;:]\s)\W*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameWords:
     """The places in a text where words begin that are written as names.
 
     `telling`: a capital marks a name in this text. It marks none if no word has a capital, or most words do, as in a
@@ -34,7 +34,7 @@ class Names:
     telling: bool = False
 
 
-def names_in(text: str) -> Names:
+def names_in(text: str) -> NameWords:
     """Return the words of a question that are written as names.
 
     The first word of a sentence always has a capital, so it does not count.
@@ -43,11 +43,11 @@ def names_in(text: str) -> Names:
     inside = [found for found in words if not _BEGINS.search(text[: found.start()])]
     named = frozenset(found.start() for found in inside if found[0][0].isupper())
     if not any(found[0][0].isupper() for found in words) or 2 * len(named) > len(inside):
-        return Names()
-    return Names(named, telling=True)
+        return NameWords()
+    return NameWords(named, telling=True)
 
 
-MORE = (
+COMPARATIVE_PATTERN = (
     r"more expensive|less expensive|more|less|fewer|higher|lower|cheaper|dearer|longer|shorter|taller|heavier|lighter|"
     r"larger|bigger|smaller|greater"
 )
@@ -60,19 +60,19 @@ _ASKS_FOR_ROWS = re.compile(
 )
 """Beginnings of questions that ask for rows."""
 _THAN = re.compile(
-    rf"\b(?:an? )?(?P<word>{MORE}|later|earlier)\b(?P<between>[^,;:]*?)\b(?P<than>than)\b", re.IGNORECASE
+    rf"\b(?:an? )?(?P<word>{COMPARATIVE_PATTERN}|later|earlier)\b(?P<between>[^,;:]*?)\b(?P<than>than)\b", re.IGNORECASE
 )
 """Comparisons with "than": "more rooms than floors"."""
 _AS = re.compile(r"\b(?P<word>as (?:many|much|high|large))\b(?P<between>[^,;:]*?)\b(?P<than>as)\b", re.IGNORECASE)
 """Comparisons with "as": "as many rooms as floors"."""
-_STANDS = re.compile(
+_RELATION_WORDS = re.compile(
     r"\b(?:(?:stay(?:s|ed)?|lies?|lay|went|goes|go|came|comes) )?"
     r"(?P<than>(?P<word>above|over|below|under|exceed(?:s|ed|ing)?|after|before|equals?|equal to|the same as))\b",
     re.IGNORECASE,
 )
 """Comparisons without "than": "above the budget", "exceeded", "the same as"."""
-_FORMS = (_THAN, _AS, _STANDS)
-_FILLS = re.compile(
+_FORMS = (_THAN, _AS, _RELATION_WORDS)
+_FILLERS = re.compile(
     r"(?:\W+(?:the|their|its|his|her|our|they|it|he|she|we|what|was|were|is|are|had|has|been)\b)*", re.IGNORECASE
 )
 """Words after a comparison that do not name the column to compare with."""
@@ -101,7 +101,7 @@ _GAP = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
+class ColumnComparison:
     """A comparison of two columns of each row: the column named before `split` with the column named after it.
 
     `word` is the comparative, and `start` its place. `end` is set if the question asks for the rows with the greatest
@@ -117,17 +117,17 @@ class Versus:
     in_percent: bool = False
 
 
-def versus_in(text: str) -> tuple[str, Versus | None]:
+def find_column_comparison(text: str) -> tuple[str, ColumnComparison | None]:
     """Return the text without the words that compare two columns, and the comparison; None if there is none."""
     percent = _PERCENT.search(text)
-    rest = blanked(text, *percent.span()) if percent else text
+    rest = blank_out(text, *percent.span()) if percent else text
     if gap := _GAP.search(rest):
-        rest = blanked(blanked(rest, gap.start(), gap.start("between")), gap.start("than"), gap.end())
-        return rest, Versus(None, "", gap.start(), gap.end("than"), _end(gap), percent is not None)
-    end = next((said for form in _ENDS if (said := form.search(rest))), None)
+        rest = blank_out(blank_out(rest, gap.start(), gap.start("between")), gap.start("than"), gap.end())
+        return rest, ColumnComparison(None, "", gap.start(), gap.end("than"), _end(gap), percent is not None)
+    end = next((message for form in _ENDS if (message := form.search(rest))), None)
     if end is None:
-        return _compared(text)
-    shorter, versus = _compared(blanked(rest, *end.span()))
+        return _find_comparison(text)
+    shorter, versus = _find_comparison(blank_out(rest, *end.span()))
     in_percent = percent is not None or end.groupdict().get("percent") is not None
     return (shorter, replace(versus, end=_end(end), in_percent=in_percent)) if versus else (text, None)
 
@@ -137,23 +137,23 @@ def _end(found: re.Match[str]) -> Operation:
     return Operation.MINIMUM if found["end"].lower().startswith(_LEAST) else Operation.MAXIMUM
 
 
-def _compared(text: str) -> tuple[str, Versus | None]:
+def _find_comparison(text: str) -> tuple[str, ColumnComparison | None]:
     """Return the text without the words of a comparison, and the comparison; None if there is none.
 
     A question that does not ask for rows has none, whatever its words.
     """
-    found = next((said for form in _FORMS if (said := form.search(text))), None)
+    found = next((message for form in _FORMS if (message := form.search(text))), None)
     if found is None or not _ASKS_FOR_ROWS.match(text):
         return text, None
     split = found.end("than")
-    filled = _FILLS.match(text, split)
-    rest = blanked(text, split, filled.end()) if filled else text
+    filled = _FILLERS.match(text, split)
+    rest = blank_out(text, split, filled.end()) if filled else text
     for start, end in (found.span("word"), found.span("than")):
-        rest = blanked(rest, start, end)
-    rest = blanked(rest, found.start(), found.start("word"))
+        rest = blank_out(rest, start, end)
+    rest = blank_out(rest, found.start(), found.start("word"))
     if found["word"].lower() == "exceeded" and not rest[split:].strip():
         split = 0  # "Was the budget exceeded": the budget is what the other column is compared with.
-    return rest, Versus(_relation(found), found["word"].lower(), found.start(), split)
+    return rest, ColumnComparison(_relation(found), found["word"].lower(), found.start(), split)
 
 
 def _relation(found: re.Match[str]) -> Relation:
@@ -173,7 +173,9 @@ _FEW = rf"(?P<few>\d{{1,2}}|{_WORDS})"
 _TOP = re.compile(rf"\b(?P<end>top|bottom) {_FEW}\b", re.IGNORECASE)
 """The words "top" and "bottom" with a number of rows."""
 _DIFFERENT = re.compile(r"\b(?:different|distinct|unique)\b(?= \w)", re.IGNORECASE)
-_COMPARED = re.compile(rf"\bhow (?:much|many) (?P<more>{MORE})\b(?P<between>.*?)\b(?P<than>than)\b", re.IGNORECASE)
+_COMPARED = re.compile(
+    rf"\bhow (?:much|many) (?P<more>{COMPARATIVE_PATTERN})\b(?P<between>.*?)\b(?P<than>than)\b", re.IGNORECASE
+)
 """Questions for a difference with a comparative: "how much more … than"."""
 _BEYOND, _BY_HOW_MUCH = (
     re.compile(rf"\b{asks}(?P<between> (?:[^,;:]*? )?)(?P<than>(?P<more>{more}))\b", re.IGNORECASE)
@@ -222,7 +224,7 @@ _CLAUSE = re.compile(r"[,;]|\bbut\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class QuestionForm:
     """What the form of a question adds to its operation.
 
     `rest` is the text in which the words for it are blanked. `few` is the number of rows that are asked for; `end` says
@@ -243,13 +245,13 @@ class Forms:
     form: Operation | None = None
     split: int = 0
     more: str = ""
-    versus: Versus | None = None
+    versus: ColumnComparison | None = None
 
 
-def forms_in(text: str) -> Forms | None:
+def parse_form(text: str) -> QuestionForm | None:
     """Return the form of a question whose conditions are blanked; None if it is too complex to be understood."""
     rest, form, split, more = _two_sides(text)
-    rest, versus = (rest, None) if form else versus_in(rest)
+    rest, versus = (rest, None) if form else find_column_comparison(rest)
     different = _DIFFERENT.search(rest)
     rest = _blank(rest, different)
     top = _TOP.search(rest)
@@ -259,15 +261,15 @@ def forms_in(text: str) -> Forms | None:
     # A second "per" would ask for groups of groups.
     if _PER.search(rest):
         return None
-    denied = _denied(rest)
+    denied = _find_negations(rest)
     if denied is None:
         return None
     rest, negated, absent = denied
     if versus and (different or top or by or negated):
         return None
-    return Forms(
+    return QuestionForm(
         rest,
-        few=number_of(top["few"]) if top else 1,
+        few=number_value(top["few"]) if top else 1,
         end=(Operation.MAXIMUM if top["end"].lower() == "top" else Operation.MINIMUM) if top else None,
         by=by["by"].lower() if by else "",
         different=different is not None,
@@ -280,7 +282,7 @@ def forms_in(text: str) -> Forms | None:
     )
 
 
-def few_before(text: str, superlative: str) -> tuple[int, str]:
+def requested_number(text: str, superlative: str) -> tuple[int, str]:
     """Return how many rows a word like "cheapest" asks for, and the text without that number.
 
     "The three cheapest", "which three clubs have the most points": 3; without a number it is 1.
@@ -292,13 +294,13 @@ def few_before(text: str, superlative: str) -> tuple[int, str]:
     )
     for form in forms:
         if found := re.search(form, text, re.IGNORECASE):
-            return number_of(found["few"]), blanked(text, *found.span("few"))
+            return number_value(found["few"]), blank_out(text, *found.span("few"))
     return 1, text
 
 
-def number_of(said: str) -> int:
+def number_value(text: str) -> int:
     """Return the value of a whole number that is written in digits or as a word."""
-    return int(NUMBER_WORDS.get(said.lower(), said))
+    return int(NUMBER_WORDS.get(text.lower(), text))
 
 
 def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
@@ -308,14 +310,14 @@ def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
     """
     for pattern in (_COMPARED, _BY_HOW_MUCH, _BEYOND, _DIFFERENCE):
         if (found := pattern.search(text)) and not re.search(r"\bthan\b", text[found.end() :], re.IGNORECASE):
-            rest = blanked(text, found.start(), found.start("between"))
-            rest = blanked(rest, *found.span("than"))
+            rest = blank_out(text, found.start(), found.start("between"))
+            rest = blank_out(rest, *found.span("than"))
             if of := found.groupdict().get("of"):
                 rest = rest[: found.start("of")] + of + rest[found.end("of") :]
             more = (found.groupdict().get("more") or "").lower()
             return rest, Operation.DIFFERENCE, found.end("than"), more
     if (found := _SHARE.search(text)) and (verb := _VERB.search(text, found.end())):
-        rest = blanked(blanked(text, *found.span()), *verb.span())
+        rest = blank_out(blank_out(text, *found.span()), *verb.span())
         return rest, Operation.SHARE, verb.start(), ""
     return text, None, 0, ""
 
@@ -323,13 +325,13 @@ def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
 _Places = tuple[tuple[int, int], ...]
 
 
-def _denied(text: str) -> tuple[str, _Places, _Places] | None:
+def _find_negations(text: str) -> tuple[str, _Places, _Places] | None:
     """Return the text without negations, the places that they deny, and those among them that are said to be absent.
 
     Returns None if it is unclear what is denied.
     """
     if missing := _MISSING.search(text):
-        rest = blanked(text, missing.end("what"), missing.end())
+        rest = blank_out(text, missing.end("what"), missing.end())
         place = missing.span("what")
         return (rest, (place,), (place,)) if not _NOT.search(rest) else None
     places: list[tuple[int, int]] = []
@@ -342,7 +344,7 @@ def _denied(text: str) -> tuple[str, _Places, _Places] | None:
         places.append((found.end(), end))
         if _ABSENT.search(found[0]):
             absent.append(places[-1])
-        rest = blanked(rest, *found.span())
+        rest = blank_out(rest, *found.span())
         rest = rest[: found.end()] + re.sub(r"\bnor\b", "or ", rest[found.end() : end]) + rest[end:]
         rest = re.sub(r"\bbut\b", "   ", rest)
     if any(re.search(r"\band\b", rest[start:end], re.IGNORECASE) for start, end in places):
@@ -351,7 +353,7 @@ def _denied(text: str) -> tuple[str, _Places, _Places] | None:
 
 
 def _blank(text: str, found: re.Match[str] | None) -> str:
-    return blanked(text, *found.span()) if found else text
+    return blank_out(text, *found.span()) if found else text
 
 
 MOST_CHARACTERS = 200
@@ -380,8 +382,8 @@ class Request:
     everything: bool = False
     few: int = 1
     of_groups: Operation | None = None
-    forms: Forms = field(default_factory=lambda: Forms(""))
-    names: Names = field(default_factory=Names)
+    forms: QuestionForm = field(default_factory=lambda: QuestionForm(""))
+    names: NameWords = field(default_factory=NameWords)
     excused: frozenset[int] = frozenset()
 
 
@@ -447,7 +449,7 @@ _NO_MOMENT = re.compile(
 """Words after "first" and "last" with which these do not mean the first or last row by date."""
 
 
-def request_of(question: str, today: date | None = None) -> Request | None:
+def parse_request(question: str, today: date | None = None) -> Request | None:
     """Return the computation that a question asks for; None if it does not clearly ask for one.
 
     `today` is the day on which the question is asked; without it, "last month" is not understood.
@@ -456,7 +458,7 @@ def request_of(question: str, today: date | None = None) -> Request | None:
     if not asked or len(asked) > MOST_CHARACTERS or asks_yes_or_no(asked):
         return None
     conditions, rest = conditions_in(asked, today)
-    forms = forms_in(rest)
+    forms = parse_form(rest)
     if conditions is None or forms is None:
         return None
     found = _operation(asked, forms)
@@ -467,15 +469,15 @@ def request_of(question: str, today: date | None = None) -> Request | None:
     names = names_in(asked)
     excused = frozenset(at for at in names.at if _CHANGES.match(found.rest, at))
     request = replace(found, conditions=conditions, forms=forms, names=names, excused=excused)
-    return None if _is_something_else(request) else request
+    return None if _is_changed_by_words(request) else request
 
 
-def _is_something_else(request: Request) -> bool:
+def _is_changed_by_words(request: Request) -> bool:
     """Return whether words change what is asked for, or name days in a way that is not understood."""
     rest, text, forms = request.rest, request.text, request.forms
     for at in request.names.at:
         end = next(gap.start() for gap in _NO_LETTER.finditer(request.text, at))
-        rest, text = blanked(rest, at, end), blanked(text, at, end)
+        rest, text = blank_out(rest, at, end), blank_out(text, at, end)
     if forms.versus or forms.form is Operation.DIFFERENCE:
         if _FORECAST.search(text):
             return True
@@ -486,7 +488,7 @@ def _is_something_else(request: Request) -> bool:
     return bool(_CHANGES.search(rest) or much)
 
 
-def _operation(text: str, forms: Forms) -> Request | None:
+def _operation(text: str, forms: QuestionForm) -> Request | None:
     """Return the request for the one operation that a question names; None if it names none or several.
 
     The conditions are blanked in the forms' rest.
@@ -496,29 +498,29 @@ def _operation(text: str, forms: Forms) -> Request | None:
     counts, averages = _COUNT.search(rest), _AVERAGE.search(rest)
     if forms.versus:
         named = [found for found in superlatives if forms.versus.end or found.start() < forms.versus.split]
-        return None if named or averages or _SUM.search(rest) else _of_columns(text, rest, counts, forms.versus)
+        return None if named or averages or _SUM.search(rest) else _column_request(text, rest, counts, forms.versus)
     if forms.form:
-        return None if superlatives or counts or averages or forms.by else _of_two_sides(text, forms)
+        return None if superlatives or counts or averages or forms.by else _two_sided_request(text, forms)
     # Several operations in one question are too many for rules.
     if len(superlatives) > 1 or (counts and (superlatives or averages)) or (forms.by and (superlatives or forms.end)):
         return None
     if superlatives or forms.end:
-        return _highest(text, forms, superlatives[0] if superlatives else None, averages)
+        return _extreme_request(text, forms, superlatives[0] if superlatives else None, averages)
     if averages:
-        return Request(Operation.AVERAGE, text, blanked(rest, *averages.span()), "average")
-    return _number_or_rows(text, rest, counts)
+        return Request(Operation.AVERAGE, text, blank_out(rest, *averages.span()), "average")
+    return _count_sum_or_list(text, rest, counts)
 
 
-def _of_columns(text: str, rest: str, counts: re.Match[str] | None, versus: Versus) -> Request | None:
+def _column_request(text: str, rest: str, counts: re.Match[str] | None, versus: ColumnComparison) -> Request | None:
     """Return a request for the rows in which two columns differ, or differ most or least."""
-    rows = _number_or_rows(text, rest, counts)
+    rows = _count_sum_or_list(text, rest, counts)
     if rows is None or versus.end is None:
         return rows
     return None if counts else replace(rows, operation=Operation.DIFFERENCE, asks=versus.word or "difference")
 
 
-def _highest(
-    text: str, forms: Forms, superlative: re.Match[str] | None, averages: re.Match[str] | None
+def _extreme_request(
+    text: str, forms: QuestionForm, superlative: re.Match[str] | None, averages: re.Match[str] | None
 ) -> Request | None:
     """Return a request for the rows, or the groups of rows, with the highest or lowest values."""
     if superlative is None:
@@ -529,30 +531,30 @@ def _highest(
     if word in ("first", "last") and _NO_MOMENT.match(forms.rest, superlative.end()):
         return None
     wanted = SUPERLATIVES[word]
-    few, rest = (forms.few, forms.rest) if forms.end else few_before(forms.rest, word)
-    rest = blanked(rest, *superlative.span())
+    few, rest = (forms.few, forms.rest) if forms.end else requested_number(forms.rest, word)
+    rest = blank_out(rest, *superlative.span())
     sums = _SUM.search(rest)
     of_groups = Operation.AVERAGE if averages else Operation.SUM if sums else None
-    said = averages or sums
-    rest = blanked(rest, *said.span()) if said else rest
+    message = averages or sums
+    rest = blank_out(rest, *message.span()) if message else rest
     return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, of_groups=of_groups)
 
 
-def _of_two_sides(text: str, forms: Forms) -> Request | None:
+def _two_sided_request(text: str, forms: QuestionForm) -> Request | None:
     """Return a request for a difference or a share."""
     sums = _SUM.search(forms.rest)
     rest = forms.rest
     while found := _SUM.search(rest):
-        rest = blanked(rest, *found.span())
+        rest = blank_out(rest, *found.span())
     asks = "total" if sums else forms.more or "share"
     return Request(forms.form or Operation.SHARE, text, rest, asks)
 
 
-def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Request | None:
+def _count_sum_or_list(text: str, rest: str, counts: re.Match[str] | None) -> Request | None:
     """Return a request for a number, a total or rows."""
-    left = blanked(rest, *counts.span()) if counts else rest
+    left = blank_out(rest, *counts.span()) if counts else rest
     sums = _SUM.search(left)
-    left = blanked(left, *sums.span()) if sums else left
+    left = blank_out(left, *sums.span()) if sums else left
     adds_up = sums or (_HOURS.match(rest, counts.end()) if counts else _SPENT.match(rest))
     if counts:
         # With "in total" it may be a sum: the table decides whether rows are counted or a column is added up.
@@ -561,11 +563,11 @@ def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Reque
         return None  # "Which items cost more than 400 in sum" asks for rows; the sum may be in a column.
     if adds_up:
         much = _HOW_MUCH.search(left)
-        return Request(Operation.SUM, text, blanked(left, *much.span()) if much else left, "total")
+        return Request(Operation.SUM, text, blank_out(left, *much.span()) if much else left, "total")
     listed = _LIST.match(rest)
     if listed is None:
         return Request(Operation.FILTER, text, rest, "", target=0)
     everything = _EVERYTHING.search(rest) is not None
     return Request(
-        Operation.FILTER, text, blanked(rest, *listed.span()), "", target=listed.end(), everything=everything
+        Operation.FILTER, text, blank_out(rest, *listed.span()), "", target=listed.end(), everything=everything
     )

@@ -14,18 +14,18 @@ from enum import Enum
 from localcrag.tables.values import (
     CLOCK,
     LAST_MONTH,
-    MONTHS_OF_A_QUARTER,
+    MONTHS_PER_QUARTER,
     Amount,
-    Mark,
+    DecimalMark,
     Moment,
-    amount_of,
-    clock_of,
-    mark_of,
+    decimal_mark,
     moment_at,
+    parse_amount,
+    parse_clock,
 )
 from localcrag.text.quantities import CURRENCIES, MONTHS, UNITS
 from localcrag.text.translation import gettext as _
-from localcrag.text.words import NUMBER_WORDS, blanked
+from localcrag.text.words import NUMBER_WORDS, blank_out
 
 _WEEK = 7
 _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
@@ -49,7 +49,7 @@ _RELATIVE = re.compile(
 )
 """Relative days. The group `unclear` has those that people use for different dates: "last March", "past week"."""
 
-_AT_A_REMOVE = re.compile(
+_FROM_OTHER_DAY = re.compile(
     r"\b(?:day|week|month|quarter|year)s? (?:before|after|from) (?:yesterday|today|tomorrow|now|this|last|next)\b",
     re.IGNORECASE,
 )
@@ -57,7 +57,7 @@ _AT_A_REMOVE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Relative:
+class RelativeDays:
     """Days that a question names relative to the day on which it is asked.
 
     `low` and `high` are the first and the last of these days, `written` is the question's wording. `problem` says why
@@ -78,7 +78,7 @@ class Relative:
                  today=_day(self.asked))  # fmt: skip
 
 
-def relative_at(text: str, start: int, today: date) -> tuple[Relative, int] | None:
+def relative_days_at(text: str, start: int, today: date) -> tuple[RelativeDays, int] | None:
     """Return the relative days that are named at a place of a text, and where their words end; None without any."""
     found = _RELATIVE.match(text, start)
     if found is None:
@@ -90,25 +90,25 @@ def relative_at(text: str, start: int, today: date) -> tuple[Relative, int] | No
             "it is not clear which days “%(words)s” are; ask with dates, as in “between 1 and 5 April 2026”",
             words=written,
         )
-        return Relative(written, _day(today), _day(today), today, problem), found.end()
+        return RelativeDays(written, _day(today), _day(today), today, problem), found.end()
     if found["day"]:
         day = _day(today + timedelta(days=_DAYS[found["day"].lower()]))
-        return Relative(written, day, day, today), found.end()
+        return RelativeDays(written, day, day, today), found.end()
     shift, so_far = _SHIFT[found["shift"].lower()], found["so_far"] or found["to_date"]
     low, high = _period(today, found["unit"].lower(), shift)
     if so_far and shift:
         return None
     if so_far and low.first:
         low, high = _day(low.first), _day(today)
-    return Relative(written, low, high, today), found.end()
+    return RelativeDays(written, low, high, today), found.end()
 
 
-def is_at_a_remove(text: str) -> bool:
+def counts_from_other_day(text: str) -> bool:
     """Return whether a text counts from a day other than today: "the day before yesterday", "the week after next"."""
-    return _AT_A_REMOVE.search(text) is not None
+    return _FROM_OTHER_DAY.search(text) is not None
 
 
-def places_in(text: str) -> list[int]:
+def relative_day_places(text: str) -> list[int]:
     """Return the places at which a text names days relative to today."""
     return [found.start() for found in re.finditer(rf"(?<!\w){_RELATIVE.pattern}", text, re.IGNORECASE)]
 
@@ -124,7 +124,7 @@ def _period(today: date, unit: str, shift: int) -> tuple[Moment, Moment]:
         return _day(monday), _day(monday + timedelta(days=_WEEK - 1))
     if unit == "year":
         return Moment(today.year + shift), Moment(today.year + shift)
-    length = MONTHS_OF_A_QUARTER if unit == "quarter" else 1
+    length = MONTHS_PER_QUARTER if unit == "quarter" else 1
     first = (today.year * LAST_MONTH + today.month - 1) // length * length + length * shift
     low, high = (Moment(month // LAST_MONTH, month % LAST_MONTH + 1) for month in (first, first + length - 1))
     return low, high
@@ -159,16 +159,16 @@ class Condition:
     end: int
     high: Amount | Moment | None = None
     quarter: int | None = None
-    relative: Relative | None = None
+    relative: RelativeDays | None = None
 
 
-_OF_AREAS_AND_ENERGY = ("m²", "m³", "km²", "kwh", "mwh", "kw")
+_AREA_AND_ENERGY_UNITS = ("m²", "m³", "km²", "kwh", "mwh", "kw")
 _UNIT = "|".join(
     sorted(
         {
             re.escape(unit)
             for unit in (
-                *_OF_AREAS_AND_ENERGY,
+                *_AREA_AND_ENERGY_UNITS,
                 *CURRENCIES,
                 *UNITS,
                 *(f"{unit}s" for unit in UNITS.values()),
@@ -252,20 +252,20 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
     The conditions are None if a number, a time or a date like "the day before yesterday" cannot be read. Without
     `today`, "last month" and the like are no conditions.
     """
-    if today and is_at_a_remove(text):
+    if today and counts_from_other_day(text):
         return None, text
     found: list[Condition] = []
     rest = text
     for form, relation in _DATED:
         for match in form.finditer(text):
-            condition = _dated(rest, match, relation, today)
+            condition = _date_condition(rest, match, relation, today)
             # Words of a condition that was already found are blank in `rest`.
             if condition and rest[condition.start : condition.end].strip() == text[condition.start : condition.end]:
                 found.append(condition)
-                rest = blanked(rest, condition.start, condition.end)
-    for condition in _bare_days(rest, today) if today else ():
+                rest = blank_out(rest, condition.start, condition.end)
+    for condition in _unprefixed_days(rest, today) if today else ():
         found.append(condition)
-        rest = blanked(rest, condition.start, condition.end)
+        rest = blank_out(rest, condition.start, condition.end)
     for clocked, relation in _CLOCKED:
         while timed := clocked.search(rest):
             times = [_clock(*timed.group(at, at + 1)) for at in range(1, 1 + len(timed.groups()), 2)]
@@ -273,7 +273,7 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
             if first is None or (len(times) > 1 and last is None):
                 return None, rest
             found.append(Condition(relation, first, timed.start(), timed.end(), last))
-            rest = blanked(rest, *timed.span())
+            rest = blank_out(rest, *timed.span())
     for compared, relation in _COMPARED:
         while number := compared.search(rest):
             low, high = _amount(number, "low"), _amount(number, "high")
@@ -283,23 +283,23 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
             if relation is Relation.WITHIN and high and low.unit != high.unit:
                 low = Amount(low.value, high.unit, low.decimals, high.written, high.before)
             found.append(Condition(relation, low, number.start(), number.end(), high))
-            rest = blanked(rest, *number.span())
+            rest = blank_out(rest, *number.span())
     return tuple(sorted(found, key=lambda condition: condition.start)), rest
 
 
-def _dated(text: str, match: re.Match[str], relation: Relation, today: date | None) -> Condition | None:
+def _date_condition(text: str, match: re.Match[str], relation: Relation, today: date | None) -> Condition | None:
     """Return the condition that a preposition makes with the day, month or year after it."""
-    if today and (relative := relative_at(text, match.end(), today)):
-        said, end = relative
+    if today and (relative := relative_days_at(text, match.end(), today)):
+        message, end = relative
         onwards = _ONWARDS.match(text, end) if relation is Relation.EQUAL else None
         if onwards:
             relation, end = Relation.AT_LEAST, onwards.end()
-        return None if relation is Relation.WITHIN else _of_relative(said, end, match.start(), relation)
+        return None if relation is Relation.WITHIN else _relative_condition(message, end, match.start(), relation)
     if quarter := _QUARTER.match(text, match.end()):
-        return _of_quarter(quarter, match.start(), relation)
+        return _quarter_condition(quarter, match.start(), relation)
     first = moment_at(text, match.end())
     if relation is Relation.WITHIN:
-        return _between(text, match, first) if first else _days(text, match)
+        return _range_condition(text, match, first) if first else _day_range(text, match)
     if first is None or re.match(r"\w|[.,]\d", text[first[1] :]):
         return None
     moment, end = first
@@ -308,7 +308,7 @@ def _dated(text: str, match: re.Match[str], relation: Relation, today: date | No
     return Condition(relation, moment, match.start(), end)
 
 
-def _between(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Condition | None:
+def _range_condition(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Condition | None:
     """Return the condition that two moments make: "between March and May 2025"."""
     moment, end = first
     joins = _AND.match(text, end)
@@ -319,34 +319,34 @@ def _between(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Cond
     return Condition(Relation.WITHIN, low, match.start(), second[1], second[0])
 
 
-def _bare_days(text: str, today: date) -> list[Condition]:
+def _unprefixed_days(text: str, today: date) -> list[Condition]:
     """Return the conditions of relative days that have no preposition: "last month"."""
-    said = [(relative_at(text, start, today), start) for start in places_in(text)]
-    return [_of_relative(*one, start, Relation.EQUAL) for one, start in said if one]
+    message = [(relative_days_at(text, start, today), start) for start in relative_day_places(text)]
+    return [_relative_condition(*one, start, Relation.EQUAL) for one, start in message if one]
 
 
-def _of_relative(said: Relative, end: int, start: int, relation: Relation) -> Condition:
+def _relative_condition(text: RelativeDays, end: int, start: int, relation: Relation) -> Condition:
     """Return the condition that relative days make."""
-    low, high = said.low, said.high
+    low, high = text.low, text.high
     if relation is Relation.EQUAL and low != high:
-        return Condition(Relation.WITHIN, low, start, end, high, relative=said)
+        return Condition(Relation.WITHIN, low, start, end, high, relative=text)
     last = relation in (Relation.ABOVE, Relation.AT_MOST)
-    return Condition(relation, high if last else low, start, end, relative=said)
+    return Condition(relation, high if last else low, start, end, relative=text)
 
 
-def _of_quarter(said: re.Match[str], start: int, relation: Relation) -> Condition | None:
+def _quarter_condition(text: re.Match[str], start: int, relation: Relation) -> Condition | None:
     """Return the condition that a quarter makes: its three months."""
-    number = _ORDINALS[said["word"].lower()] if said["word"] else int(said["number"])
-    year = int(said["year"]) if said["year"] else None
+    number = _ORDINALS[text["word"].lower()] if text["word"] else int(text["number"])
+    year = int(text["year"]) if text["year"] else None
     low, high = Moment(year, 3 * number - 2), Moment(year, 3 * number)
     if relation is Relation.EQUAL:
-        return Condition(Relation.WITHIN, low, start, said.end(), high, quarter=number)
+        return Condition(Relation.WITHIN, low, start, text.end(), high, quarter=number)
     if relation in (Relation.BELOW, Relation.AT_LEAST):
-        return Condition(relation, low, start, said.end())
-    return Condition(relation, high, start, said.end()) if relation is not Relation.WITHIN else None
+        return Condition(relation, low, start, text.end())
+    return Condition(relation, high, start, text.end()) if relation is not Relation.WITHIN else None
 
 
-def _days(text: str, match: re.Match[str]) -> Condition | None:
+def _day_range(text: str, match: re.Match[str]) -> Condition | None:
     """Return the condition that two days of one month make: "between 1 and 10 March"."""
     day = _BARE_DAY.match(text, match.end())
     joins = _AND.match(text, day.end()) if day else None
@@ -358,32 +358,32 @@ def _days(text: str, match: re.Match[str]) -> Condition | None:
     return Condition(Relation.WITHIN, low, match.start(), end, moment)
 
 
-def _clock(said: str, half: str | None) -> Amount | None:
+def _clock(text: str, half: str | None) -> Amount | None:
     """Return a time of day in minutes; None if there is no such time."""
-    time = clock_of("12:00" if said.lower() == "noon" else said.replace(".", ":") if ":" in said or "." in said else
-                    f"{said}:00")  # fmt: skip
+    time = parse_clock("12:00" if text.lower() == "noon" else text.replace(".", ":") if ":" in text or "." in text else
+                    f"{text}:00")  # fmt: skip
     if time is None or not half:
-        return replace(time, written=said) if time else None
+        return replace(time, written=text) if time else None
     hours = int(time.value) // 60
     if not 1 <= hours <= NOON:
         return None
     minutes = Decimal((hours % NOON + (NOON if half.lower() == "pm" else 0)) * 60 + int(time.value) % 60)
-    return Amount(minutes, CLOCK, written=f"{said} {half}")
+    return Amount(minutes, CLOCK, written=f"{text} {half}")
 
 
 def _amount(match: re.Match[str], name: str) -> Amount | None:
-    said = match.groupdict().get(name)
-    if said is None:
+    text = match.groupdict().get(name)
+    if text is None:
         return None
-    word = re.match(rf"(?:{_WORDS})\b", said, re.IGNORECASE)
-    said = NUMBER_WORDS[word[0].lower()] + said[word.end() :] if word else said
-    said = re.sub(r"per ?cent\Z", "%", said, flags=re.IGNORECASE)
-    number = re.search(r"\d[\d.,]*", said)
-    mark = mark_of([number[0]]) if number else Mark.POINT
-    return amount_of(said, mark)
+    word = re.match(rf"(?:{_WORDS})\b", text, re.IGNORECASE)
+    text = NUMBER_WORDS[word[0].lower()] + text[word.end() :] if word else text
+    text = re.sub(r"per ?cent\Z", "%", text, flags=re.IGNORECASE)
+    number = re.search(r"\d[\d.,]*", text)
+    mark = decimal_mark([number[0]]) if number else DecimalMark.POINT
+    return parse_amount(text, mark)
 
 
-def bare(amount: Amount) -> str:
+def amount_text(amount: Amount) -> str:
     """Return a condition's amount as a person writes it, with its unit."""
     if amount.unit == CLOCK:
         return amount.written

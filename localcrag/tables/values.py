@@ -43,11 +43,11 @@ _POINT = re.compile(r"\.(?:\d{1,2}|\d{4,})\Z|^0\.\d+\Z|,\d{3}\.\d|,\d{3},\d{3}")
 """Numbers that are only possible with a decimal point: "1.5", "1,234,567"."""
 _COMMA = re.compile(r",(?:\d{1,2}|\d{4,})\Z|^0,\d+\Z|\.\d{3},\d|\.\d{3}\.\d{3}")
 """Numbers that are only possible with a decimal comma: "1,5", "1.234.567"."""
-_OF_THREE = re.compile(r"\d{1,3}[.]\d{3}\Z")
+_THREE_DIGITS = re.compile(r"\d{1,3}[.]\d{3}\Z")
 """Numbers that show no decimal mark: "1.234" is possible with both."""
 
 
-class Mark(Enum):
+class DecimalMark(Enum):
     """The decimal mark of a table's numbers."""
 
     POINT = "."
@@ -57,10 +57,10 @@ class Mark(Enum):
     @property
     def thousands(self) -> str:
         """The separator of thousands."""
-        return "," if self is Mark.POINT else "."
+        return "," if self is DecimalMark.POINT else "."
 
 
-_THOUSANDS = {mark: re.compile(f"[{re.escape(mark.thousands)}{_SPACES}]") for mark in Mark}
+_THOUSANDS = {mark: re.compile(f"[{re.escape(mark.thousands)}{_SPACES}]") for mark in DecimalMark}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def is_empty(text: str) -> bool:
     return text.strip().lower() in EMPTY
 
 
-def unit_of(written: str) -> str:
+def normalised_unit(written: str) -> str:
     """Return the normalised name of a unit: "euro" for €, EUR and euros."""
     word = written.strip().rstrip(".")
     return (
@@ -97,7 +97,7 @@ def unit_of(written: str) -> str:
     )
 
 
-def mark_of(cells: Iterable[str]) -> Mark:
+def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     """Return the decimal mark of a table's numbers, judged by the numbers that show it."""
     numbers = [
         found["number"]
@@ -106,10 +106,10 @@ def mark_of(cells: Iterable[str]) -> Mark:
     ]
     point, comma = (any(form.search(number) for number in numbers) for form in (_POINT, _COMMA))
     if point != comma:
-        return Mark.POINT if point else Mark.COMMA
+        return DecimalMark.POINT if point else DecimalMark.COMMA
     # If no number shows the mark, or numbers contradict each other, "1.234" could be either.
-    of_three = any(_OF_THREE.fullmatch(number) for number in numbers)
-    return Mark.UNKNOWN if point or of_three else Mark.POINT
+    of_three = any(_THREE_DIGITS.fullmatch(number) for number in numbers)
+    return DecimalMark.UNKNOWN if point or of_three else DecimalMark.POINT
 
 
 def looks_like_amount(text: str) -> bool:
@@ -117,7 +117,7 @@ def looks_like_amount(text: str) -> bool:
     return _AMOUNT.fullmatch(text.strip()) is not None
 
 
-def amount_of(text: str, mark: Mark) -> Amount | None:
+def parse_amount(text: str, mark: DecimalMark) -> Amount | None:
     """Return the amount that a whole cell is; None if it is anything else: "about 12", "12–15", "12, in May"."""
     found = _AMOUNT.fullmatch(text.strip())
     units = [name for name in ("outside", "before", "unit", "behind") if found and found[name]]
@@ -132,7 +132,7 @@ def amount_of(text: str, mark: Mark) -> Amount | None:
     value = Decimal(number)
     return Amount(
         -value if negative else value,
-        unit_of(written) if written else "",
+        normalised_unit(written) if written else "",
         len(number.partition(".")[2]),
         written,
         bool(found["before"] or found["outside"]),
@@ -140,7 +140,7 @@ def amount_of(text: str, mark: Mark) -> Amount | None:
     )
 
 
-def clock_of(text: str) -> Amount | None:
+def parse_clock(text: str) -> Amount | None:
     """Return the time of day that a whole cell is; None if it is anything else."""
     found = _CLOCK.fullmatch(text.strip())
     if found is None or int(found[1]) > LAST_HOUR:
@@ -148,11 +148,11 @@ def clock_of(text: str) -> Amount | None:
     return Amount(Decimal(60 * int(found[1]) + int(found[2])), CLOCK, written=text.strip())
 
 
-def _plain(number: str, mark: Mark) -> str | None:
+def _plain(number: str, mark: DecimalMark) -> str | None:
     """Return a number as Decimal reads it; None if its separators are misplaced."""
     if number.isdecimal():
         return number
-    if mark is Mark.UNKNOWN:
+    if mark is DecimalMark.UNKNOWN:
         return None
     whole, _, decimals = number.partition(mark.value)
     if decimals and not decimals.isdecimal():
@@ -164,7 +164,7 @@ def _plain(number: str, mark: Mark) -> str | None:
     return "".join(groups) + (f".{decimals}" if decimals else "")
 
 
-def written(value: Decimal, like: Sequence[Amount], mark: Mark, unit: str = "") -> str:
+def format_amount(value: Decimal, like: Sequence[Amount], mark: DecimalMark, unit: str = "") -> str:
     """Return a number in the style of its column's amounts: their separators, decimals and unit.
 
     `unit` is the column's unit if only its header names it.
@@ -173,7 +173,7 @@ def written(value: Decimal, like: Sequence[Amount], mark: Mark, unit: str = "") 
     # Without an amount of 1,000 or more, the column does not show its style; thousands are then separated.
     grouped = any(one.grouped for one in like) or not any(abs(one.value) >= 1000 for one in like)
     text = f"{abs(value):{',' if grouped else ''}.{places}f}"
-    if mark is Mark.COMMA:
+    if mark is DecimalMark.COMMA:
         text = text.translate({ord(","): ".", ord("."): ","})
     sign = "-" if value < 0 else ""
     units = Counter((one.written, one.before) for one in like if one.written)
@@ -204,10 +204,10 @@ _TIME = re.compile(r"[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z", re.IGNORECASE
 _WEEKDAY = re.compile(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ", re.IGNORECASE)
 _SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)")
 """Days with slashes, which begin with the day or the month."""
-_SAYS_ONE = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")
+_YEAR_OR_LETTERS = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")
 """A year or three letters: a cell without either is no moment."""
 LAST_MONTH = 12
-MONTHS_OF_A_QUARTER = 3
+MONTHS_PER_QUARTER = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +242,8 @@ class Moment:
 
     def __str__(self) -> str:
         """Return it as people say it: "3 March 2026", "March", "2026"."""
-        said = (str(self.day or ""), MONTHS[self.month - 1] if self.month else "", str(self.year or ""))
-        return " ".join(part for part in said if part)
+        text = (str(self.day or ""), MONTHS[self.month - 1] if self.month else "", str(self.year or ""))
+        return " ".join(part for part in text if part)
 
 
 def moment_at(text: str, start: int = 0) -> tuple[Moment, int] | None:
@@ -265,7 +265,7 @@ def moments_in(cells: Sequence[str]) -> list[Moment | None] | None:
     month_first = any(int(found[2]) > LAST_MONTH for found in slashes)
     if slashes and day_first == month_first:
         return None
-    return [_of_cell(cell, day_first=day_first) for cell in bare]
+    return [_cell_moment(cell, day_first=day_first) for cell in bare]
 
 
 def _bare(cell: str) -> str:
@@ -275,8 +275,8 @@ def _bare(cell: str) -> str:
     return _TIME.sub("", cell) if ":" in cell else cell
 
 
-def _of_cell(cell: str, *, day_first: bool) -> Moment | None:
-    if not _SAYS_ONE.search(cell):
+def _cell_moment(cell: str, *, day_first: bool) -> Moment | None:
+    if not _YEAR_OR_LETTERS.search(cell):
         return None
     if found := _SLASHES.fullmatch(cell):
         day, month = (found[1], found[2]) if day_first else (found[2], found[1])
@@ -285,10 +285,10 @@ def _of_cell(cell: str, *, day_first: bool) -> Moment | None:
     return at[0] if at and at[1] == len(cell) else None
 
 
-def _moment(said: dict[str, str | None]) -> Moment | None:
-    month = said.get("month")
+def _moment(text: dict[str, str | None]) -> Moment | None:
+    month = text.get("month")
     number = None if month is None else int(month) if month.isdecimal() else _NUMBER_OF[month.lower()]
-    year, day = (int(value) if (value := said.get(name)) else None for name in ("year", "day"))
+    year, day = (int(value) if (value := text.get(name)) else None for name in ("year", "day"))
     moment = Moment(year, number, day)
     try:
         # 29 February without a year is valid, as 2000 was a leap year.

@@ -19,15 +19,15 @@ from localcrag.records.enums import Operation
 from localcrag.tables.parse import Row, Table
 from localcrag.tables.values import (
     Amount,
-    Mark,
+    DecimalMark,
     Moment,
-    amount_of,
-    clock_of,
+    decimal_mark,
     is_empty,
     looks_like_amount,
-    mark_of,
     moments_in,
-    unit_of,
+    normalised_unit,
+    parse_amount,
+    parse_clock,
 )
 from localcrag.text.quantities import CURRENCIES, UNITS
 from localcrag.text.translation import gettext as _
@@ -35,13 +35,13 @@ from localcrag.text.translation import whole_number
 from localcrag.text.words import FUNCTION_WORDS, singular
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
-LEAST_OF_ROOT = 4
+MIN_ROOT_LETTERS = 4
 """Minimum number of letters that remain of a word when its ending is removed."""
 _ES = ("sses", "xes", "ches", "shes", "zes")
 
 SIZE = frozenset(("size", "area"))
 PRICE = frozenset(("price", "cost", "fee", "charge", "tariff", "costing", "fare", "rent"))
-ALIKE: tuple[frozenset[str], ...] = (
+SYNONYMS: tuple[frozenset[str], ...] = (
     PRICE,
     frozenset(("amount", "sum", "value")),
     frozenset(("spend", "spent", "spending", "expense", "amount", "cost")),
@@ -72,7 +72,7 @@ ALIKE: tuple[frozenset[str], ...] = (
 """Groups of word stems that can name the same column."""
 ROW_NOUNS = frozenset(("entry", "row", "line", "record", "transaction", "booking"))
 """Nouns for the rows of any table."""
-SAYS_NOTHING = FUNCTION_WORDS | frozenset(
+UNINFORMATIVE = FUNCTION_WORDS | frozenset(
     "table list sheet file column entry row line record value data overview following given show shown listed recorded "
     "registered contained contain include included exist logged entered placed made there much many according based "
     "together up be them one whole currently overall document spreadsheet made within worth priced let's us get see "
@@ -148,10 +148,10 @@ def stem(word: str) -> str:
     return word[:-2] if word.endswith(_ES) else singular(word)
 
 
-def root_of(word: str) -> str:
+def word_root(word: str) -> str:
     """Return a stem without its ending: "teach" for "teacher" and "teaches". Short words are returned unchanged."""
     for ending in ("ings", "ing", "ers", "er", "ed", "es", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= LEAST_OF_ROOT:
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_ROOT_LETTERS:
             return word[: -len(ending)]
     return word
 
@@ -161,18 +161,18 @@ def stems_of(text: str) -> list[str]:
     return [stem(word) for word in _WORD.findall(text)]
 
 
-def said_by(text: str) -> set[str]:
+def content_stems(text: str) -> set[str]:
     """Return the stems of a text's words, without function words."""
     return {word for word in stems_of(text) if word not in FUNCTION_WORDS}
 
 
-def alike(words: Iterable[str]) -> set[str]:
+def with_synonyms(words: Iterable[str]) -> set[str]:
     """Return the words and all their synonyms."""
     own = set(words)
-    return own.union(*(group for group in ALIKE if group & own))
+    return own.union(*(group for group in SYNONYMS if group & own))
 
 
-MOSTLY = 0.6
+MAJORITY = 0.6
 """Minimum share of a column's filled cells that must be numbers, or dates, for the column to be of that kind."""
 _IDENTIFIES = re.compile(
     r"(?:.*\b)?(?:no|nr|id|code|number|zip|postcode|postal code|phone|telephone|tel|mobile|fax|room|version|ref|"
@@ -187,9 +187,9 @@ _THINGS = frozenset(
 )
 """Headers that make unitless numbers identifiers: "Order" has order numbers, "Orders" has counts."""
 _WHOLE = re.compile(r"\d+")
-LEAST_IN_A_ROW = 3
+MIN_CONSECUTIVE = 3
 """Minimum number of consecutive numbers for a first column to count as row numbers."""
-_OF_YEARS = frozenset(("year", "since", "founded", "built", "season", "vintage", "from"))
+_YEAR_WORDS = frozenset(("year", "since", "founded", "built", "season", "vintage", "from"))
 """Words of headers of columns whose numbers are years."""
 _BARE_YEAR = re.compile(r"(?:19|20)\d\d")
 _IN_HEADER = re.compile(
@@ -198,12 +198,12 @@ _IN_HEADER = re.compile(
 """Where a header names the unit of its column: in brackets, after "in", at the end, or alone."""
 
 
-_UNITS_OF_HEADERS = frozenset(
+_HEADER_UNITS = frozenset(
     ("percent", "franc", "day", "week", "month", "year", "hour", "m²", "m³", "km²", "kwh", "mwh", "kw")
 )
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """The kind of values in a column. NAME is a number that identifies something, such as an invoice number."""
 
     AMOUNT = "amount"
@@ -225,13 +225,13 @@ class Column:
 
     at: int
     name: str
-    kind: Kind
+    kind: ColumnKind
     values: tuple[Amount | Moment | None, ...] = ()
     unit: str = ""
     shown_unit: str = ""
     problem: str = ""
     mixed: bool = False
-    mark: Mark = Mark.POINT
+    mark: DecimalMark = DecimalMark.POINT
 
     @property
     def amounts(self) -> list[Amount]:
@@ -253,7 +253,7 @@ def columns_of(table: Table, rows: Sequence[Row]) -> list[Column]:
     """Return the columns of a table, with the values of `rows`, which `rows_of` returns."""
     # Identifiers such as "1.234" do not show what the decimal mark is.
     telling = [at for at, name in enumerate(table.header) if not _IDENTIFIES.match(name)]
-    mark = mark_of({row.cells[at] for row in table.rows for at in telling})
+    mark = decimal_mark({row.cells[at] for row in table.rows for at in telling})
     return [_column(at, name, [row.cells[at] for row in rows], mark) for at, name in enumerate(table.header)]
 
 
@@ -263,76 +263,76 @@ def has_header(table: Table) -> bool:
     return 2 * len(named) > len(table.header) and len(set(table.header)) == len(table.header)
 
 
-def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
+def _column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Column:
     """Return the column of these cells, of the kind that most of them have."""
     # A long column repeats most cells, so each distinct cell is read only once.
     numbers = Counter(cells)
-    said = Counter({cell: number for cell, number in numbers.items() if not is_empty(cell)})
-    if not said:
-        return Column(at, name, Kind.TEXT, (None,) * len(cells))
-    times = {cell: clock_of(cell) for cell in numbers}
-    if _are_mostly(said, [cell for cell, time in times.items() if time]):
-        return Column(at, name, Kind.TIME, tuple(times[cell] for cell in cells))
+    text = Counter({cell: number for cell, number in numbers.items() if not is_empty(cell)})
+    if not text:
+        return Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
+    times = {cell: parse_clock(cell) for cell in numbers}
+    if _are_majority(text, [cell for cell, time in times.items() if time]):
+        return Column(at, name, ColumnKind.TIME, tuple(times[cell] for cell in cells))
     # A column of bare years is only a date if its header says so.
-    years = all(_BARE_YEAR.fullmatch(cell) for cell in said)
+    years = all(_BARE_YEAR.fullmatch(cell) for cell in text)
     days = moments_in(list(numbers))
     if days is None:
         problem = _("the dates in %(column)s can be read with the day or the month first", column=name)
-        return Column(at, name, Kind.DATE, (None,) * len(cells), problem=problem)
+        return Column(at, name, ColumnKind.DATE, (None,) * len(cells), problem=problem)
     moments = dict(zip(numbers, days, strict=True))
-    dated = _are_mostly(said, [cell for cell, moment in moments.items() if moment])
-    if dated and (not years or _OF_YEARS & set(stems_of(name))):
-        return Column(at, name, Kind.DATE, tuple(moments[cell] for cell in cells))
-    if not _are_mostly(said, [cell for cell in said if looks_like_amount(cell)]):
-        return Column(at, name, Kind.TEXT, (None,) * len(cells))
-    return _of_names_or_amounts(at, name, cells, mark, are_years=years)
+    dated = _are_majority(text, [cell for cell, moment in moments.items() if moment])
+    if dated and (not years or _YEAR_WORDS & set(stems_of(name))):
+        return Column(at, name, ColumnKind.DATE, tuple(moments[cell] for cell in cells))
+    if not _are_majority(text, [cell for cell in text if looks_like_amount(cell)]):
+        return Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
+    return _number_column(at, name, cells, mark, are_years=years)
 
 
-def _are_mostly(said: Counter[str], some: Iterable[str]) -> bool:
-    """Return whether `some` are most of the filled cells; `said` counts how often each cell occurs."""
-    return sum(said[cell] for cell in some) >= MOSTLY * said.total()
+def _are_majority(text: Counter[str], some: Iterable[str]) -> bool:
+    """Return whether `some` are most of the filled cells; `text` counts how often each cell occurs."""
+    return sum(text[cell] for cell in some) >= MAJORITY * text.total()
 
 
-def _of_names_or_amounts(at: int, name: str, cells: Sequence[str], mark: Mark, *, are_years: bool) -> Column:
+def _number_column(at: int, name: str, cells: Sequence[str], mark: DecimalMark, *, are_years: bool) -> Column:
     """Return a column of numbers as identifiers, as amounts, or as text if the numbers are parts of labels."""
-    said = [cell for cell in cells if not is_empty(cell)]
-    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, said):
-        return Column(at, name, Kind.NAME, (None,) * len(cells))
-    column = _of_amounts(at, name, cells, mark)
-    return Column(at, name, Kind.TEXT, (None,) * len(cells)) if _are_labels(column) else column
+    text = [cell for cell in cells if not is_empty(cell)]
+    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, text):
+        return Column(at, name, ColumnKind.NAME, (None,) * len(cells))
+    column = _amount_column(at, name, cells, mark)
+    return Column(at, name, ColumnKind.TEXT, (None,) * len(cells)) if _are_labels(column) else column
 
 
 def _are_labels(column: Column) -> bool:
     """Return whether the numbers are parts of labels such as "1A", "1B" and "2A", with letters that are no units."""
     units = {one.unit: one.written for one in column.amounts}
     known = {*UNITS.values(), *CURRENCIES.values(), "percent", "franc"}
-    return len(units) > 1 and not units.keys() & known and all(len(said) == 1 for said in units.values())
+    return len(units) > 1 and not units.keys() & known and all(len(text) == 1 for text in units.values())
 
 
-def _are_names(at: int, name: str, said: Sequence[str]) -> bool:
+def _are_names(at: int, name: str, text: Sequence[str]) -> bool:
     """Return whether whole numbers are identifiers.
 
     They are if their header names a thing, a cell has leading zeros, or a first column numbers the rows.
     """
-    if not all(map(_WHOLE.fullmatch, said)):
+    if not all(map(_WHOLE.fullmatch, text)):
         return False
     # A number too long for `whole_number` is an identifier; Python parses at most 4,300 digits.
-    numbers = [found for cell in said if (found := whole_number(cell)) is not None]
-    if len(numbers) < len(said):
+    numbers = [found for cell in text if (found := whole_number(cell)) is not None]
+    if len(numbers) < len(text):
         return True
     counts = all(second == first + 1 for first, second in pairwise(numbers))
-    numbered = at == 0 and len(numbers) >= LEAST_IN_A_ROW and counts
-    return numbered or name.strip().lower() in _THINGS or any(cell[0] == "0" and len(cell) > 1 for cell in said)
+    numbered = at == 0 and len(numbers) >= MIN_CONSECUTIVE and counts
+    return numbered or name.strip().lower() in _THINGS or any(cell[0] == "0" and len(cell) > 1 for cell in text)
 
 
-def _of_amounts(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
+def _amount_column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Column:
     """Return a column of amounts; its `problem` is set if the decimal mark is unknown or the units differ."""
-    known = {cell: amount_of(cell, mark) for cell in dict.fromkeys(cells)}
+    known = {cell: parse_amount(cell, mark) for cell in dict.fromkeys(cells)}
     amounts = [known[cell] for cell in cells]
     units = Counter(one.unit for one in amounts if one)
     shown = _unit_in(name)
     problem = ""
-    if mark is Mark.UNKNOWN and any(looks_like_amount(cell) and one is None for cell, one in known.items()):
+    if mark is DecimalMark.UNKNOWN and any(looks_like_amount(cell) and one is None for cell, one in known.items()):
         problem = _("the numbers of the table can be read with a decimal point or a decimal comma")
     elif len(units) > 1:
         names = {one.unit: one.written for one in amounts if one}
@@ -340,17 +340,17 @@ def _of_amounts(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
         problem = _("%(column)s has several units: %(units)s", column=name, units=listed)
     unit = next(iter(units), "") if len(units) == 1 else ""
     return Column(
-        at, name, Kind.AMOUNT, tuple(amounts), unit or unit_of(shown), "" if unit else shown, problem,
-        mixed=len(units) > 1 and mark is not Mark.UNKNOWN, mark=mark,
+        at, name, ColumnKind.AMOUNT, tuple(amounts), unit or normalised_unit(shown), "" if unit else shown, problem,
+        mixed=len(units) > 1 and mark is not DecimalMark.UNKNOWN, mark=mark,
     )  # fmt: skip
 
 
 def _unit_in(header: str) -> str:
     """Return the unit that a header names, as in "Price (€)" or "Weight in kg"; empty if it names none."""
     found = _IN_HEADER.search(header)
-    said = next((part for part in found.groups() if part), "") if found else ""
-    known = said.lower() in CURRENCIES or said in UNITS or said == "%" or unit_of(said) in set(UNITS.values())
-    return said if known or unit_of(said) in _UNITS_OF_HEADERS else ""
+    text = next((part for part in found.groups() if part), "") if found else ""
+    known = text.lower() in CURRENCIES or text in UNITS or text == "%" or normalised_unit(text) in set(UNITS.values())
+    return text if known or normalised_unit(text) in _HEADER_UNITS else ""
 
 
 LONGEST_VALUE = 6
@@ -390,10 +390,10 @@ def words_of(text: str, names: Collection[int] = ()) -> list[Word]:
 
 def meaningful(words: Sequence[Word]) -> list[Word]:
     """Return the words that carry meaning, and nouns for rows such as "entries"."""
-    return [word for word in words if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
+    return [word for word in words if word.stem not in UNINFORMATIVE or word.stem in ROW_NOUNS]
 
 
-class Known:
+class TableVocabulary:
     """A table as a question can name it: its columns, its cells, and what the table is called."""
 
     def __init__(self, table: Table, names: Sequence[str]) -> None:
@@ -418,9 +418,9 @@ class Known:
 
     @cached_property
     def _called(self) -> set[str]:
-        return {word for name in self.names for word in said_by(name)}
+        return {word for name in self.names for word in content_stems(name)}
 
-    def of_kind(self, *kinds: Kind) -> list[Column]:
+    def of_kind(self, *kinds: ColumnKind) -> list[Column]:
         """Return the columns of these kinds."""
         return [column for column in self.columns if column.kind in kinds]
 
@@ -431,21 +431,21 @@ class Known:
     def mention(self, column: Column, words: Sequence[Word]) -> int:
         """Return a score for how clearly the words name a column; 0 if they do not."""
         own = self.header_words(column)
-        others = alike(own - FUNCTION_WORDS)
-        said = {word.stem for word in words}
-        named = (own & said) - FUNCTION_WORDS
-        like = {word for word in said - own if word in others or root_of(word) in self._roots(column)}
+        others = with_synonyms(own - FUNCTION_WORDS)
+        text = {word.stem for word in words}
+        named = (own & text) - FUNCTION_WORDS
+        like = {word for word in text - own if word in others or word_root(word) in self._roots(column)}
         return EXACT * len(named) + SIMILAR * len(like) + (1 if named and named == own else 0)
 
     def _roots(self, column: Column) -> set[str]:
         """Return the roots of a header's words: "teach" for "teacher"."""
-        return {root_of(word) for word in self.header_words(column) - FUNCTION_WORDS}
+        return {word_root(word) for word in self.header_words(column) - FUNCTION_WORDS}
 
     def are_people(self, column: Column) -> bool:
         """Return whether the cells of a column are people, judged by its header."""
         return bool(PEOPLE & self.header_words(column))
 
-    def like_word(self, word: Word) -> list[NamedCell]:
+    def function_word_cells(self, word: Word) -> list[NamedCell]:
         """Return the cells that are spelt like a function word which is not written as a name: "us", "will"."""
         found = [] if word.is_name or word.stem not in FUNCTION_WORDS else self._values.get((word.stem,), [])
         return [NamedCell(column, cell, (word,), rows) for column, cell, rows in found if not word.written.isupper()]
@@ -455,7 +455,7 @@ class Known:
         last = {stems_of(name)[-1] for name in self.names if stems_of(name)}
         return word in ROW_NOUNS or word in last
 
-    def cells_named(self, words: Sequence[Word]) -> list[NamedCell] | None:
+    def named_cells(self, words: Sequence[Word]) -> list[NamedCell] | None:
         """Return the cells that the words name, in the words' order; None if a word is ambiguous.
 
         A word is ambiguous if the same value is in several columns, or if it can be a cell or a header.
@@ -489,26 +489,26 @@ class Known:
 
     def _numbered(self, words: Sequence[Word], at: int) -> list[tuple[Column, str, int]]:
         """Return the columns of numbers that are named next to this number: "platform 2", "a 2 in maths"."""
-        said = words[at].written
-        beside = [words[at - 1].stem] if at else []
+        text = words[at].written
+        extra = [words[at - 1].stem] if at else []
         if [word.stem for word in words[at + 1 : at + 2]] == ["in"]:
-            beside += [word.stem for word in words[at + 2 : at + 3]]
+            extra += [word.stem for word in words[at + 2 : at + 3]]
         found = []
-        for column in self.of_kind(Kind.AMOUNT, Kind.NAME):
-            rows = sum(row.cells[column.at] == said for row in self.rows)
-            if rows and self.header_words(column) & set(beside):
-                found.append((column, said, rows))
+        for column in self.of_kind(ColumnKind.AMOUNT, ColumnKind.NAME):
+            rows = sum(row.cells[column.at] == text for row in self.rows)
+            if rows and self.header_words(column) & set(extra):
+                found.append((column, text, rows))
         return found
 
     @cached_property
     def flags(self) -> dict[int, str]:
         """The columns that say yes or no, by index, with the spelling of yes."""
         found = {}
-        for column in self.of_kind(Kind.TEXT):
-            said = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
-            yes = [word for low, word in said.items() if low in _YES]
-            others = {low for low, word in said.items() if not is_empty(word)} - _YES - _NO
-            if len(yes) == 1 and not others and said.keys() & _NO:
+        for column in self.of_kind(ColumnKind.TEXT):
+            text = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
+            yes = [word for low, word in text.items() if low in _YES]
+            others = {low for low, word in text.items() if not is_empty(word)} - _YES - _NO
+            if len(yes) == 1 and not others and text.keys() & _NO:
                 found[column.at] = yes[0]
         return found
 
@@ -524,21 +524,25 @@ class Known:
         """
         columns = self.columns if columns is None else columns
         headers = frozenset(word for column in columns for word in self.header_words(column))
-        known = alike(headers - FUNCTION_WORDS) | headers | self._called | SAYS_NOTHING | ROW_NOUNS
+        known = with_synonyms(headers - FUNCTION_WORDS) | headers | self._called | UNINFORMATIVE | ROW_NOUNS
         roots = {root for column in columns for root in self._roots(column)}
         called = headers.union(*map(stems_of, self.names))
         return [
             word
             for word in words
             if (word.is_name and word.stem in FUNCTION_WORDS - called)  # "Will" is a person who is not in the table.
-            or (word.stem not in known and unit_of(word.written) not in self.units and root_of(word.stem) not in roots)
+            or (
+                word.stem not in known
+                and normalised_unit(word.written) not in self.units
+                and word_root(word.stem) not in roots
+            )
         ]
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], list[tuple[Column, str, int]]]:
         """Each value of a text column by its stems, with its column, first spelling and number of rows."""
         values: dict[tuple[str, ...], list[tuple[Column, str, int]]] = {}
-        for column in self.of_kind(Kind.TEXT):
+        for column in self.of_kind(ColumnKind.TEXT):
             of_column: dict[tuple[str, ...], tuple[str, int]] = {}
             for cell, number in Counter(row.cells[column.at] for row in self.rows).items():
                 if not is_empty(cell):

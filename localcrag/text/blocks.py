@@ -21,13 +21,13 @@ WIDEST_WRAPPED = 110
 """Characters per line of wrapped text; a text with a line of more than twice as many was not wrapped."""
 WIDEST_FULL = 140
 """Characters per line of wide text; it counts as wrapped if most lines are full and one ends in mid-sentence."""
-MOSTLY = 0.6
+FULL_LINES_SHARE = 0.6
 """Share of the lines of running text that must be full in wide wrapped text."""
-FULL = 0.93
+FULL_LINE_SHARE = 0.93
 """Share of the width that a full line must exceed, together with the first word of the next line."""
 NARROWEST_WRAPPED = 40
 """Characters per line below which a text does not count as wrapped."""
-FEW = 0.05
+OVERLONG_LINES_SHARE = 0.05
 """Share of the lines that may be longer than the width, such as links and table rows."""
 
 HALF, NEARLY_FULL = 0.5, 0.75
@@ -70,7 +70,7 @@ class Width:
         """
         if self.characters is None:
             return False
-        if _with_next_word(above, line) > self.characters:
+        if _length_with_next_word(above, line) > self.characters:
             return True
         length, first_word = above.indent + len(above.text), _first_word(line)
         # People who break lines by hand end them early, so a line need not be full to be continued.
@@ -78,13 +78,13 @@ class Width:
         return goes_on and length >= (HALF if first_word[0].islower() else NEARLY_FULL) * self.characters
 
 
-def are_records(above: str, line: str) -> bool:
+def are_entries(above: str, line: str) -> bool:
     """Return whether both lines are entries of an unmarked list, such as a phone list or a diary."""
     one, other = _RECORD.match(above), _RECORD.match(line)
     return bool(one and other and one.lastgroup == other.lastgroup)
 
 
-def lines_of(text: str) -> list[TextLine]:
+def split_lines(text: str) -> list[TextLine]:
     """Return the lines of a text in order, including blank ones."""
     lines = []
     position = 0
@@ -104,25 +104,25 @@ def _marks(line: str, above: str, below: str) -> int:
     quoted = _QUOTED.match(line)
     if not quoted:
         return 0
-    compares = _compares(line)
-    in_quotation = any(_QUOTED.match(other) and not _compares(other) for other in (above, below))
+    compares = _is_comparison(line)
+    in_quotation = any(_QUOTED.match(other) and not _is_comparison(other) for other in (above, below))
     # Before a number, ">" is a quote marker only if a space follows it and a neighbouring line is quoted, too.
     return 0 if compares and (line[quoted.end() - 1] == ">" or not in_quotation) else quoted.end()
 
 
-def _compares(line: str) -> bool:
+def _is_comparison(line: str) -> bool:
     """Return whether a number or "=" follows the quote markers, so that ">" may mean "greater than"."""
     quoted = _QUOTED.match(line)
     return quoted is not None and _COMPARED.match(line, quoted.end()) is not None
 
 
-def wrapped_at(lines: Sequence[TextLine]) -> Width:
+def find_width(lines: Sequence[TextLine]) -> Width:
     """Return the width that a text's lines were wrapped at."""
     lengths = sorted(line.indent + len(line.text) for line in lines if line.text and not line.text.startswith("|"))
     if not lengths:
         return Width(None)
     # A few overlong lines, such as links, must not count as the width.
-    widest = lengths[min(len(lengths) - 1, int(len(lengths) * (1 - FEW)))]
+    widest = lengths[min(len(lengths) - 1, int(len(lengths) * (1 - OVERLONG_LINES_SHARE)))]
     if lengths[-1] > 2 * WIDEST_WRAPPED or not NARROWEST_WRAPPED <= widest <= WIDEST_FULL:
         return Width(None)
     if widest > WIDEST_WRAPPED and not _are_full(lines, widest):
@@ -137,16 +137,16 @@ def _are_full(lines: Sequence[TextLine], width: int) -> bool:
         for above, line in pairwise(lines)
         if _BEGINS_TEXT.match(above.text) and _BEGINS_TEXT.match(line.text)
     ]
-    full = sum(_with_next_word(above, line) > FULL * width for above, line in running)
+    full = sum(_length_with_next_word(above, line) > FULL_LINE_SHARE * width for above, line in running)
     broken = any(not _LINE_SENTENCE_END.search(above.text) for above, _ in running)
-    return broken and full >= MOSTLY * len(running)
+    return broken and full >= FULL_LINES_SHARE * len(running)
 
 
 def _first_word(line: TextLine) -> str:
     return line.text.split(None, 1)[0]
 
 
-def _with_next_word(above: TextLine, line: TextLine) -> int:
+def _length_with_next_word(above: TextLine, line: TextLine) -> int:
     """Return the length in characters that `above` would have with the first word of `line` appended."""
     return above.indent + len(above.text) + 1 + len(_first_word(line))
 
@@ -155,7 +155,7 @@ _FENCE = re.compile(r"(?:(`{3,})[^`]*|(~{3,}).*)\Z")
 _FENCE_END = re.compile(r"(?:`{3,}|~{3,})\Z")
 
 
-def fence_of(line: str) -> str:
+def opening_fence(line: str) -> str:
     """Return the mark of the code fence that a line opens; empty if it opens none."""
     found = _FENCE.match(line)
     return (found[1] or found[2]) if found else ""
@@ -191,7 +191,7 @@ CODE_INDENT = 4
 HASHES = re.compile(r"(#{1,6})[ \t]+\S")
 ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
 BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
-LEADS_IN = re.compile(r":[*_\s]*\Z")
+INTRODUCTION_END = re.compile(r":[*_\s]*\Z")
 """End of a line that introduces a list or table."""
 _BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
 _STEP = re.compile(r"((?:Step[ \t]+)?\(?)(\d{1,3})([.):]+)[ \t]", re.I)
@@ -209,7 +209,7 @@ def is_item(line: str) -> bool:
     return bool(_BULLET.match(line) or ORDERED.match(line)) and not BOLD.match(line)
 
 
-def counts_on(step: str, line: str) -> bool:
+def is_next_step(step: str, line: str) -> bool:
     """Return whether a line is the step after `step`: the next number, written in the same way."""
     one, other = _STEP.match(step), _STEP.match(line)
     if one is None or other is None:
@@ -248,7 +248,7 @@ def has_rule_below(line: str, below: str) -> bool:
     return "|" in line and "|" in below and is_rule(below)
 
 
-def cells_in(line: str, *, header: bool = False) -> int:
+def count_cells(line: str, *, header: bool = False) -> int:
     """Return the number of cells in a table row; 1 if the line is not a row.
 
     Columns are separated by tabs or at least two spaces. Typed sentences may be, too. So cells must be short, and a
@@ -262,7 +262,7 @@ def cells_in(line: str, *, header: bool = False) -> int:
     return len(cells) if short and is_row else 1
 
 
-def cells_of(line: str, *, header: str = "") -> list[str]:
+def split_cells(line: str, *, header: str = "") -> list[str]:
     """Return the cells of a row, without Markdown's bars between them.
 
     The table's `header` decides whether a leading bar is a border, and how many cells to expect. If a row has more,
@@ -286,17 +286,17 @@ def cells_of(line: str, *, header: str = "") -> list[str]:
 @lru_cache(maxsize=8)
 def _number_of_cells(header: str) -> int:
     """Return the number of cells in a header; cached, because each row of the table needs it."""
-    return len(cells_of(header))
+    return len(split_cells(header))
 
 
-def in_cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     """Return a text with its bars escaped, for a table row."""
     return _CELL_END.sub(r"\|", text)
 
 
-def row_of(cells: Sequence[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
     """Return a table row with bars, also at both ends so that empty first and last cells are kept."""
-    written = (f" {in_cell(cell)}" if cell else "" for cell in cells)
+    written = (f" {escape_cell(cell)}" if cell else "" for cell in cells)
     return f"|{' |'.join(written)} |"
 
 
@@ -359,12 +359,12 @@ class Block:
     steps: bool = False
 
 
-def blocks_of(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
+def split_blocks(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
     """Return the blocks of `text` in order; only white space lies outside them."""
-    return list(each_block(text, headings))
+    return list(iter_blocks(text, headings))
 
 
-def each_block(text: str, headings: Sequence[Heading] = ()) -> Iterator[Block]:
+def iter_blocks(text: str, headings: Sequence[Heading] = ()) -> Iterator[Block]:
     """Yield the blocks of `text` one by one, for callers that process long texts step by step."""
     return _Parser(text, headings).blocks()
 
@@ -373,11 +373,11 @@ class _Parser:
     """Line-by-line parser with a look-ahead of a few lines."""
 
     def __init__(self, text: str, headings: Sequence[Heading]) -> None:
-        self._lines = lines_of(text)
-        self._width = wrapped_at(self._lines)
+        self._lines = split_lines(text)
+        self._width = find_width(self._lines)
         self._known = {heading.start: heading for heading in headings}
         self._text_from = end_of_front_matter(text)
-        self._last_step, self._behind_step, self._last_title = "", 0, ""
+        self._last_step, self._after_last_step, self._last_title = "", 0, ""
         self._fences = Fences(self._lines)
         self._at = 0
 
@@ -421,7 +421,7 @@ class _Parser:
 
     def _fence(self) -> str:
         """Return the mark of the fence that the current line opens; empty if it opens none."""
-        mark = fence_of(self._text(0))
+        mark = opening_fence(self._text(0))
         # Tildes may also underline a heading.
         return "" if mark.startswith("~") and _underlines(self._text(0), self._text(-1)) else mark
 
@@ -443,12 +443,12 @@ class _Parser:
             return True
         # Without bars, the line and the row below its rule must both have several cells.
         first_row = self._text(2) if is_rule(below) else below
-        return cells_in(first_row) > 1 and cells_in(here, header=True) > 1
+        return count_cells(first_row) > 1 and count_cells(here, header=True) > 1
 
     def _table(self) -> Iterator[Block]:
         first, bars = True, has_rule_below(self._text(0), self._text(1))
         while (line := self._peek(0)) and (
-            line.text.startswith("|") or (bars and "|" in line.text) or cells_in(line.text, header=first) > 1
+            line.text.startswith("|") or (bars and "|" in line.text) or count_cells(line.text, header=first) > 1
         ):
             if not first and (line.start in self._known or is_marked(line)):
                 return
@@ -456,8 +456,8 @@ class _Parser:
             ruled = below is not None and is_rule(below.text)
             end = below.end if ruled and below else line.end
             # In a drawn table any row may have a rule below it; in Markdown only a header has one.
-            of_markdown = below is not None and "|" in below.text and not below.text.startswith("+")
-            header = (ruled and (first or of_markdown)) or (first and cells_in(self._text(1)) > 1)
+            is_markdown = below is not None and "|" in below.text and not below.text.startswith("+")
+            header = (ruled and (first or is_markdown)) or (first and count_cells(self._text(1)) > 1)
             yield Block(BlockKind.HEADER if header else BlockKind.ROW, line.start, end)
             self._at += 2 if ruled else 1
             first = False
@@ -484,9 +484,9 @@ class _Parser:
             return DEEPEST_MARKED + 4
         if is_capitals(line) and alone and self._following():
             return DEEPEST_MARKED + 1
-        return DEEPEST_MARKED + 3 if alone and self._stands_over_text(line) else 0
+        return DEEPEST_MARKED + 3 if alone and self._precedes_text(line) else 0
 
-    def _stands_over_text(self, line: str) -> bool:
+    def _precedes_text(self, line: str) -> bool:
         """Return whether a short line is followed by a blank line and then running text."""
         below = self._following()
         return bool(
@@ -507,18 +507,18 @@ class _Parser:
 
     def _is_step(self, line: str, following: TextLine) -> bool:
         """Return whether a numbered line is a list item and not a heading: items like it come before or after it."""
-        follows = counts_on(self._last_step, line) and not counts_on(self._last_title, line)
-        follows = follows and not any(map(self._text, range(self._behind_step - self._at, 0)))
+        follows = is_next_step(self._last_step, line) and not is_next_step(self._last_title, line)
+        follows = follows and not any(map(self._text, range(self._after_last_step - self._at, 0)))
         # A numbered line with items right below it may be the first item of a list, or a clause of a contract with
         # its own items. Headings so far that count up to this line make it a clause, unless the steps do, too.
         over_items = bool(self._text(1) and ORDERED.match(following.text)) and (
-            not counts_on(self._last_title, line) or counts_on(self._last_step, line)
+            not is_next_step(self._last_title, line) or is_next_step(self._last_step, line)
         )
-        in_run = over_items or any(counts_on(line, self._text(ahead)) for ahead in range(1, self._run_length()))
+        in_run = over_items or any(is_next_step(line, self._text(ahead)) for ahead in range(1, self._run_length()))
         # In Markdown, further paragraphs of an item are indented to the column where its text begins.
         content = self._lines[self._at].indent + len(line) - len(re.sub(r"\S+[ \t]+", "", line, count=1))
         goes_on = following.indent >= content and not is_capitals(line)
-        return follows or in_run or goes_on or counts_on(line, following.text)
+        return follows or in_run or goes_on or is_next_step(line, following.text)
 
     def _following(self) -> TextLine | None:
         """Return the next line that is not blank."""
@@ -544,7 +544,7 @@ class _Parser:
         if steps := bool(ORDERED.match(first.text)):
             # Lettered items below a numbered step belong to it, so the step is still the last one.
             lettered = not any(map(str.isdigit, first.text[:3]))
-            self._last_step, self._behind_step = self._last_step if lettered else first.text, self._at
+            self._last_step, self._after_last_step = self._last_step if lettered else first.text, self._at
         return Block(BlockKind.ITEM, first.start, last.end, first.indent // 2, steps)
 
     def _goes_on(self, first: TextLine, above: TextLine, line: TextLine) -> bool:
@@ -555,9 +555,9 @@ class _Parser:
 
     def _begins_block(self, line: TextLine) -> bool:
         text = line.text
-        return bool(line.start in self._known or is_marked(line) or fence_of(text) or text.startswith("|")) or is_item(
-            text
-        )
+        return bool(
+            line.start in self._known or is_marked(line) or opening_fence(text) or text.startswith("|")
+        ) or is_item(text)
 
     def _paragraph(self) -> Iterator[Block]:
         """Read running text up to a blank line or another block; each line that was not wrapped is its own block."""
@@ -566,7 +566,7 @@ class _Parser:
         while (line := self._peek(0)) and line.text and not self._begins_block(line) and not self._is_table():
             above = groups[-1]
             # A wrapped line may begin like an entry by chance. Once a group has several lines it is running text.
-            if self._width.joins(above[-1], line) and not (len(above) == 1 and are_records(above[0].text, line.text)):
+            if self._width.joins(above[-1], line) and not (len(above) == 1 and are_entries(above[0].text, line.text)):
                 groups[-1].append(line)
             else:
                 groups.append([line])

@@ -20,10 +20,10 @@ from itertools import pairwise
 from threading import Lock
 from typing import Protocol, TypeVar
 
-LAST = 0xFFFF
+LAST_CODE_POINT = 0xFFFF
 """Last code point of the character classes; only historic scripts and mathematical letters have capitals beyond it."""
 
-_LETTERS = [chr(place) for place in range(LAST + 1)]
+_LETTERS = [chr(place) for place in range(LAST_CODE_POINT + 1)]
 
 
 def _ranges(letters: Sequence[str]) -> str:
@@ -102,14 +102,14 @@ class Lexicon:
         return {word: str(n) for word, n in [*zip(words, digits, strict=True), *self.more_numbers.items()]}
 
     @cached_property
-    def brings_in(self) -> frozenset[str]:
+    def preposition_words(self) -> frozenset[str]:
         """The set of prepositions."""
         return frozenset(self.prepositions.split())
 
     @cached_property
-    def points_back(self) -> re.Pattern[str]:
+    def pronoun_pattern(self) -> re.Pattern[str]:
         """Pattern for a pronoun."""
-        return any_of(self.pronouns)
+        return any_word_pattern(self.pronouns)
 
     @cached_property
     def shortened(self) -> re.Pattern[str]:
@@ -120,22 +120,22 @@ class Lexicon:
     @cached_property
     def denies(self) -> re.Pattern[str]:
         """Pattern for a negation."""
-        return any_of(f"{self.negation} {self.no}")
+        return any_word_pattern(f"{self.negation} {self.no}")
 
     @cached_property
     def limits(self) -> re.Pattern[str]:
         """Pattern for a word that restricts a statement."""
-        return any_of(self.conditions)
+        return any_word_pattern(self.conditions)
 
     @cached_property
-    def denies_first(self) -> re.Pattern[str]:
+    def leading_no_pattern(self) -> re.Pattern[str]:
         """Pattern for a "no" at the beginning of a sentence."""
         return re.compile(rf"^\W*{_any(self.no)}\s*[,.:;!–—]\s*", re.IGNORECASE)
 
     @cached_property
     def joins(self) -> re.Pattern[str]:
         """Pattern for a word that joins two statements."""
-        return any_of(self.opens)
+        return any_word_pattern(self.opens)
 
     @cached_property
     def goes_on(self) -> re.Pattern[str]:
@@ -143,7 +143,7 @@ class Lexicon:
         return re.compile(rf"^[¿¡\s]*{_any(self.opens)}", re.IGNORECASE)
 
     @cached_property
-    def asks_what_it_is(self) -> re.Pattern[str]:
+    def definition_pattern(self) -> re.Pattern[str]:
         """Pattern for a question for the meaning of one word."""
         return re.compile(rf"^[¿\s]*{self.defines}[\w-]+\W*$", re.IGNORECASE)
 
@@ -162,7 +162,7 @@ class Lexicon:
         )
 
     @cached_property
-    def capitalised(self) -> re.Pattern[str]:
+    def name_pattern(self) -> re.Pattern[str]:
         """Pattern for a name within a sentence.
 
         A name begins with a capital letter. If all nouns do, it needs another capital or a digit.
@@ -182,7 +182,7 @@ class Lexicon:
         return _stem(self.snowball, word)
 
 
-def any_of(words: str) -> re.Pattern[str]:
+def any_word_pattern(words: str) -> re.Pattern[str]:
     """Return a pattern that matches any of these words, which are separated by spaces."""
     return re.compile(_any(words), re.IGNORECASE)
 
@@ -194,7 +194,7 @@ def _any(words: str) -> str:
 
 
 _stemmers: dict[str, _Stemmer] = {}
-_one_at_a_time = Lock()
+_stemmer_lock = Lock()
 """Lock for the stemmers: a stemmer stores the word that it works on, so two threads must not share it."""
 
 
@@ -202,7 +202,7 @@ _one_at_a_time = Lock()
 def _stem(snowball: str, word: str) -> str:
     from snowballstemmer import stemmer  # noqa: PLC0415 - English does not need it
 
-    with _one_at_a_time:
+    with _stemmer_lock:
         if snowball not in _stemmers:
             _stemmers[snowball] = stemmer(snowball)
         return _stemmers[snowball].stemWord(word)
@@ -382,65 +382,65 @@ LEXICONS = {one.code: one for one in (GERMAN, SPANISH, FRENCH, PORTUGUESE, ITALI
 """Lexicons by ISO 639-1 code. English has none, because the rules contain its words, and more of them."""
 Step = TypeVar("Step")
 End = TypeVar("End")
-_read_in: ContextVar[str] = ContextVar("the language that a question is read in", default=ENGLISH)
+_current_language: ContextVar[str] = ContextVar("the language that a question is read in", default=ENGLISH)
 
 
-def lexicon() -> Lexicon | None:
+def current_lexicon() -> Lexicon | None:
     """Return the lexicon of the current question's language; None for English and for languages without a lexicon."""
-    return LEXICONS.get(read_in())
+    return LEXICONS.get(current_language())
 
 
-def read_in() -> str:
+def current_language() -> str:
     """Return the code of the current question's language."""
-    return _read_in.get()
+    return _current_language.get()
 
 
 @contextmanager
-def reading(language: str) -> Iterator[None]:
+def comparing_in_language(language: str) -> Iterator[None]:
     """Compare words by the rules of `language` within this context; other threads and questions are not affected."""
-    before = _read_in.set(language)
+    before = _current_language.set(language)
     try:
         yield
     finally:
-        _read_in.reset(before)
+        _current_language.reset(before)
 
 
-def steps_in(language: str, steps: Generator[Step, None, End]) -> Generator[Step, None, End]:
+def run_in_language(language: str, steps: Generator[Step, None, End]) -> Generator[Step, None, End]:
     """Run a generator with `reading(language)` active in each of its steps; yield and return its values."""
     # A generator shares the context of its caller between two steps, so the language is set for each step alone.
     try:
         while True:
-            with reading(language):
+            with comparing_in_language(language):
                 try:
                     step = next(steps)
                 except StopIteration as end:
                     return end.value  # type: ignore[no-any-return]
             yield step
     finally:
-        with reading(language):
+        with comparing_in_language(language):
             steps.close()
 
 
 UNSPACED = r"[\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+"
 """Pattern for a run of Chinese or Japanese characters, which are written without spaces between words."""
-BY_PAIRS = frozenset(("zh", "ja"))
+BIGRAM_LANGUAGES = frozenset(("zh", "ja"))
 """Languages whose texts are searched by pairs of characters."""
-STEMMED = frozenset(LEXICONS) | BY_PAIRS
+TOKENIZED_LANGUAGES = frozenset(LEXICONS) | BIGRAM_LANGUAGES
 """Languages whose texts localcrag searches by stems or character pairs; for the others SQLite indexes the words."""
 _PART = re.compile(rf"{UNSPACED}|[^\W_]+")
 _RUN = re.compile(UNSPACED)
 
 
-def pairs(run: str) -> list[str]:
+def bigrams(run: str) -> list[str]:
     """Return all pairs of neighbouring characters in a run; a run of one character is returned whole."""
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
-def cut(word: str) -> list[str]:
+def split_unspaced(word: str) -> list[str]:
     """Return a word as a list of its parts: Chinese and Japanese runs as pairs of characters, other parts whole."""
     if not _RUN.search(word):
         return [word]
-    return [one for part in _PART.findall(word) for one in (pairs(part) if is_unspaced(part) else [part])]
+    return [one for part in _PART.findall(word) for one in (bigrams(part) if is_unspaced(part) else [part])]
 
 
 def is_unspaced(text: str) -> bool:
@@ -454,7 +454,7 @@ def stems(text: str, language: str) -> list[str]:
     found: list[str] = []
     for part in _PART.findall(unicodedata.normalize("NFKC", text).lower()):
         if is_unspaced(part):
-            found += pairs(part)
+            found += bigrams(part)
         else:
             found.append(lexicon.stem(part) if lexicon and part.isalpha() else part)
     return found

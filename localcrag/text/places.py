@@ -12,12 +12,12 @@ from pathlib import PurePath, PurePosixPath
 
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
-from localcrag.text.words import valid
+from localcrag.text.words import replace_surrogates
 
 REPLACED = "\ufffd"
 """Character that replaces invisible characters in a name."""
 _UNSEEN = frozenset({"Cc", "Zl", "Zp"})
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_DIRECTION_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Unicode's direction controls: with them, “evil\u202etxt.exe” is displayed as if it ended in .txt."""
 
 
@@ -26,18 +26,18 @@ def is_hidden(path: PurePath) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def shown(name: str) -> str:
+def visible_name(name: str) -> str:
     """Return a name with “�” for characters that are invisible, break lines, or change the direction of writing."""
     if name.isascii() and name.isprintable():
         return name  # A quick exit for most names: a folder may contain a hundred thousand.
-    return "".join(REPLACED if _does_not_show(one) else one for one in valid(name))
+    return "".join(REPLACED if _does_not_show(one) else one for one in replace_surrogates(name))
 
 
 def _does_not_show(character: str) -> bool:
-    return unicodedata.category(character) in _UNSEEN or character in _TURNING
+    return unicodedata.category(character) in _UNSEEN or character in _DIRECTION_CONTROLS
 
 
-class Names:
+class UniqueNames:
     """Assigns unique names to files: a name that is taken gets a number."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ def rows_between(rows: Sequence[SheetRow], start: int, end: int) -> Sequence[She
     return rows[bisect_left(rows, start, key=_START) : bisect_left(rows, end, key=_START)]
 
 
-def moved(rows: Iterable[SheetRow], by: int) -> tuple[SheetRow, ...]:
+def shift_rows(rows: Iterable[SheetRow], by: int) -> tuple[SheetRow, ...]:
     """Return the rows with `by` added to their offsets, for a text with as many characters put before it."""
     return tuple(SheetRow(row.start + by, row.sheet, row.number) for row in rows)
 
@@ -98,9 +98,9 @@ MAILBOXES = frozenset((".mbox", ".mbx"))
 """File extensions of documents whose pages are e-mails."""
 SLIDES = frozenset((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".ppt", ".pps", ".pot", ".odp", ".otp"))
 """File extensions of documents whose pages are slides."""
-MOST_SAID = 6
+MOST_ROW_RANGES = 6
 """Maximum number of rows or runs of rows to list for a sheet; with more, only the first and last row are named."""
-MOST_NAMED = 3
+MOST_ALIASES = 3
 """Maximum number of other names of a document to list; the rest is counted."""
 
 
@@ -112,7 +112,7 @@ def page_name(document: str | None, page: int) -> str:
     return _("message %(page)s", page=page) if ending in MAILBOXES else _("page %(page)s", page=page)
 
 
-def pages_in(document: str, pages: int) -> str:
+def page_count_in_words(document: str, pages: int) -> str:
     """Return the number of a document's pages in words: "3 pages", "3 slides"."""
     ending = PurePath(document).suffix.lower()
     if ending in SLIDES:
@@ -122,22 +122,22 @@ def pages_in(document: str, pages: int) -> str:
     return ngettext("%(num)s page", "%(num)s pages", pages)
 
 
-def place(document: str, page: int | None, rows: Iterable[SheetRow] = (), also: Sequence[str] = ()) -> str:
+def place_name(document: str, page: int | None, rows: Iterable[SheetRow] = (), also: Sequence[str] = ()) -> str:
     """Return a place in words: "a.pdf, page 3", "a.xlsx, sheet Prices, row 14"; the document alone if it has neither.
 
     `also` are the document's other names: "a.pdf, page 3 (also as b.pdf)".
     """
     parts = (document, page_name(document, page) if page is not None else "", row_names(rows))
-    other = also_named(also)
+    other = aliases_in_words(also)
     return ", ".join(part for part in parts if part) + (f" ({other})" if other else "")
 
 
-def also_named(names: Sequence[str]) -> str:
+def aliases_in_words(names: Sequence[str]) -> str:
     """Return a document's other names in words: "also as b.pdf, c/a.pdf"; empty if there are none."""
-    said, more = ", ".join(names[:MOST_NAMED]), len(names) - MOST_NAMED
+    text, more = ", ".join(names[:MOST_ALIASES]), len(names) - MOST_ALIASES
     if more > 0:
-        return _("also as %(names)s and %(number)s more", names=said, number=more)
-    return _("also as %(names)s", names=said) if names else ""
+        return _("also as %(names)s and %(number)s more", names=text, number=more)
+    return _("also as %(names)s", names=text) if names else ""
 
 
 def row_names(rows: Iterable[SheetRow]) -> str:
@@ -145,19 +145,19 @@ def row_names(rows: Iterable[SheetRow]) -> str:
     found: dict[str, set[int]] = {}
     for row in rows:
         found.setdefault(row.sheet, set()).add(row.number)
-    return "; ".join(_of_sheet(sheet, sorted(numbers)) for sheet, numbers in found.items())
+    return "; ".join(_sheet_rows_in_words(sheet, sorted(numbers)) for sheet, numbers in found.items())
 
 
-def _of_sheet(sheet: str, numbers: Sequence[int]) -> str:
-    runs = in_runs(numbers)
-    if len(runs) > MOST_SAID:
-        said = _("rows from %(first)s to %(last)s", first=numbers[0], last=numbers[-1])
+def _sheet_rows_in_words(sheet: str, numbers: Sequence[int]) -> str:
+    runs = number_ranges(numbers)
+    if len(runs) > MOST_ROW_RANGES:
+        text = _("rows from %(first)s to %(last)s", first=numbers[0], last=numbers[-1])
     else:
-        said = ngettext("row %(rows)s", "rows %(rows)s", len(numbers), rows=", ".join(runs))
-    return ", ".join([_("sheet %(name)s", name=sheet), said]) if sheet else said
+        text = ngettext("row %(rows)s", "rows %(rows)s", len(numbers), rows=", ".join(runs))
+    return ", ".join([_("sheet %(name)s", name=sheet), text]) if sheet else text
 
 
-def in_runs(numbers: Iterable[int]) -> list[str]:
+def number_ranges(numbers: Iterable[int]) -> list[str]:
     """Return ascending numbers as texts, with consecutive ones joined: "3", "7–9"."""
     # Within a run of consecutive numbers, the difference between number and position is constant.
     runs = [[one for at, one in run] for by, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]

@@ -11,13 +11,13 @@ EARLIEST = date(1990, 1, 1)
 """Earliest plausible date of a document. It is before HTML (1993), PDF (1993) and DOCX (2007), and after the zero of
 every clock that a program may have written instead of a date: 1601 (Windows), 1899 and 1904 (Office), 1970 (Unix),
 1980 (ZIP)."""
-AHEAD = timedelta(days=1)
+FUTURE_TOLERANCE = timedelta(days=1)
 """Time that a date may be in the future, because it is already tomorrow in eastern time zones."""
 
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?![\d-])")
 _PDF = re.compile(r"(?:D:)?(\d{4})(\d{2})(\d{2})(?=\d{2}|$|[ TZ+-])")
 """Date of a PDF: D:YYYYMMDDHHmmSS (ISO 32000-1, section 7.9.4). Later parts may be missing, but a day is required."""
-_WRITTEN = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y")
+_DATE_FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y")
 
 
 def iso_date(written: str | None, today: date | None = None) -> str | None:
@@ -25,11 +25,11 @@ def iso_date(written: str | None, today: date | None = None) -> str | None:
 
     Accepted are ISO 8601, PDF's format, RFC 2822 (as in HTTP) and the English "2 May 2024" and "May 2, 2024".
     """
-    found = _read(written.strip()) if written else None
+    found = _parse_date(written.strip()) if written else None
     return None if found is None else _plausible(found, today)
 
 
-def date_of(seconds: float, today: date | None = None) -> str | None:
+def file_date(seconds: float, today: date | None = None) -> str | None:
     """Return the date of a file's timestamp in seconds since 1970; None if it is not plausible."""
     try:
         return _plausible(datetime.fromtimestamp(seconds, UTC).date(), today)
@@ -38,23 +38,23 @@ def date_of(seconds: float, today: date | None = None) -> str | None:
 
 
 def _plausible(found: date, today: date | None) -> str | None:
-    latest = (today or datetime.now(UTC).date()) + AHEAD
+    latest = (today or datetime.now(UTC).date()) + FUTURE_TOLERANCE
     return found.isoformat() if EARLIEST <= found <= latest else None
 
 
-def _read(written: str) -> date | None:
+def _parse_date(written: str) -> date | None:
     try:
         if match := _ISO_DATE.match(written) or _PDF.match(written):
             return date(*map(int, match.groups()))
-        for form in _WRITTEN:
-            if found := _written(written, form):
+        for form in _DATE_FORMATS:
+            if found := _parse_format(written, form):
                 return found
         return parsedate_to_datetime(written).date()
     except (ValueError, TypeError, OverflowError):
         return None
 
 
-def _written(written: str, form: str) -> date | None:
+def _parse_format(written: str, form: str) -> date | None:
     try:
         return datetime.strptime(written, form).replace(tzinfo=UTC).date()
     except ValueError:
@@ -81,16 +81,16 @@ def comparable_moments(text: str) -> str:
     if the text also has a time such as "18:00". The form is "a.m" because "am" is also a word.
     """
     text = _ABBREVIATED.sub(lambda found: SHORT_MONTHS[found[1]], text)
-    text = _HALF.sub(_of_half, _MONTH_FIRST.sub(r"\2 \1", _ISO.sub(_date, text)))
+    text = _HALF.sub(_twelve_hour_time, _MONTH_FIRST.sub(r"\2 \1", _ISO.sub(_date, text)))
     # A time after 12:59 shows that the text uses the 24-hour clock, so its other times are unambiguous, too.
     counts_to_24 = any(int(hour) > NOON for hour, _ in _TIME.findall(text))
 
     def time(found: re.Match[str]) -> str:
         hour = int(found[1])
-        said = _short(str(hour % NOON or NOON), found[2])
+        message = _short(str(hour % NOON or NOON), found[2])
         if 0 < hour <= NOON and not (counts_to_24 or found[1].startswith("0")):
-            return said
-        return f"{said} {'p' if NOON <= hour < 2 * NOON else 'a'}.m"
+            return message
+        return f"{message} {'p' if NOON <= hour < 2 * NOON else 'a'}.m"
 
     return _TIME.sub(time, text)
 
@@ -101,7 +101,7 @@ def _date(found: re.Match[str]) -> str:
     return f"{int(found[3])} {MONTHS[month - 1].lower()} {found[1]}" if 0 < month <= len(MONTHS) else found[0]
 
 
-def _of_half(found: re.Match[str]) -> str:
+def _twelve_hour_time(found: re.Match[str]) -> str:
     return f"{_short(found[1], found[2])} {found[3].lower()}.m"
 
 
@@ -182,7 +182,7 @@ def comparable(text: str) -> str:
     return _PER.sub("a ", _ORDINAL.sub(r"\1", text))
 
 
-def signed(text: str) -> list[tuple[str, bool]]:
+def signed_numbers(text: str) -> list[tuple[str, bool]]:
     """Return the numbers of a text as written, each with True if it is negative."""
     return [(found[2], bool(found[1])) for found in _SIGNED.finditer(text)]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from localcrag.text.words import words_in
+from localcrag.text.words import split_words
 
 _AUXILIARY = r"(?:do|does|did|can|could|should|shall|would|will|must|may|to|is|are|am|was|were|have|has|had|would)"
 _HOW = re.compile(
@@ -123,7 +123,7 @@ def asks_how_many(question: str) -> bool:
     return re.search(r"\b(?:how many|number of)\b|^\W*count\b", question, re.IGNORECASE) is not None
 
 
-def topic_of(question: str) -> str | None:
+def requested_topic(question: str) -> str | None:
     """Return the topic of a question that asks for everything on it, without the asking words; None for others.
 
     The topic of “List all deadlines in these documents” and “How many deadlines are there?” is “deadlines”. No single
@@ -136,10 +136,10 @@ def topic_of(question: str) -> str | None:
     rest = _ASKS_FOR_ALL.sub("", _POLITE_REQUEST.sub("", question.strip()), count=1)
     topic = _PLACES.sub("", rest).strip(" \t\n?!.,:;")
     topic = re.sub(r"^(?:of )?(?:the|these|those|my|our) | (?:are|is|were|was) there\b", "", topic, flags=re.IGNORECASE)
-    return topic if words_in(topic) else None
+    return topic if split_words(topic) else None
 
 
-def to_summarise(question: str) -> frozenset[str] | None:
+def summary_subject(question: str) -> frozenset[str] | None:
     """Return the words that name the thing to summarise, in lower case; None if the question asks for no summary.
 
     The set is empty if everything is to be summarised. The words need not be a document's name: “a summary of the
@@ -149,7 +149,7 @@ def to_summarise(question: str) -> frozenset[str] | None:
     if not found:
         return None
     rest = f"{found['about'] or found['says'] or ''} {question[found.end() :]}"
-    return frozenset(word.lower() for word in words_in(rest)) - _WHOLE_DOCUMENTS
+    return frozenset(word.lower() for word in split_words(rest)) - _WHOLE_DOCUMENTS
 
 
 def asks_yes_or_no(question: str) -> bool:
@@ -157,6 +157,6 @@ def asks_yes_or_no(question: str) -> bool:
     return _YES_OR_NO.search(_POLITE.sub("", question)) is not None
 
 
-def leaves_to_be_judged(question: str) -> bool:
+def needs_inference(question: str) -> bool:
     """Return whether the answer must be concluded from the sources: yes or no, or the outcome of a comparison."""
     return asks_yes_or_no(question) or _COMPARES.search(_POLITE.sub("", question)) is not None

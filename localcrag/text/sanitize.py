@@ -17,7 +17,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from localcrag.text.words import one_line, valid
+from localcrag.text.words import one_line, replace_surrogates
 
 _UNSEEN = re.compile(
     # Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt, 16.0) without joiners and single variation
@@ -76,16 +76,16 @@ def quotable(text: str, *, citations: bool = False) -> str:
 
     Numbers in square brackets look like citations, so they get round brackets, unless `citations` is True.
     """
-    text = HIDDEN_MARKUP.sub(" ", without_unseen(text))
+    text = HIDDEN_MARKUP.sub(" ", remove_invisible(text))
     text = _HTML_IMAGE.sub(" ", _IMAGE.sub(r"\1", text))
     # Show the text and the address of a link, so that readers see where a click leads.
     text = _LINK.sub(r"\1 (\2)", text)
     return one_line(text if citations else _LIKE_CITATION.sub(r"(\1)", text))
 
 
-def without_unseen(text: str) -> str:
+def remove_invisible(text: str) -> str:
     """Return the text without invisible characters and without those that change the direction of writing."""
-    return _UNSEEN.sub("", valid(text))
+    return _UNSEEN.sub("", replace_surrogates(text))
 
 
 # Includes the marks by which bare addresses become links (://, www., @), and the & of character references.
@@ -94,13 +94,13 @@ _SIGN = re.compile(r"^([-+])(?= )")
 _LIST_ITEM = re.compile(r"^(\s*)\\?[-+*] ", re.MULTILINE)
 
 
-def literal(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return Markdown that displays exactly this text, without producing HTML, images or links; lists stay lists."""
     lines = _MARKDOWN.sub(_escaped, text)
     return _LIST_ITEM.sub(r"\1- ", lines)
 
 
-def literal_line(text: str) -> str:
+def escape_markdown_line(text: str) -> str:
     """Return Markdown that displays exactly this line, even if it begins like a list item."""
     return _SIGN.sub(r"\\\1", _MARKDOWN.sub(_escaped, text))
 
@@ -110,31 +110,31 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"&#{ord(letter)};" for letter in found[1]) if found[1] == "www" else f"\\{found[1]}"
 
 
-SHORTEST = 2
+SHORTEST_TERM = 2
 """Minimum letters or digits of a term; a single one would occur in almost every query."""
 
 
 def is_term(text: str) -> bool:
     """Return whether `text` is a usable term: it has at least two letters or digits."""
-    return sum(letter.isalnum() for letter in _letters(text)) >= SHORTEST
+    return sum(letter.isalnum() for letter in _letters(text)) >= SHORTEST_TERM
 
 
-def holds(text: str, terms: Sequence[str]) -> bool:
+def contains_term(text: str, terms: Sequence[str]) -> bool:
     """Return whether `text` contains one of the terms."""
     letters = _letters(text)
     return any(term in letters for term in map(_letters, terms) if term)
 
 
-def without(query: str, terms: Sequence[str]) -> str:
+def remove_terms(query: str, terms: Sequence[str]) -> str:
     """Return `query` without the words that contain a term, or a part of a term that spans several words."""
     words = query.split()
     # Repeat until nothing is found: removing words can bring others together that form a term.
-    while found := _touched(words, terms):
+    while found := _words_with_terms(words, terms):
         words = [word for number, word in enumerate(words) if number not in found]
     return query if len(words) == len(query.split()) else " ".join(words)
 
 
-def _touched(words: Sequence[str], terms: Sequence[str]) -> set[int]:
+def _words_with_terms(words: Sequence[str], terms: Sequence[str]) -> set[int]:
     """Return the indices of the words that contain a term or a part of one."""
     spelled = [_letters(word) for word in words]
     letters = "".join(spelled)

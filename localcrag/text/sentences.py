@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from sentencex import get_sentence_boundaries  # type: ignore[attr-defined]  # compiled, exported without stubs
 
-from localcrag.text.lexicon import LEXICONS, read_in
-from localcrag.text.words import OTHER, language_of
+from localcrag.text.lexicon import LEXICONS, current_language
+from localcrag.text.words import OTHER_LANGUAGE, detect_text_language
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,21 @@ LEAST_WORDS = 12
 """Words above which a text is split by the rules of its own language and not by those of the question's."""
 LONGEST_REFERENCE = 12
 """Characters of the longest abbreviation in `_REFERENCE`, with the white space after it."""
-AT_ONCE = 10_000
+CHARACTERS_AT_ONCE = 10_000
 """Characters of running text to split at once; hardly any paragraph is longer, but a file with one line may be."""
 
 
 def split_sentences(text: str, language: str | None = None) -> list[Span]:
     """Return the sentences of `text` in order, without surrounding white space; nothing but white space is lost.
 
-    The `language` decides which full stops end no sentence ("am 3. Mai", "núm. 5"); the default is `rules_for`.
-    Newlines within a paragraph do not end a sentence; blank lines, list items, headings and table rows do. Fenced code
-    is split at its blank lines only. A piece without letters and digits, such as a rule or a row of dots, becomes part
-    of the sentence before it.
+    The `language` decides which full stops end no sentence ("am 3. Mai", "núm. 5"); the default is
+    `splitting_language`. Newlines within a paragraph do not end a sentence; blank lines, list items, headings and
+    table rows do. Fenced code is split at its blank lines only. A piece without letters and digits, such as a rule or
+    a row of dots, becomes part of the sentence before it.
     """
     spans: list[Span] = []
     position = 0
-    language = language or rules_for(text)
+    language = language or splitting_language(text)
     for start, end in [*_fenced(text), (len(text), len(text))]:
         for block in _blocks(text, position, start):
             for sentence in _sentences(text, *block, language):
@@ -78,14 +78,14 @@ def split_sentences(text: str, language: str | None = None) -> list[Span]:
     return spans
 
 
-def rules_for(text: str) -> str:
+def splitting_language(text: str) -> str:
     """Return the code of the language whose rules split a text.
 
     This is the text's own language if the text is long enough to detect it, and otherwise the language of the current
     question (localcrag.text.lexicon.reading).
     """
-    own = language_of(text) if len(text.split(None, LEAST_WORDS)) > LEAST_WORDS or not text.isascii() else None
-    return own if own and own != OTHER else read_in()
+    own = detect_text_language(text) if len(text.split(None, LEAST_WORDS)) > LEAST_WORDS or not text.isascii() else None
+    return own if own and own != OTHER_LANGUAGE else current_language()
 
 
 def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
@@ -99,7 +99,9 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
     pieces: list[tuple[int, int]] = []
     for begins, last in _boundaries(running, language):
         first = begins
-        if pieces and (_MARK.fullmatch(running, pieces[-1][0] - body, first) or _goes_on(running, first, language)):
+        if pieces and (
+            _MARK.fullmatch(running, pieces[-1][0] - body, first) or _continues_sentence(running, first, language)
+        ):
             first = pieces.pop()[0] - body
         elif pieces and (closing := _CLOSING.match(running, first)):
             # In "**Emergency switch.** It is ...", the closing mark belongs to the emphasised sentence.
@@ -115,7 +117,7 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
     return pieces
 
 
-def _goes_on(running: str, first: int, language: str) -> bool:
+def _continues_sentence(running: str, first: int, language: str) -> bool:
     """Return whether sentencex split at an abbreviation, so that the piece from `first` continues the sentence."""
     beginning, before = running[first : first + 1], max(0, first - LONGEST_REFERENCE)
     words = LEXICONS.get(language)
@@ -128,7 +130,7 @@ def _boundaries(running: str, language: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of sentences in running text, AT_ONCE characters at a time: sentencex takes quadratic time."""
     start = 0
     while start < len(running):
-        some = running[start : start + AT_ONCE]
+        some = running[start : start + CHARACTERS_AT_ONCE]
         found = [(one["start_index"], one["end_index"]) for one in get_sentence_boundaries(language, some)]
         if start + len(some) < len(running):
             if len(found) > 1:

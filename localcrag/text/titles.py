@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from html import unescape
 from pathlib import PurePath
 
-from localcrag.text.words import one_line, words_in
+from localcrag.text.words import one_line, split_words
 
 BEGINNING = 2000
 """Characters of a document, after its front matter, in which its title is searched."""
@@ -39,7 +39,7 @@ _MAIL_FIELD = re.compile(
 _SUBJECTS = ("subject", "betreff", "objet", "asunto")
 _H1 = re.compile(r"<h1\b[^>]*>(.*?)</h1\s*>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
-_PICTURED = re.compile(r"<img\b[^<>]*?\balt=[\"']([^\"'<>]*)", re.IGNORECASE)
+_IMAGE_ALT = re.compile(r"<img\b[^<>]*?\balt=[\"']([^\"'<>]*)", re.IGNORECASE)
 _SITE = re.compile(r"\s+(?:[|·•–—:-]|::|»|«)\s+\S")
 _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
@@ -71,7 +71,7 @@ _NUMBERED_NAME = re.compile(
 )
 """Default names that programs give ("Document 1"), and page numbers with their word ("page 3")."""
 PAGE_NUMBER = re.compile(r"(?:page|seite|página|pagina|p\.?)\s*\d+(?:\s*(?:of|von|sur|de|di|/)\s*\d+)?", re.IGNORECASE)
-_OF_A_PROGRAM = re.compile(r"\Amicrosoft (?:office )?(?:word|powerpoint|excel|publisher)\s*-", re.IGNORECASE)
+_PROGRAM_PREFIX = re.compile(r"\Amicrosoft (?:office )?(?:word|powerpoint|excel|publisher)\s*-", re.IGNORECASE)
 _EXHIBIT = re.compile(r"\bexhibit\s+\d", re.IGNORECASE)
 """Label that filers give a file, such as "Exhibit 10"; the file's own heading is more specific."""
 _FILE_NAME = re.compile(
@@ -81,7 +81,7 @@ _FILE_NAME = re.compile(
 )
 _ADDRESS = re.compile(r"\A(?:(?:https?://|www\.)\S*|\S+@\S+)\Z", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]|[\u2e80-\u9fff\uac00-\ud7a3]")
-_OF_A_DATE = frozenset(
+_DATE_WORDS = frozenset(
     """
     january february march april may june july august september october november december jan feb mar apr jun jul aug
     sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri
@@ -97,7 +97,7 @@ _OF_A_DATE = frozenset(
 )
 
 
-def title_of(beginning: str, name: str) -> str:
+def find_title(beginning: str, name: str) -> str:
     """Return a document's title: from its front matter, else its first line if that is a heading, else its file name.
 
     `beginning` is the beginning of the text. An e-mail's subject and an HTML heading come before the first line. Lines
@@ -114,11 +114,11 @@ def title_of(beginning: str, name: str) -> str:
     if stated := subject or _marked_up(text):
         return _line(stated)
     # A table row describes its own content and not the document, so rows are skipped.
-    lines = (line for line in text.splitlines() if words_in(line) and " | " not in line)
+    lines = (line for line in text.splitlines() if split_words(line) and " | " not in line)
     first = next((line for line in lines if may_be_title(_without_marks(line))), "")
     if is_heading(first):
         return _line(_without_marks(first))
-    return named(name)
+    return title_from_name(name)
 
 
 def end_of_front_matter(text: str) -> int:
@@ -142,7 +142,7 @@ def _marked_up(text: str) -> str:
     found = _H1.search(text)
     if not found or re.search(r"^#{1,6}[ \t]", text[: found.start()], re.MULTILINE):
         return ""
-    return unescape(one_line(_TAG.sub(" ", found[1]))) or one_line(" ".join(_PICTURED.findall(found[1])))
+    return unescape(one_line(_TAG.sub(" ", found[1]))) or one_line(" ".join(_IMAGE_ALT.findall(found[1])))
 
 
 def _front_matter(beginning: str) -> re.Match[str] | None:
@@ -152,7 +152,7 @@ def _front_matter(beginning: str) -> re.Match[str] | None:
     return matter if keyed and all(map(_FRONT_MATTER_LINES.match, lines)) else None
 
 
-def named(name: str) -> str:
+def title_from_name(name: str) -> str:
     """Return the title made from a file's name."""
     return _line(_BETWEEN_WORDS.sub(" ", PurePath(name).stem))
 
@@ -160,7 +160,7 @@ def named(name: str) -> str:
 def stated_title(written: str | None) -> str | None:
     """Return the title from a document's properties, or None if it cannot be one (`may_be_title`)."""
     title = one_line(written or "")
-    return _line(title) if title and len(words_in(title)) <= MOST_WORDS and may_be_title(title) else None
+    return _line(title) if title and len(split_words(title)) <= MOST_WORDS and may_be_title(title) else None
 
 
 def may_be_title(line: str) -> bool:
@@ -168,17 +168,17 @@ def may_be_title(line: str) -> bool:
     line = one_line(line)
     bare = line.strip(" .:*#-–—|[](){}<>\"'").casefold()
     named = not (bare in _NO_TITLES or _NUMBERED_NAME.fullmatch(bare) or PAGE_NUMBER.fullmatch(bare) or is_date(bare))
-    marks = (_OF_A_PROGRAM, _EXHIBIT, _FILE_NAME, _ADDRESS)
+    marks = (_PROGRAM_PREFIX, _EXHIBIT, _FILE_NAME, _ADDRESS)
     return named and _LETTERS.search(line) is not None and not any(mark.search(line) for mark in marks)
 
 
 def is_date(line: str) -> bool:
     """Return whether a line is a date: it has a digit, and all its words occur in dates."""
     words = re.findall(r"[^\W\d_]+", line.casefold())
-    return any(letter.isdigit() for letter in line) and all(word in _OF_A_DATE for word in words)
+    return any(letter.isdigit() for letter in line) and all(word in _DATE_WORDS for word in words)
 
 
-def without_site(title: str, headings: Sequence[str]) -> str:
+def strip_site_name(title: str, headings: Sequence[str]) -> str:
     """Return a page's title without the site's name at its end, if the part before it is a heading of the page."""
     for heading in headings:
         rest = title[len(heading) :]
@@ -189,7 +189,7 @@ def without_site(title: str, headings: Sequence[str]) -> str:
 
 def is_heading(line: str) -> bool:
     """Return whether a line is short and ends neither a sentence nor a clause, unlike "Dear Mr Roe,"."""
-    return 0 < len(words_in(line)) < HEADING_WORDS and not _IN_SENTENCE.search(line.rstrip())
+    return 0 < len(split_words(line)) < HEADING_WORDS and not _IN_SENTENCE.search(line.rstrip())
 
 
 def heading_text(line: str) -> str:
@@ -197,13 +197,13 @@ def heading_text(line: str) -> str:
     return _line(_without_marks(_UNDERLINE.sub("", line)).rstrip(" :"))
 
 
-def in_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
+def with_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
     """Return a passage with its context before it (see `in_front`)."""
-    front = in_front(title, text, section=section, lead=lead)
+    front = passage_context(title, text, section=section, lead=lead)
     return f"{front}\n\n{text}" if front else text
 
 
-def in_front(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
+def passage_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
     """Return the context of a passage: title and path of headings in one line, then the text that introduces it.
 
     Title and headings that occur in the passage itself are left out.

@@ -31,8 +31,8 @@ def language() -> str:
 
 def gettext(text: str, /, **values: object) -> str:
     """Return a text in the chosen language, with `values` filled in."""
-    said = _catalogue().gettext(text) if text else ""
-    return said % values if values else said
+    message = _catalogue().gettext(text) if text else ""
+    return message % values if values else message
 
 
 def ngettext(one: str, many: str, number: int, /, **values: object) -> str:
@@ -44,12 +44,12 @@ def _catalogue() -> standard.NullTranslations:
     return _chosen[0][1]
 
 
-def later(text: str) -> str:
+def gettext_noop(text: str) -> str:
     """Return the text unchanged; marks a text for the catalogues that is passed to `gettext` in a variable later."""
     return text
 
 
-def text_in(language: str, text: str) -> str:
+def translate_to(language: str, text: str) -> str:
     """Return a text in a given language, independent of the chosen one."""
     return standard.translation("localcrag", FOLDER, [language], fallback=True).gettext(text)
 
@@ -58,7 +58,7 @@ LARGEST = 2**63 - 1
 """The largest whole number that SQLite can store."""
 
 
-def decimals(number: float) -> str:
+def format_decimals(number: float) -> str:
     """Return a number with two decimals, or with three or four if two would change its value: 0.13, 0.015."""
     for digits in (2, 3):
         if abs(float(text := f"{number:.{digits}f}") - number) < 5e-5:

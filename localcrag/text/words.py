@@ -8,9 +8,18 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
 
-from localcrag.text.lexicon import CAPITAL, ENGLISH, LEXICONS, RUSSIAN, UNSPACED, Lexicon, cut, lexicon
+from localcrag.text.lexicon import (
+    CAPITAL,
+    ENGLISH,
+    LEXICONS,
+    RUSSIAN,
+    UNSPACED,
+    Lexicon,
+    current_lexicon,
+    split_unspaced,
+)
 
-SMALL = (
+SMALL_NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 ).split()
@@ -23,7 +32,7 @@ _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DIGIT = re.compile(r"\d")
 _NAME = re.compile(rf"(?<=[^\s.!?:…\"“”] )[{CAPITAL}]\S*")
-HELD = 0.9
+SUPPORTED_SHARE = 0.9
 """Share of a statement's content words that a text must contain to support it (chosen in crag/answer/verify.py)."""
 FUNCTION_WORDS = frozenset(
     "a an the and or but if of in on at to from by for with about as into than then that this these those it its is "
@@ -34,12 +43,12 @@ FUNCTION_WORDS = frozenset(
 )
 
 # Without "one", which is more often a pronoun than a number.
-NUMBER_WORDS = {word: str(number) for number, word in enumerate(SMALL[2:], start=2)} | {
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(SMALL_NUMBERS[2:], start=2)} | {
     word: str(10 * number) for number, word in enumerate(TENS, start=2)
 }
 
 
-def valid(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return `text` with surrogate pairs joined, and lone surrogates (from undecodable bytes) replaced by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -55,12 +64,12 @@ def shorten(text: str, characters: int = 160) -> str:
     return text if len(text) <= characters else text[:characters].rsplit(" ", 1)[0] + " …"
 
 
-def blanked(text: str, start: int, end: int) -> str:
+def blank_out(text: str, start: int, end: int) -> str:
     """Return the text with spaces from `start` to `end`, so that all offsets stay valid."""
     return text[:start] + " " * (end - start) + text[end:]
 
 
-def words_in(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of the text as written, in order."""
     return [word.replace("’", "'") for word in _WORD.findall(text)]
 
@@ -81,16 +90,16 @@ def overlap(question: str, text: str) -> float:
 
 def word_list(text: str) -> list[str]:
     """Return the content words of the text in order, with repetitions."""
-    known = lexicon()
+    known = current_lexicon()
     found = _WORD.findall(text)
-    parts = found if text.isascii() else [part for one in found for part in cut(one)]
+    parts = found if text.isascii() else [part for one in found for part in split_unspaced(one)]
     return [word for part in parts if (word := _content(part, known))]
 
 
-def followed(text: str) -> list[tuple[str, str]]:
+def adjacent_words(text: str) -> list[tuple[str, str]]:
     """Return each content word with the content word directly after it, or "" if anything but spaces is between."""
     found = list(_WORD.finditer(text))
-    known = lexicon()
+    known = current_lexicon()
     words = [_content(one[0], known) for one in found]
     close = [not text[one.end() : other.start()].strip(" \u00a0") for one, other in pairwise(found)]
     return [
@@ -102,23 +111,23 @@ def followed(text: str) -> list[tuple[str, str]]:
 
 def numbers(text: str) -> set[str]:
     """Return the content words of the text that contain a digit."""
-    return with_digits(word_list(text))
+    return words_with_digits(word_list(text))
 
 
-def with_digits(words: Iterable[str]) -> set[str]:
+def words_with_digits(words: Iterable[str]) -> set[str]:
     """Return the words that contain a digit."""
     return {word for word in words if _DIGIT.search(word)}
 
 
 def names(text: str) -> set[str]:
     """Return the content words with a capital letter, except the first word of each sentence."""
-    known = lexicon()
-    return content_words(" ".join((known.capitalised if known else _NAME).findall(text)))
+    known = current_lexicon()
+    return content_words(" ".join((known.name_pattern if known else _NAME).findall(text)))
 
 
 def is_function_word(word: str) -> bool:
     """Return whether a word, given in lower case, is a function word, which carries no meaning of its own."""
-    known = lexicon()
+    known = current_lexicon()
     return word in (known.function_words if known else FUNCTION_WORDS)
 
 
@@ -144,7 +153,7 @@ def singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-OTHER = "other"
+OTHER_LANGUAGE = "other"
 """Code for a language that has no lexicon."""
 NAMES = {ENGLISH: "English", "zh": "Chinese", "ja": "Japanese"} | {code: one.name for code, one in LEXICONS.items()}
 LEAST_SHARE = 0.16
@@ -188,7 +197,7 @@ def _languages() -> dict[str, list[str]]:
     return dict(found)
 
 
-def language_of(text: str) -> str | None:
+def detect_text_language(text: str) -> str | None:
     """Return the ISO 639-1 code of a text's language; OTHER if it has no lexicon, None if it cannot be determined."""
     text = text[:MOST_CHARACTERS]
     if script := _by_script(text):
@@ -202,10 +211,10 @@ def language_of(text: str) -> str | None:
     # Lists and tables have few frequent words in any language, so only whole sentences show that it is unknown.
     prose = _words(" ".join(_SENTENCE.findall(text)))
     foreign = len(prose) >= PROSE_WORDS and max(_counts(prose).values(), default=0) < LEAST_SHARE * len(prose)
-    return OTHER if foreign else None
+    return OTHER_LANGUAGE if foreign else None
 
 
-def language_of_question(question: str, usual: str) -> str:
+def detect_question_language(question: str, usual: str) -> str:
     """Return the code of a question's language; `usual`, the documents' language, if its words do not decide."""
     if script := _by_script(question):
         return script
@@ -220,14 +229,14 @@ def language_of_question(question: str, usual: str) -> str:
     return best if more >= (1 if one_is_enough else 2) else usual
 
 
-def language_among(question: str, languages: Mapping[str, int]) -> str:
+def question_language(question: str, languages: Mapping[str, int]) -> str:
     """Return the code of the language to read a question in; `languages` are the numbers of documents per language."""
-    return language_of_question(question, usual_of(languages))
+    return detect_question_language(question, main_language(languages))
 
 
-def usual_of(languages: Mapping[str, int]) -> str:
+def main_language(languages: Mapping[str, int]) -> str:
     """Return the language of most documents; English if no language with a lexicon occurs."""
-    known = {one: number for one, number in languages.items() if one != OTHER}
+    known = {one: number for one, number in languages.items() if one != OTHER_LANGUAGE}
     return max(known, key=known.__getitem__, default=ENGLISH)
 
 
@@ -238,7 +247,7 @@ def _by_script(text: str) -> str | None:
     characters = len(_CHARACTER.findall(text))
     if characters and characters >= UNSPACED_SHARE * letters:
         return "ja" if len(_KANA.findall(text)) >= KANA_SHARE * characters else "zh"
-    return OTHER if len(_OTHER_LETTER.findall(text)) > LARGE_SHARE * letters else None
+    return OTHER_LANGUAGE if len(_OTHER_LETTER.findall(text)) > LARGE_SHARE * letters else None
 
 
 def _words(text: str) -> list[str]:

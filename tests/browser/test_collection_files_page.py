@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 
-from localcrag.records.ingest import BoundFolder, KnownFile, Stamp, WhenGone
+from localcrag.records.ingest import GoneFilePolicy, KnownFile, Stamp, WatchedFolder
 from localcrag.storage.collections import chunks, queries
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.database import Database
@@ -32,7 +32,9 @@ def data(tmp_path: Path) -> Path:
     store = FolderStore(database)
     papers = tmp_path / "papers"
     papers.mkdir()
-    folder = BoundFolder(id=0, collection="default", path=papers, prefix="", include=(), exclude=(), gone=WhenGone.KEEP)
+    folder = WatchedFolder(
+        id=0, collection="default", path=papers, prefix="", include=(), exclude=(), gone=GoneFilePolicy.KEEP
+    )
     number = store.bind(folder).id
     store.pause(number, paused=True)
     text = sha256(b"The rent is 900 euros.").hexdigest()
@@ -44,8 +46,8 @@ def data(tmp_path: Path) -> Path:
     with database.transaction() as connection:
         connection.execute("UPDATE collections SET embedder = 'gone-embedder' WHERE name = 'old house'")
     queries.set_embedder(database, "old house", EMBEDDER)
-    (chunk, _), *_ = chunks.missing(database, "old house")[0]
-    chunks.put(database, EMBEDDER, {chunk: np.full(384, 384**-0.5, dtype=np.float32)})
+    (chunk, _), *_ = chunks.missing_vectors(database, "old house")[0]
+    chunks.add_new_vectors(database, EMBEDDER, {chunk: np.full(384, 384**-0.5, dtype=np.float32)})
     database.close()
     return data
 

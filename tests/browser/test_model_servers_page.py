@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from localcrag.models.llm import LlamaCpp
-from localcrag.privacy.addresses import is_here, is_private
+from localcrag.privacy.addresses import is_private, is_this_computer
 from localcrag.settings import REPOSITORY_MODELS
 from tests.support.app_process import running_app
 from tests.support.model_servers import ModelServer, serving
@@ -27,7 +27,7 @@ def llm(tmp_path: Path) -> LlamaCpp:
 def private_address() -> str | None:
     """Return an address of this computer in a private network, which is no loopback address: to the app, another's."""
     told = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
-    return next((one for one in told if is_private(one) and not is_here(one)), None)
+    return next((one for one in told if is_private(one) and not is_this_computer(one)), None)
 
 
 # Python's HTTP server looks up the name of its own address.

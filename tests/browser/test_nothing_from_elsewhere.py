@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Response, expect
 
 from localcrag.interfaces.api.middleware import HEADERS
-from localcrag.interfaces.page.server.guards import cleaned
+from localcrag.interfaces.page.server.guards import clean_page
 from tests.support.app_process import running_app
 from tests.support.page_driver import PATIENCE, ask, close_settings, dropped, go, open_settings
 
@@ -76,5 +76,6 @@ def test_the_page_is_served_without_what_is_for_sharing_and_its_scripts_carry_th
         b'<link rel="manifest" href="/manifest.json" /><title>x</title><script>1</script><script type="module" src="a">'
     )
     assert (
-        cleaned(given, "N") == b'<title>x</title><script nonce="N">1</script><script nonce="N" type="module" src="a">'
+        clean_page(given, "N")
+        == b'<title>x</title><script nonce="N">1</script><script nonce="N" type="module" src="a">'
     )

@@ -38,7 +38,7 @@ def wants_to_leave(data: Path) -> None:
         "import localcrag, socket", "localcrag.guard()", "try:", f"    socket.create_connection(('{FOREIGN}', 443))",
         "except OSError: pass",
     ))  # fmt: skip
-    environment = {**os.environ, egress_log.VARIABLE: str(data / egress_log.FOLDER_NAME)}
+    environment = {**os.environ, egress_log.FOLDER_VARIABLE: str(data / egress_log.FOLDER_NAME)}
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Dialog, Page, expect
 from localcrag.app.assembly import Assembly
 from localcrag.records.enums import Action, Backing, ConflictJudge, Origin
 from localcrag.records.errors import NameRefused
-from localcrag.records.evaluation_set import HeldBy
+from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.records.ingest import Upload
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Claim, Conflict, Run, Turn, TurnState, WebResult, WebUse
@@ -76,7 +76,7 @@ def _eights() -> list[tuple[str, ...]]:
 def _run(number: int, texts: tuple[str, ...]) -> Run:
     first = texts[0]
     made = run(
-        question(f"run-{number}", HeldBy.NOWHERE, text=f"Q {first}"),
+        question(f"run-{number}", AnswerLocation.NOWHERE, text=f"Q {first}"),
         [_passage(at, text) for at, text in enumerate(texts)],
         "\n\n".join(f"{text} [{at}]" for at, text in enumerate(texts, 1)),
         action=Action.CORRECT if number % 2 else Action.INCORRECT,

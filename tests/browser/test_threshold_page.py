@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from localcrag.app.assembly import Assembly
 from localcrag.models.encoders import read_calibration
 from localcrag.settings import REPOSITORY_MODELS, load
-from localcrag.text.translation import decimals
+from localcrag.text.translation import format_decimals
 from tests.support.app_process import running_app, watch
 from tests.support.page_driver import PATIENCE, open_settings, wait_until
 from tests.support.scored_runs import scored_run
@@ -94,7 +94,7 @@ def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
         number(page, "upper").fill("")
         number(page, "upper").fill("0.4")
         expect(shown.locator("svg")).to_have_attribute(
-            "aria-label", f"Best relevances of 97 questions, upper 0.40, lower {decimals(OWN.lower)}"
+            "aria-label", f"Best relevances of 97 questions, upper 0.40, lower {format_decimals(OWN.lower)}"
         )
         expect(number(page, "lower")).to_have_value(f"{OWN.lower:g}")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcrag.models.encoders import CALIBRATION_FILE, WITHOUT_COSINES, read_calibration
+from localcrag.models.encoders import CALIBRATION_FILE, CALIBRATION_WITHOUT_COSINES, read_calibration
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.passages import Thresholds
 from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration, Logistic
@@ -63,7 +63,7 @@ def test_cosines_of_another_embedder_are_not_calibrated_by(tmp_path: Path) -> No
     (tmp_path / CALIBRATION_FILE).write_text(json.dumps(asdict(of_one)))
     assert read_calibration(tmp_path, "mine") == read_calibration(tmp_path) == of_one
     assert read_calibration(tmp_path, "another") == UNCALIBRATED
-    (tmp_path / WITHOUT_COSINES).write_text(json.dumps(asdict(without)))
+    (tmp_path / CALIBRATION_WITHOUT_COSINES).write_text(json.dumps(asdict(without)))
     assert read_calibration(tmp_path, "another") == without
     assert read_calibration(tmp_path, "mine") == of_one
 

@@ -43,9 +43,9 @@ def test_the_documents_that_have_a_word_are_found_in_whatever_form_it_stands(sto
     assert store.documents_of([]) == {}
     assert store.number_of_documents() == 1
     for word in ("bicycle", "Hotels", "195", "in-london", '"London"'):
-        assert store.documents_with(word) == frozenset({document})
+        assert store.documents_containing(word) == frozenset({document})
     for word in ("Paris", "", '"', "*"):
-        assert store.documents_with(word) == frozenset()
+        assert store.documents_containing(word) == frozenset()
 
 
 def test_a_word_that_very_many_chunks_have_is_not_looked_up(homes: Homes) -> None:
@@ -56,8 +56,8 @@ def test_a_word_that_very_many_chunks_have_is_not_looked_up(homes: Homes) -> Non
         "a.txt", sha256="x", media_type="t", pages=1, text="\f".join(texts),
         chunks=[Chunk(1, 0, len(text), text) for text in texts], vectors=embedder.embed(texts),
     )  # fmt: skip
-    assert store.documents_with("bicycle") is None
-    assert store.documents_with("bell")
+    assert store.documents_containing("bicycle") is None
+    assert store.documents_containing("bell")
 
 
 def test_chunks_and_vectors_are_given_for_the_ids_that_exist(store: Store) -> None:
@@ -75,7 +75,7 @@ def test_chunks_and_vectors_are_given_for_the_ids_that_exist(store: Store) -> No
 @pytest.mark.parametrize("text", HOSTILE)
 def test_any_question_is_searched_for_and_never_an_error(store: Store, text: str) -> None:
     assert set(store.full_text(text, 5)) <= set(store.chunk_ids())
-    store.documents_with(text)
+    store.documents_containing(text)
 
 
 def test_some_documents_alone_are_searched(homes: Homes) -> None:

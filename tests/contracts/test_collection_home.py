@@ -13,7 +13,7 @@ import pytest
 from localcrag.app.collections.locator import Store
 from localcrag.records.documents import Chunk, ScannedLine, ScannedPage, StoredChunk, StoredDocument, StoredScan
 from localcrag.records.errors import NameRefused, StoreError, UnknownDocument, UnreadableDocument
-from localcrag.records.ingest import FileAsRead
+from localcrag.records.ingest import OriginalFile
 from localcrag.text.places import SheetRow
 from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
@@ -84,14 +84,14 @@ def test_scanned_pages_wait_are_read_and_get_into_the_text(homes: Homes) -> None
     assert (document.waiting, document.recognised) == (2, 0)
     assert scans.waiting(document) == [1, 2]
     scans.keep(document, 1, READ, 0.5)
-    scans.give_up(document, 2, "No letters.")
+    scans.record_failure(document, 2, "No letters.")
     assert (scans.waiting(document), scans.read(document)) == ([], {1: READ})
     assert home.scanned_page("scan.pdf", 1) == READ
     assert home.scanned_page("scan.pdf", 2) is home.scanned_page("gone", 1) is None
     vectors = scans.vectors(document)
     assert [np.array_equal(vector, FakeEmbedder().embed(["A stamp."])[0]) for vector in vectors.values()] == [True]
     text = "Räum den Keller."
-    scans.put_text(
+    scans.replace_text(
         document, text=text, chunks=[Chunk(1, 0, len(text), text)], vectors=FakeEmbedder().embed([text]),
         title="Notice", pages=[1],
     )  # fmt: skip
@@ -100,7 +100,7 @@ def test_scanned_pages_wait_are_read_and_get_into_the_text(homes: Homes) -> None
     assert store.full_text("Keller", 5) == store.chunk_ids()
     (document,) = home.documents()
     assert (document.recognised, document.illegible, round(document.confidence or 0, 3)) == (1, 1, 0.9)
-    scans.try_again()
+    scans.retry_failed()
     assert scans.waiting(document) == [2]
     # The same file again: what was read is not read again.
     put(store, "scan.pdf", "A stamp.", unread=[1, 2])
@@ -112,7 +112,7 @@ def test_a_file_is_kept_with_its_document_and_goes_with_it(homes: Homes, tmp_pat
     store, home = homes.store(), homes.home()
     file = tmp_path / "a.pdf"
     file.write_bytes(bytes(range(256)) * 9)
-    put(store, "a.pdf", "one", original=FileAsRead(file, hashlib.sha256(file.read_bytes()).hexdigest()))
+    put(store, "a.pdf", "one", original=OriginalFile(file, hashlib.sha256(file.read_bytes()).hexdigest()))
     (document,) = home.documents()
     assert home.original("a.pdf") == home.scans().original(document) == file.read_bytes()
     put(store, "a.pdf/mail.txt", "an attachment")
@@ -130,7 +130,7 @@ def test_a_file_that_is_another_than_was_read_is_not_kept_nor_its_text(
     store, file = homes.store(), tmp_path / "a.pdf"
     put(store, "a.pdf", "before")
     file.write_bytes(b"12")
-    read = FileAsRead(file, hashlib.sha256(b"12").hexdigest())
+    read = OriginalFile(file, hashlib.sha256(b"12").hexdigest())
     if then is None:
         file.unlink()
     else:
@@ -175,10 +175,10 @@ def test_a_stored_document_is_the_same_wherever_it_is_put(homes: Homes, text: st
         tags=("a", "Ü"), scans=(StoredScan(1, None, None, None, None, False), StoredScan(2, "{}", 0.5, 1.5, "e", True)),
         original=file.read_bytes(),
     )  # fmt: skip
-    home.put_stored(stored)
-    assert home.stored("x") == home.as_kept(stored)
-    home.put_stored(replace(stored, tags=()))
-    assert home.stored("x") == home.as_kept(replace(stored, tags=()))
+    home.save_document(stored)
+    assert home.stored("x") == home.as_stored(stored)
+    home.save_document(replace(stored, tags=()))
+    assert home.stored("x") == home.as_stored(replace(stored, tags=()))
     assert len(store.documents()) == 1
     home.remove(["x", "gone"])
     assert store.chunk_ids() == []
@@ -204,5 +204,5 @@ def test_documents_are_found_by_their_content_and_with_those_that_came_within_th
         put(store, name, "A letter.")
     assert home.names.within("mail.eml") == ["mail.eml", "mail.eml/plan.pdf"]
     assert home.names.within("nothing") == []
-    assert home.names.with_content("mail") == "mail"  # `put` has the name for the checksum
-    assert home.names.with_content("none") is None
+    assert home.names.find_by_checksum("mail") == "mail"  # `put` has the name for the checksum
+    assert home.names.find_by_checksum("none") is None

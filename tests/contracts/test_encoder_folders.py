@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.assembly import Assembly
-from localcrag.models.encoders import BiEncoder, refusal
-from localcrag.models.reranker import PLACE_FILE, CrossEncoder
+from localcrag.models.encoders import BiEncoder, unsupported_reason
+from localcrag.models.reranker import SPAN_HEAD_FILE, CrossEncoder
 from localcrag.models.reranker_format import load_fastest
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
@@ -20,7 +20,10 @@ from localcrag.settings import REPOSITORY_MODELS, load
 from tests.support.tiny_models import TOKENIZER, broken_bert, tiny_bert
 
 Folder = Callable[..., Path]
-FORMATS = [NumberFormat.AUTO, *(one for one in NumberFormat if one is not NumberFormat.AUTO and not refusal(one))]
+FORMATS = [
+    NumberFormat.AUTO,
+    *(one for one in NumberFormat if one is not NumberFormat.AUTO and not unsupported_reason(one)),
+]
 
 
 @pytest.fixture
@@ -114,7 +117,7 @@ def test_a_relevance_model_with_a_truncated_file_is_damaged_and_the_file_is_name
 
 def test_a_place_head_of_another_model_is_damage(tmp_path: Path, relevance_folder: Path) -> None:
     tiny_bert(tmp_path, relevance_folder)
-    (tmp_path / PLACE_FILE).symlink_to(relevance_folder / PLACE_FILE)
+    (tmp_path / SPAN_HEAD_FILE).symlink_to(relevance_folder / SPAN_HEAD_FILE)
     with pytest.raises(ModelDamaged, match=r"place_head\.safetensors is for 384 numbers a token, not for 8"):
         CrossEncoder("mine", tmp_path)
 

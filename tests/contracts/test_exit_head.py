@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from localcrag.models.reranker import CUT, EXIT_FILE, LAYERS, CrossEncoder, ExitHead
+from localcrag.models.reranker import CUT, EXIT_HEAD_FILE, LAYERS, CrossEncoder, ExitHead
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged
 from localcrag.text.sentences import split_sentences
@@ -32,7 +32,7 @@ def with_exit(relevance_folder: Path) -> CrossEncoder:
 @pytest.fixture
 def without_exit(relevance_folder: Path, tmp_path: Path) -> CrossEncoder:
     for path in relevance_folder.iterdir():
-        if path.name != EXIT_FILE:
+        if path.name != EXIT_HEAD_FILE:
             (tmp_path / path.name).symlink_to(path)
     return CrossEncoder("mine", tmp_path, number_format=NumberFormat.FP32)
 
@@ -85,7 +85,7 @@ def test_an_exit_head_of_another_model_is_damage(
     tmp_path: Path, relevance_folder: Path, size: int, layers: int
 ) -> None:
     tiny_bert(tmp_path, relevance_folder, layers=2)
-    written(tmp_path / EXIT_FILE, size=size, layers=layers, cut=-6.0)
+    written(tmp_path / EXIT_HEAD_FILE, size=size, layers=layers, cut=-6.0)
     with pytest.raises(ModelDamaged, match=r"exit_head\.safetensors is for another model"):
         CrossEncoder("mine", tmp_path)
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from localcrag.crag.grading import ScoreCache
-from localcrag.models.encoders import refusal
-from localcrag.models.reranker import PLACE_FILE, READINGS, CrossEncoder
+from localcrag.models.encoders import unsupported_reason
+from localcrag.models.reranker import CACHED_PAIRS, SPAN_HEAD_FILE, CrossEncoder
 from localcrag.records.enums import NumberFormat
 from localcrag.records.protocols import Scorer
 from localcrag.text.sentences import split_sentences
-from localcrag.text.words import valid
+from localcrag.text.words import replace_surrogates
 from tests.support.fakes import FakeScorer
 from tests.support.hostile_texts import HOSTILE, MILLION
 from tests.support.threads import DEADLOCK, start
@@ -27,7 +27,7 @@ IRRELEVANT = "Photosynthesis turns light into sugar in the leaves of plants."
 TEXTS = (RELEVANT, IRRELEVANT, "", "The hotel limit in Bergen is 165 euros.", "words without an end " * 30)
 
 
-FORMATS = [one for one in (NumberFormat.FP32, NumberFormat.BF16, NumberFormat.INT8) if not refusal(one)]
+FORMATS = [one for one in (NumberFormat.FP32, NumberFormat.BF16, NumberFormat.INT8) if not unsupported_reason(one)]
 
 ROUNDING = 0.001
 """What padding may change on a graphics processor, where texts are scored together; on others it is nothing."""
@@ -80,7 +80,7 @@ def made(kind: str | NumberFormat, loaded: Loaded, relevance_folder: Path, folde
 def without_place_head(folder: Path, relevance_folder: Path) -> Path:
     """Return a folder with the real model but for its place head, as other cross-encoders come."""
     for path in relevance_folder.iterdir():
-        if path.name != PLACE_FILE:
+        if path.name != SPAN_HEAD_FILE:
             (folder / path.name).symlink_to(path)
     return folder
 
@@ -197,7 +197,7 @@ def test_the_strip_that_answers_scores_above_the_others_of_its_passage(scorer: S
 def test_a_strip_scores_the_same_whether_its_passage_was_scored_before_or_others_were(steady: Scorer) -> None:
     strips = split_sentences(PASSAGE)
     (before,) = steady.strip_logits(QUESTION, [PASSAGE], [strips])
-    steady.logits(QUESTION, [f"Number {number}." for number in range(READINGS + 1)])
+    steady.logits(QUESTION, [f"Number {number}." for number in range(CACHED_PAIRS + 1)])
     steady.logits(QUESTION, [PASSAGE])
     (after,) = steady.strip_logits(QUESTION, [PASSAGE], [strips])
     _, beside = steady.strip_logits(QUESTION, [RELEVANT, PASSAGE], [[], strips])
@@ -215,7 +215,7 @@ def test_a_strip_beyond_the_window_gets_a_logit_too(scorer: Scorer) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_strips_of_any_text_get_logits(of_any_text: Scorer, text: str) -> None:
-    text = valid(text)  # as documents, questions and results of the web come in
+    text = replace_surrogates(text)  # as documents, questions and results of the web come in
     strips = split_sentences(text)[:5]  # of a long text each has a dozen windows
     (logits,) = of_any_text.strip_logits(QUESTION, [text], [strips])
     assert np.isfinite(logits).all()

@@ -149,9 +149,9 @@ def squashed(score: float) -> float:
     ("server", "scale"),
     [
         (ModelServer(rerank="documents", score=lambda q, t: overlap(q, t) - 3.0), Scale.RAW),
-        (ModelServer(rerank="documents", finished=squashed), Scale.FINISHED),
-        (ModelServer(rerank="texts", finished=squashed, knows_raw=True), Scale.ASKED_RAW),
-        (ModelServer(rerank="documents", finished=squashed, knows_raw=True), Scale.ASKED_RAW),
+        (ModelServer(rerank="documents", finished=squashed), Scale.PROBABILITIES),
+        (ModelServer(rerank="texts", finished=squashed, knows_raw=True), Scale.REQUESTED_RAW),
+        (ModelServer(rerank="documents", finished=squashed, knows_raw=True), Scale.REQUESTED_RAW),
     ],
     ids=["llama-server", "Cohere's form, finished", "TEI", "Infinity"],
 )

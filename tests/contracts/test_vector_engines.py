@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app.health import State, vector_engines
+from localcrag.app.health import CheckState, vector_engines
 from localcrag.records.enums import IndexEngine
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.engine_choice import EngineChoice, engine_of, why_not_hnswlib
+from localcrag.storage.collections.engine_choice import EngineChoice, engine_of, hnswlib_import_error
 from localcrag.storage.collections.engines import Engine
 from tests.support.engines import EACH_ENGINE, needs_hnswlib
 
@@ -109,8 +109,8 @@ def test_hnswlib_serves_up_to_the_line_and_usearch_beyond() -> None:
 
 @needs_hnswlib
 def test_doctor_shows_what_searches_vectors() -> None:
-    finding = vector_engines(IndexEngine.AUTO, why_not_hnswlib())
-    assert finding.state is State.OK
+    finding = vector_engines(IndexEngine.AUTO, hnswlib_import_error())
+    assert finding.state is CheckState.OK
     assert "up to 100,000 different vectors in a collection, usearch beyond" in finding.detail
     assert "searches all collections" in vector_engines(IndexEngine.HNSWLIB, "").detail
 
@@ -118,7 +118,7 @@ def test_doctor_shows_what_searches_vectors() -> None:
 @pytest.mark.parametrize("wanted", [IndexEngine.AUTO, IndexEngine.HNSWLIB])
 def test_doctor_says_where_hnswlib_is_missing_and_how_to_get_it(wanted: IndexEngine) -> None:
     finding = vector_engines(wanted, "No module named 'hnswlib'")
-    assert finding.state is State.OFF
+    assert finding.state is CheckState.OFF
     assert finding.detail.startswith("usearch searches all collections, because hnswlib cannot be imported")
     assert f'{sys.executable} -m pip install "hnswlib' in finding.detail
-    assert vector_engines(IndexEngine.USEARCH, "No module named 'hnswlib'").state is State.OK
+    assert vector_engines(IndexEngine.USEARCH, "No module named 'hnswlib'").state is CheckState.OK

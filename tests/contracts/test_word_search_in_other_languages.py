@@ -61,7 +61,7 @@ def store(homes: Homes) -> Store:
 def test_a_word_is_found_in_another_form(store: Store, language: str, word: str) -> None:
     (document,) = [one.id for one in store.documents() if one.name == language]
     assert document in store.documents_of(store.full_text(word, 10)).values()
-    assert document in (store.documents_with(word) or ())
+    assert document in (store.documents_containing(word) or ())
 
 
 def test_each_document_has_its_language(store: Store) -> None:

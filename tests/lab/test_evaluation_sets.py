@@ -11,7 +11,7 @@ from lab.evaluation_sets.followups import follow_up
 from lab.evaluation_sets.search import Judge, text_of
 from lab.evaluation_sets.texts import Candidate, Document
 
-from localcrag.records.evaluation_set import EvaluationSet, HeldBy, Question, read
+from localcrag.records.evaluation_set import AnswerLocation, EvaluationSet, Question, read
 from tests.support.eval_set_data import whole_text, write_data_folder
 from tests.support.scripts import run_script
 
@@ -51,14 +51,14 @@ def test_each_set_answers_as_many_questions_as_wanted_and_the_other_set_the_rest
     for side in sides:
         counts = Counter((kind(question), question.held_by) for question in side.questions)
         for source, number in (("squad", 4), ("natural", 4), ("followup", 2)):
-            assert counts[source, HeldBy.DOCUMENTS] == number
-            assert counts[source, HeldBy.WEB] == counts[source, HeldBy.NOWHERE] == number / 2
+            assert counts[source, AnswerLocation.DOCUMENTS] == number
+            assert counts[source, AnswerLocation.WEB] == counts[source, AnswerLocation.NOWHERE] == number / 2
 
     one, other = ({question.id: question for question in side.questions} for side in sides)
     assert one.keys() == other.keys()
     for name in one:
         assert one[name].question == other[name].question
-        assert [one[name].held_by, other[name].held_by].count(HeldBy.DOCUMENTS) == 1
+        assert [one[name].held_by, other[name].held_by].count(AnswerLocation.DOCUMENTS) == 1
 
 
 def test_the_named_document_holds_the_answer_and_is_left_out_of_the_other_set(
@@ -68,7 +68,7 @@ def test_the_named_document_holds_the_answer_and_is_left_out_of_the_other_set(
     stems = {side.name: {path.stem for path in side.files} for side in sides}
     one, other = sides
     for question, side in both(sides):
-        if question.held_by is HeldBy.DOCUMENTS:
+        if question.held_by is AnswerLocation.DOCUMENTS:
             (name,) = question.documents
             assert any(answer in texts[side.name][name] for answer in question.answers)
             left_out = (other if side is one else one).name
@@ -81,7 +81,7 @@ def test_recorded_results_hold_the_answer_for_half_of_the_questions_left_out_and
     sides: tuple[EvaluationSet, EvaluationSet],
 ) -> None:
     for question, side in both(sides):
-        if question.held_by is HeldBy.DOCUMENTS:
+        if question.held_by is AnswerLocation.DOCUMENTS:
             assert not question.web
             continue
         assert len(question.web) == 5
@@ -90,7 +90,7 @@ def test_recorded_results_hold_the_answer_for_half_of_the_questions_left_out_and
         assert all(0 < len(web.content) <= 504 for web in question.web)
         answers = question.answers or answers_in_other(sides, side, question)
         holding = [web for web in question.web if any(answer in web.content for answer in answers)]
-        assert len(holding) in ((1, 2) if question.held_by is HeldBy.WEB else (0,))
+        assert len(holding) in ((1, 2) if question.held_by is AnswerLocation.WEB else (0,))
 
 
 def answers_in_other(

@@ -18,7 +18,7 @@ from lab.everyday.outcomes import Outcome, Shown, figures
 from lab.everyday.questions import Case, Document, Kind, Labelled, halves, laid_out, rows, sample
 
 from localcrag.records.enums import Action, Operation
-from localcrag.records.run import Computation, Group, TableRow
+from localcrag.records.run import Computation, ResultGroup, TableRow
 from tests.support.scripts import run_script
 
 BATH = """\
@@ -278,6 +278,6 @@ def test_rows_values_and_groups_must_be_all_that_are_expected() -> None:
     assert is_right(done(rows=(other, one)), {"key": "Name", "rows": ["Ann", "Bo"]})
     assert not is_right(done(rows=(one,)), {"key": "Name", "rows": ["Ann", "Bo"]})
     assert is_right(done(values=("a", "b")), {"values": ["b", "a"]})
-    assert is_right(done(groups=(Group("May 2026", "3.00 €", 1),)), {"groups": {"May": "3"}})
-    assert not is_right(done(groups=(Group("May", "3.00 €", 1),)), {"groups": {"May": "4"}})
+    assert is_right(done(groups=(ResultGroup("May 2026", "3.00 €", 1),)), {"groups": {"May": "3"}})
+    assert not is_right(done(groups=(ResultGroup("May", "3.00 €", 1),)), {"groups": {"May": "4"}})
     assert not is_right(done(), {"number": "4"})

@@ -20,7 +20,11 @@ from tests.support.labelled_sets import write_sets
 from tests.support.scripts import run_script
 
 SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
-FORMS = {"temperature": platt.Form((0,), bias=False), "logit": platt.Form((0,)), "both": platt.Form((0, 1))}
+FORMS = {
+    "temperature": platt.LogisticForm((0,), bias=False),
+    "logit": platt.LogisticForm((0,)),
+    "both": platt.LogisticForm((0, 1)),
+}
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Bert
 
 from localcrag.models import download
 from localcrag.models.reranker import CrossEncoder
-from localcrag.models.reranker_format import LAYERS, WORDS, whole_model
+from localcrag.models.reranker_format import LAYERS, VOCABULARY, with_shared_vocabulary
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage
 from localcrag.settings import REPOSITORY_MODELS
@@ -162,9 +162,9 @@ def test_a_model_with_the_words_of_its_embedder_ships_without_them(data: Path, t
     model = tmp_path / "work" / "model"
     assert (model / LAYERS).exists()
     assert not {"model.safetensors", "tokenizer.json"} & {path.name for path in model.iterdir()}
-    whole = whole_model(model, embedder, tmp_path / "cache")
+    whole = with_shared_vocabulary(model, embedder, tmp_path / "cache")
     words = load_file(embedder / "model.safetensors")["embeddings.word_embeddings.weight"]
-    assert load_file(whole / "model.safetensors")[WORDS].equal(words), "nothing was learned of them"
+    assert load_file(whole / "model.safetensors")[VOCABULARY].equal(words), "nothing was learned of them"
 
 
 PASSAGE = (

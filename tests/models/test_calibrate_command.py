@@ -21,7 +21,7 @@ from localcrag.records.evaluation_set import read
 from localcrag.records.events import RunFinished
 from localcrag.records.models import ModelRole
 from localcrag.records.run import Run
-from localcrag.records.thresholds import HowFitted
+from localcrag.records.thresholds import CalibrationOrigin
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
 from tests.support.first_start import started_before
@@ -127,7 +127,7 @@ def test_a_calibration_is_for_one_model_and_its_weights(tmp_path: Path) -> None:
     folder = assembly.library.path("relevance-v3", ModelRole.RELEVANCE)
     copied = shutil.copytree(folder, tmp_path / "mine")
     mine = Assembly(load(data_dir=tmp_path / "data", relevance=str(copied)))
-    how = HowFitted(criterion="f1", passages=60, relevant=20, questions=12, strips=0, from_use=60, figures={})
+    how = CalibrationOrigin(criterion="f1", passages=60, relevant=20, questions=12, strips=0, from_use=60, figures={})
     other = dataclasses.replace(
         assembly.calibrations.own, thresholds=dataclasses.replace(assembly.calibrations.own.thresholds, upper=0.9)
     )

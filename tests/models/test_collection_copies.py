@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.collections.locator import Moved
+from localcrag.app.collections.locator import TransferProgress
 from localcrag.app.uploads import uploads_from
 from localcrag.records.enums import Preset
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.runs.labels import LabelKind
-from localcrag.settings import changed, load
+from localcrag.settings import load, with_changes
 from tests.support.command_line import localcrag
 from tests.support.documents import make_pdf
 from tests.support.first_start import started_before
@@ -44,7 +44,7 @@ def assembly(tmp_path: Path) -> Iterator[Assembly]:
 
 
 def asked(assembly: Assembly, question: str, collection: str) -> Run:
-    events = assembly.ask(question, settings=changed(assembly.settings, collection=collection))
+    events = assembly.ask(question, settings=with_changes(assembly.settings, collection=collection))
     (finished,) = [event for event in events if isinstance(event, RunFinished)]
     return finished.run
 
@@ -78,7 +78,7 @@ def test_a_copy_that_is_broken_off_leaves_nothing(assembly: Assembly) -> None:
     next(steps)
     steps.close()
     assert "again" not in assembly.collections.names()
-    assert list(assembly.collection_copies.copy("one", "again"))[-1] == Moved(3, 3)
+    assert list(assembly.collection_copies.copy("one", "again"))[-1] == TransferProgress(3, 3)
 
 
 def test_two_documents_of_one_name_are_both_found_after_a_merge(assembly: Assembly) -> None:

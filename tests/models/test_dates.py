@@ -16,7 +16,7 @@ from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import Upload
 from localcrag.records.run import WebResult
 from localcrag.settings import load
-from localcrag.text.quantities import date_of, iso_date
+from localcrag.text.quantities import file_date, iso_date
 from tests.support import documents
 from tests.support.fakes import FakeEmbedder
 
@@ -60,7 +60,7 @@ def test_a_date_is_read_or_there_is_none(written: str | None, expected: str | No
     ids=["a day", "Unix' zero", "Windows' zero", "future", "beyond all years"],
 )
 def test_a_files_time_is_a_date_or_there_is_none(seconds: float, expected: str | None) -> None:
-    assert date_of(seconds, TODAY) == expected
+    assert file_date(seconds, TODAY) == expected
 
 
 META = '<meta {}="{}" content="{}">'

@@ -11,7 +11,7 @@ import pytest
 from localcrag.app.assembly import Assembly
 from localcrag.app.models.lifecycle import MissingLanguageModel, MissingScorer
 from localcrag.app.uploads import uploads_from
-from localcrag.crag.answer.generate import whole_sentences
+from localcrag.crag.answer.generate import cut_to_sentences
 from localcrag.crag.context import Budget
 from localcrag.pipeline import answer
 from localcrag.records.enums import Action, NotAsked
@@ -171,7 +171,7 @@ def test_an_answer_that_takes_too_long_is_stopped_at_its_last_whole_sentence(tmp
     ],
 )
 def test_what_breaks_off_is_cut_at_the_last_end_of_a_sentence(written: str, kept: str) -> None:
-    assert whole_sentences(written) == kept
+    assert cut_to_sentences(written) == kept
 
 
 MISSING = ModelMissing("There is no model x. `localcrag models get x` gets it.")

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.collections.aliases import Meant
+from localcrag.app.collections.aliases import ResolvedName
 from localcrag.records.errors import FolderError
-from localcrag.records.ingest import FolderChange, FolderStatus, IngestProgress, Upload, WhenGone
+from localcrag.records.ingest import FolderChange, FolderStatus, GoneFilePolicy, IngestProgress, Upload
 from localcrag.records.restriction import Restriction
 from localcrag.settings import load
 from tests.support.first_start import started_before
@@ -99,25 +99,25 @@ def test_a_document_is_tagged_deleted_and_forgotten_by_any_of_its_names(desk: Fo
         desk.write(name, "Quillfeather opens the cucumber frame of the shed.")
     desk.bind()
     desk.sync()
-    collections, forgetting = desk.assembly.collections, desk.assembly.forgetting
+    collections, document_deletion = desk.assembly.collections, desk.assembly.document_deletion
     other = "z/copy of shed.md"
-    assert collections.named.meant([other, "shed.md"], desk.collection) == [Meant("shed.md", (other,))]
-    assert collections.named.meant(["nowhere.md"], desk.collection) == [Meant("nowhere.md")]
+    assert collections.named.meant([other, "shed.md"], desk.collection) == [ResolvedName("shed.md", (other,))]
+    assert collections.named.meant(["nowhere.md"], desk.collection) == [ResolvedName("nowhere.md")]
     collections.tags.change([other], put=["garden"], collection=desk.collection)
     assert [one.tags for one in collections.documents(desk.collection)] == [(), ("garden",)]
-    assert forgetting.verify(other, desk.collection).places
-    forgetting.delete([other], desk.collection)
+    assert document_deletion.verify(other, desk.collection).places
+    document_deletion.delete([other], desk.collection)
     assert desk.names() == ["cellar/boiler.txt"]
     desk.write("z/boiler again.txt", BOILER)
     desk.sync()
-    assert forgetting.forget(["z/boiler again.txt"], desk.collection).documents == ("cellar/boiler.txt",)
+    assert document_deletion.forget(["z/boiler again.txt"], desk.collection).documents == ("cellar/boiler.txt",)
 
 
 def test_two_files_with_one_content_are_stored_once_and_the_document_stays_with_the_one_that_stays(
     desk: FolderDesk,
 ) -> None:
     desk.write("z/copy of shed.md", SHED)
-    desk.bind(WhenGone.REMOVE)
+    desk.bind(GoneFilePolicy.REMOVE)
     assert ("same", "z/copy of shed.md") in desk.sync()
     assert desk.names() == ["cellar/boiler.txt", "shed.md"]
     assert [one.also for one in desk.assembly.collections.documents(desk.collection)] == [(), ("z/copy of shed.md",)]
@@ -136,13 +136,13 @@ def test_two_files_with_one_content_are_stored_once_and_the_document_stays_with_
 @pytest.mark.parametrize(
     ("gone", "said", "there"),
     [
-        (WhenGone.ASK, "gone", ["cellar/boiler.txt", "shed.md"]),
-        (WhenGone.KEEP, "kept", ["cellar/boiler.txt", "shed.md"]),
-        (WhenGone.REMOVE, "removed", ["cellar/boiler.txt"]),
+        (GoneFilePolicy.ASK, "gone", ["cellar/boiler.txt", "shed.md"]),
+        (GoneFilePolicy.KEEP, "kept", ["cellar/boiler.txt", "shed.md"]),
+        (GoneFilePolicy.REMOVE, "removed", ["cellar/boiler.txt"]),
     ],
 )
 def test_what_becomes_of_a_document_whose_file_is_gone_is_chosen(
-    desk: FolderDesk, gone: WhenGone, said: str, there: list[str]
+    desk: FolderDesk, gone: GoneFilePolicy, said: str, there: list[str]
 ) -> None:
     desk.bind(gone)
     desk.sync()
@@ -160,20 +160,22 @@ def test_a_file_that_was_asked_about_may_come_back_or_go_or_stay(desk: FolderDes
     (state,) = desk.states()
     assert (state.gone, state.counts.gone) == (("shed.md",), 1)
     (desk.folder / ".away").rename(desk.folder / "shed.md")
-    assert desk.folders.decide(bound, WhenGone.REMOVE) == [], "it is there again, though nobody has looked yet"
+    assert desk.folders.decide(bound, GoneFilePolicy.REMOVE) == [], "it is there again, though nobody has looked yet"
     assert desk.sync() == [("back", "shed.md")]
     (desk.folder / "shed.md").unlink()
     (desk.folder / "cellar/boiler.txt").unlink()
     desk.write("left.txt", "Left.")
     desk.sync()
-    assert [one.status for one in desk.folders.decide(bound, WhenGone.REMOVE, ["shed.md"])] == [FolderStatus.REMOVED]
-    assert [one.status for one in desk.folders.decide(bound, WhenGone.KEEP)] == [FolderStatus.KEPT]
+    assert [one.status for one in desk.folders.decide(bound, GoneFilePolicy.REMOVE, ["shed.md"])] == [
+        FolderStatus.REMOVED
+    ]
+    assert [one.status for one in desk.folders.decide(bound, GoneFilePolicy.KEEP)] == [FolderStatus.KEPT]
     assert desk.names() == ["cellar/boiler.txt", "left.txt"]
     assert desk.states()[0].counts.gone == 0
 
 
 def test_a_drive_that_is_not_there_empties_no_collection(desk: FolderDesk, tmp_path: Path) -> None:
-    desk.bind(WhenGone.REMOVE)
+    desk.bind(GoneFilePolicy.REMOVE)
     desk.sync()
     for empty in (False, True):  # a mount point is missing, or is there and empty
         desk.folder.rename(tmp_path / "away")
@@ -196,7 +198,7 @@ def test_a_drive_that_is_not_there_empties_no_collection(desk: FolderDesk, tmp_p
 def test_another_disk_in_the_folders_place_empties_no_collection(desk: FolderDesk, tmp_path: Path) -> None:
     if not MEMORY.is_dir() or MEMORY.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("this system has no other disk to put in its place")
-    desk.bind(WhenGone.REMOVE)
+    desk.bind(GoneFilePolicy.REMOVE)
     desk.sync()
     desk.folder.rename(tmp_path / "away")
     with TemporaryDirectory(dir=MEMORY) as other:
@@ -215,7 +217,7 @@ def test_a_collection_in_postgresql_follows_a_folder_as_one_here_does(
     desk: FolderDesk, postgres: PostgresServer
 ) -> None:
     desk.write("z/copy of shed.md", SHED)
-    desk.bind(WhenGone.REMOVE)
+    desk.bind(GoneFilePolicy.REMOVE)
     for _ in desk.assembly.collections.moving.move(desk.collection, postgres.new()):
         pass
     assert desk.assembly.collections.homes.of(desk.collection).server
@@ -235,7 +237,7 @@ def test_a_collection_in_postgresql_follows_a_folder_as_one_here_does(
 
 
 def test_a_folder_that_was_emptied_on_purpose_is_so_when_that_is_said(desk: FolderDesk) -> None:
-    desk.bind(WhenGone.REMOVE)
+    desk.bind(GoneFilePolicy.REMOVE)
     desk.sync()
     shutil.rmtree(desk.folder / "cellar")
     (desk.folder / "shed.md").unlink()
@@ -246,7 +248,7 @@ def test_a_folder_that_was_emptied_on_purpose_is_so_when_that_is_said(desk: Fold
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="everybody's folders are open to root")
 def test_a_folder_within_that_cannot_be_opened_loses_no_document(desk: FolderDesk) -> None:
-    desk.bind(WhenGone.REMOVE)
+    desk.bind(GoneFilePolicy.REMOVE)
     desk.sync()
     (desk.folder / "cellar").chmod(0)
     try:
@@ -337,7 +339,7 @@ def test_a_file_that_grows_while_it_is_compared_is_waited_for(desk: FolderDesk) 
 
 
 def test_an_archive_keeps_its_documents_under_its_new_name_and_loses_what_it_holds_no_more(desk: FolderDesk) -> None:
-    desk.bind(WhenGone.REMOVE)
+    desk.bind(GoneFilePolicy.REMOVE)
 
     def pack(**texts: str) -> None:
         with zipfile.ZipFile(desk.folder / "box.zip", "w") as archive:
@@ -367,7 +369,7 @@ def test_patterns_say_which_files_are_followed(desk: FolderDesk) -> None:
 
     def bind(*exclude: str) -> None:
         desk.bound = desk.folders.bind(
-            desk.folder, collection=desk.collection, include=["*.md"], exclude=exclude, gone=WhenGone.REMOVE
+            desk.folder, collection=desk.collection, include=["*.md"], exclude=exclude, gone=GoneFilePolicy.REMOVE
         )
 
     bind("drafts")
@@ -383,7 +385,7 @@ def test_documents_that_were_there_before_are_the_folders_where_they_have_its_na
     before = {"by hand.md": tmp_path / "by hand.md", "cellar/boiler.txt": desk.folder / "cellar/boiler.txt"}
     for _ in desk.assembly.ingest([Upload(path, name) for name, path in before.items()], desk.collection):
         pass
-    desk.bind(WhenGone.REMOVE)
+    desk.bind(GoneFilePolicy.REMOVE)
     assert desk.sync() == [("same", "shed.md")]
     assert desk.read == []
     (desk.folder / "shed.md").unlink()

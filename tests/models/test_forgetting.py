@@ -110,7 +110,7 @@ def test_nothing_of_a_forgotten_document_is_in_any_file(assembly: Assembly, tmp_
     assert assembly.collections.page_picture("contract.pdf", 1)
     assert f"backups/{copy.name}" in holding(data)
 
-    forgotten = assembly.forgetting.forget(["contract.pdf", "note.png"])
+    forgotten = assembly.document_deletion.forget(["contract.pdf", "note.png"])
     assert forgotten.left == ()
     assert forgotten.backups == (f"backups/{copy.name}",)
     removed = forgotten.removed
@@ -132,7 +132,7 @@ def test_nothing_of_a_forgotten_document_is_in_any_file(assembly: Assembly, tmp_
 
 def test_what_is_deleted_is_only_where_it_is_quoted(assembly: Assembly) -> None:
     data = assembly.settings.data_dir
-    assembly.forgetting.delete(["contract.pdf"])
+    assembly.document_deletion.delete(["contract.pdf"])
     assert holding(data) == set()
 
 
@@ -160,33 +160,33 @@ def test_what_changed_is_in_no_copy_and_in_no_file_once_the_app_is_closed(assemb
 def test_a_deleted_document_that_runs_quote_can_be_forgotten_later(assembly: Assembly) -> None:
     data = assembly.settings.data_dir
     asked(assembly)
-    assembly.forgetting.delete(["contract.pdf"])
+    assembly.document_deletion.delete(["contract.pdf"])
     assert holding(data) == {"localcrag.sqlite3"}
-    forgotten = assembly.forgetting.forget(["contract.pdf"])
+    forgotten = assembly.document_deletion.forget(["contract.pdf"])
     assert (forgotten.documents, forgotten.left, forgotten.removed.runs) == ((), (), 1)
     assert forgotten.searched.marks > 1
     assert holding(data) == set()
     with pytest.raises(UnknownDocument, match="and no run found anything in one"):
-        assembly.forgetting.forget(["contract.pdf"])
+        assembly.document_deletion.forget(["contract.pdf"])
 
 
 def test_the_search_says_in_which_file_and_where(assembly: Assembly) -> None:
     data = assembly.settings.data_dir
     (data / "notes.log").write_bytes(b"\0\0" + LINES[0].encode("utf-16-le"))
-    found = assembly.forgetting.verify("contract.pdf")
+    found = assembly.document_deletion.verify("contract.pdf")
     tables = {one.table for one in found.places if one.table}
     assert {"documents.text", "chunks.text", "originals.data", "vectors.vector"} <= tables
     (place, *_) = [one for one in found.places if one.file == "notes.log"]
     assert place.at is not None
-    assert assembly.forgetting.verify("no such words").places == ()
-    forgotten = assembly.forgetting.forget(["contract.pdf"])
+    assert assembly.document_deletion.verify("no such words").places == ()
+    forgotten = assembly.document_deletion.forget(["contract.pdf"])
     assert {one.file for one in forgotten.left} == {"notes.log"}
 
 
 def test_a_copy_elsewhere_is_named_and_what_quotes_it_stays(assembly: Assembly, tmp_path: Path) -> None:
     for _ in assembly.ingest(uploads_from([tmp_path / "in" / "contract.pdf"]), "other"):
         pass
-    forgotten = assembly.forgetting.forget(["contract.pdf"])
+    forgotten = assembly.document_deletion.forget(["contract.pdf"])
     assert forgotten.copies == (("contract.pdf", "other"),)
     assert forgotten.searched.marks == 0
     assert RARE in assembly.collections.text("contract.pdf", "other")
@@ -198,7 +198,7 @@ def test_a_collection_in_a_server_has_nothing_left(assembly: Assembly, postgres:
     assert postgres.holds(RARE.encode())
     run = asked(assembly)
     assert run.passages
-    forgotten = assembly.forgetting.forget(["contract.pdf"])
+    forgotten = assembly.document_deletion.forget(["contract.pdf"])
     assert forgotten.left == ()
     assert forgotten.removed.runs + forgotten.removed.redacted == 1
     assert not postgres.holds(RARE.encode())

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.chats import ModelTurn, ModelTurns, answered_in_turn
-from localcrag.app.models.lifecycle import IdleModels
+from localcrag.app.chats import AnswerQueue, ModelTurn, run_when_model_is_free
+from localcrag.app.models.lifecycle import IdleModelUnloader
 from localcrag.app.uploads import uploads_from
 from localcrag.models.encoders import BiEncoder
 from localcrag.models.reranker import CrossEncoder
@@ -63,12 +63,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def idle(assembly: Assembly, clock: Clock) -> IdleModels:
-    return IdleModels(assembly.models, assembly.settings_in_use, clock=clock)
+def idle(assembly: Assembly, clock: Clock) -> IdleModelUnloader:
+    return IdleModelUnloader(assembly.models, assembly.current_settings, clock=clock)
 
 
 def test_they_go_when_nobody_used_them_for_the_time_that_is_set(
-    assembly: Assembly, idle: IdleModels, clock: Clock
+    assembly: Assembly, idle: IdleModelUnloader, clock: Clock
 ) -> None:
     clock.goes_on(9)
     assert not idle.look()
@@ -80,15 +80,15 @@ def test_they_go_when_nobody_used_them_for_the_time_that_is_set(
     clock.goes_on(1)
     before = resident(os.getpid())
     assert idle.look()
-    assert assembly.models.are_away()
+    assert assembly.models.any_unloaded()
     assert before - resident(os.getpid()) > MODELS_AT_LEAST
-    assert "put away" in assembly.models.computes_on()
+    assert "put away" in assembly.models.describe_hardware()
     clock.goes_on(10)
     assert not idle.look(), "there is nothing left to put away"
 
 
 def test_what_calls_left_free_between_other_things_goes_back_while_they_are_used(
-    assembly: Assembly, idle: IdleModels
+    assembly: Assembly, idle: IdleModelUnloader
 ) -> None:
     pieces = [bytearray(PIECE) for _ in range(4_000)]
     del pieces[::2]
@@ -98,22 +98,22 @@ def test_what_calls_left_free_between_other_things_goes_back_while_they_are_used
     assert before - resident(os.getpid()) > len(pieces) * PIECE / 2
 
 
-def test_the_next_question_says_that_it_loads_them_and_is_answered(assembly: Assembly, idle: IdleModels) -> None:
+def test_the_next_question_says_that_it_loads_them_and_is_answered(assembly: Assembly, idle: IdleModelUnloader) -> None:
     with closing(assembly.ask(QUESTION)) as first:
         before = next(event for event in first if isinstance(event, RunFinished)).run
     assert assembly.models.put_away()
-    turn = ModelTurn(ModelTurns(), threading.Event())
-    happened = list(answered_in_turn(partial(assembly.ask, QUESTION), turn, assembly.models.are_away))
+    turn = ModelTurn(AnswerQueue(), threading.Event())
+    happened = list(run_when_model_is_free(partial(assembly.ask, QUESTION), turn, assembly.models.any_unloaded))
     assert happened[0].event == StepStarted("load", "loading the models, which were put away")
     after = happened[-1].run
     assert after is not None
     assert after.answer == before.answer
     assert "berth 7" in after.answer
-    assert not assembly.models.are_away()
+    assert not assembly.models.any_unloaded()
 
 
 def test_they_stay_while_an_answer_is_written_however_long_it_takes(
-    assembly: Assembly, idle: IdleModels, clock: Clock
+    assembly: Assembly, idle: IdleModelUnloader, clock: Clock
 ) -> None:
     with closing(assembly.ask(QUESTION)) as recording:
         next(event for event in recording if isinstance(event, AnswerPiece))
@@ -125,7 +125,7 @@ def test_they_stay_while_an_answer_is_written_however_long_it_takes(
     for _ in range(2):  # Where the last step used one, ten minutes begin with the first look.
         clock.goes_on(10)
         idle.look()
-    assert assembly.models.are_away()
+    assert assembly.models.any_unloaded()
 
 
 def test_whoever_holds_one_that_was_put_away_can_go_on_with_it(assembly: Assembly) -> None:
@@ -134,7 +134,7 @@ def test_whoever_holds_one_that_was_put_away_can_go_on_with_it(assembly: Assembl
     tokens = parts.llm.count_tokens([Message("user", "Hello")])
     assert assembly.models.put_away()
     assert parts.embedder.dimension == 384
-    assert assembly.models.are_away(), "what a model is, is known without it"
+    assert assembly.models.any_unloaded(), "what a model is, is known without it"
     assert parts.embedder.embed(["text"]).shape == (1, 384)
     assert parts.scorer.logits("another question", ["a text"]).shape == before.shape
     assert parts.llm.count_tokens([Message("user", "Hello")]) == tokens
@@ -153,7 +153,7 @@ def test_an_answer_that_is_closed_or_let_go_of_keeps_no_model(assembly: Assembly
     assert not assembly.models.in_use()
 
 
-def test_nothing_is_put_away_where_the_time_is_zero(assembly: Assembly, idle: IdleModels, clock: Clock) -> None:
+def test_nothing_is_put_away_where_the_time_is_zero(assembly: Assembly, idle: IdleModelUnloader, clock: Clock) -> None:
     assembly.change(idle_minutes=0)
     clock.goes_on(100_000)
     assert not idle.look()
@@ -165,12 +165,12 @@ def test_looking_at_documents_and_deleting_one_loads_nothing(assembly: Assembly)
     assert assembly.models.put_away()
     assert [one.name for one in assembly.collections.documents()] == ["ferry.md"]
     assembly.collections.delete_document("ferry.md")
-    assert assembly.models.are_away()
+    assert assembly.models.any_unloaded()
 
 
 def test_a_closed_app_holds_no_model_any_more_before_python_collects_anything(assembly: Assembly) -> None:
     parts = assembly.parts(assembly.settings)
-    held = [weakref.ref(one.model) for one in assembly.models._resting]
+    held = [weakref.ref(one.model) for one in assembly.models._unloadable]
     held += [weakref.ref(one._model) for one in (ref() for ref in held) if isinstance(one, BiEncoder | CrossEncoder)]
     assert len(held) == 5
     before = resident(os.getpid())

@@ -16,7 +16,7 @@ import pytest
 
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
-from localcrag.documents.ingest import TOGETHER
+from localcrag.documents.ingest import EMBED_TOGETHER
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.records.ingest import IngestProgress, IngestResult
@@ -273,7 +273,7 @@ def test_cancelling_leaves_nothing_half_done(assembly: Assembly, tmp_path: Path)
     there = [document.name for document in assembly.collections.store().documents()]
     assert there in ([], ["first.txt"]), "they may be embedded together"
     assert len(assembly.collections.index()) == len(there)
-    assert assembly.collections.index().consistent() or not there
+    assert assembly.collections.index().is_consistent() or not there
     assert [result.status for result in results(assembly.ingest(uploads_from([second])))] == [IngestStatus.ADDED]
 
 
@@ -298,7 +298,7 @@ def test_a_collection_can_be_embedded_anew_for_another_embedder(assembly: Assemb
     again = Assembly(assembly.settings)
     with pytest.raises(EmbedderMismatch, match="an older one"):
         again.collections.store()
-    assert list(again.collections.re_embed())[-1] == (1, 1)
+    assert list(again.collections.reindex())[-1] == (1, 1)
     assert len(again.collections.index().nearest(again.models.embedder.embed(["zebra"])[0], 3)) == 1
 
 
@@ -322,7 +322,7 @@ for event in assembly.ingest(uploads_from([Path(sys.argv[2])])):
 @pytest.mark.parametrize("moment", ["busy 003.txt reading", "busy 004.txt embedding", "done 005.txt "])
 def test_a_process_killed_in_the_middle_loses_nothing_that_was_reported_done(tmp_path: Path, moment: str) -> None:
     folder, data = tmp_path / "in", tmp_path / "data"
-    for number in range(TOGETHER + 44):
+    for number in range(EMBED_TOGETHER + 44):
         write(folder, f"{number:03}.txt", f"Document {number} says something about subject {number}.")
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(data), str(folder)], stdout=subprocess.PIPE, text=True, env=os.environ.copy()
@@ -340,14 +340,14 @@ def test_a_process_killed_in_the_middle_loses_nothing_that_was_reported_done(tmp
     assembly = Assembly(load(data_dir=data))
     there = {document.name for document in assembly.collections.store().documents()}
     assert done <= there
-    assert len(there) < TOGETHER + 44
+    assert len(there) < EMBED_TOGETHER + 44
     chunks = assembly.database.rows("SELECT count(*) FROM chunks")[0][0]
     assert assembly.database.rows("SELECT count(*) FROM vectors")[0][0] == chunks
     found = assembly.collections.index().nearest(assembly.models.embedder.embed(["subject"])[0], 999)
     assert len(found) == chunks
     again = results(assembly.ingest(uploads_from([folder])))
     assert {result.document for result in again if result.status is IngestStatus.UNCHANGED} == there
-    assert len(assembly.collections.store().documents()) == TOGETHER + 44
+    assert len(assembly.collections.store().documents()) == EMBED_TOGETHER + 44
 
 
 def test_a_file_name_that_is_no_utf_8_is_taken_in_under_a_readable_one(assembly: Assembly, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run
 from localcrag.settings import load
 from localcrag.storage.collections import admin
-from localcrag.storage.collections.admin import Elsewhere, HomeState
+from localcrag.storage.collections.admin import MoveState, ServerLocation
 from localcrag.storage.collections.document_store import DocumentStore
 from tests.support.documents import make_pdf
 from tests.support.first_start import started_before
@@ -276,7 +276,7 @@ def test_what_an_app_that_was_open_meanwhile_adds_is_not_lost(
 
 
 def test_documents_only_asks_no_collection_on_another_computer(assembly: Assembly) -> None:
-    there = Elsewhere("postgresql://me@192.168.7.7:5432/documents", 1, HomeState.THERE)
-    admin.put(assembly.database, "default", there)
+    there = ServerLocation("postgresql://me@192.168.7.7:5432/documents", 1, MoveState.THERE)
+    admin.set_server_location(assembly.database, "default", there)
     with pytest.raises(StoreError, match="documents-only nothing leaves this computer"):
         assembly.ask(QUESTION, preset=Preset.DOCUMENTS_ONLY)

@@ -10,7 +10,7 @@ import pytest
 
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
-from localcrag.documents.chunking import AT_ONCE
+from localcrag.documents.chunking import EMBED_BATCH
 from localcrag.records.errors import ModelError
 from localcrag.records.events import RunFinished
 from localcrag.records.ingest import IngestResult
@@ -61,14 +61,14 @@ def test_a_collection_is_asked_by_its_old_vectors_until_all_new_ones_are_there(t
     assembly = opened(data, embedder)
     add(assembly, tmp_path / "tarn.txt", "The quillwort grows in the tarn above the village.")
     ship = "The ship number {0} is red, lies at pier {0} of the harbour and carries {0} tons of coal to the mainland. "
-    sections = "\n\n".join(f"# Part {number}\n\n{8 * ship.format(number)}" for number in range(AT_ONCE + 10))
+    sections = "\n\n".join(f"# Part {number}\n\n{8 * ship.format(number)}" for number in range(EMBED_BATCH + 10))
     add(assembly, tmp_path / "ships.md", sections)
     chunks = assembly.collections.store().number_of_chunks()
-    assert chunks > AT_ONCE
+    assert chunks > EMBED_BATCH
     queries.set_embedder(assembly.database, "default", embedder.name)
-    assert assembly.collections.embedders.to_embed() == ["default"]
-    steps = assembly.collections.re_embed()
-    while next(steps)[0] < AT_ONCE:
+    assert assembly.collections.embedders.to_reindex() == ["default"]
+    steps = assembly.collections.reindex()
+    while next(steps)[0] < EMBED_BATCH:
         pass
     assert asked(assembly).passages[0].document == "tarn.txt"
     steps.close()  # As a kill leaves it: what was embedded is kept.
@@ -76,15 +76,15 @@ def test_a_collection_is_asked_by_its_old_vectors_until_all_new_ones_are_there(t
 
     embedder = Counting()
     again = opened(data, embedder)
-    steps = again.collections.re_embed()
-    assert next(steps) == (AT_ONCE, chunks)
+    steps = again.collections.reindex()
+    assert next(steps) == (EMBED_BATCH, chunks)
     add(again, tmp_path / "dam.txt", "The dam was built in 1911.")
     again.collections.delete_document("ships.md")
     *_, last = steps
     assert last == (2, 2)
     assert embedder.texts < chunks
     assert again.collections.embedders.name_of("default") == embedder.name
-    assert again.collections.embedders.to_embed() == []
+    assert again.collections.embedders.to_reindex() == []
     assert again.database.rows("SELECT count(*) FROM new_vectors")[0][0] == 0
     (row,) = again.database.rows("SELECT DISTINCT length(vector) AS bytes FROM vectors")
     assert row["bytes"] == 4 * embedder.dimension
@@ -98,14 +98,14 @@ def test_what_was_stopped_or_chosen_is_gone_on_with_and_a_choice_meanwhile_count
     add(assembly, tmp_path / "tarn.txt", "The quillwort grows in the tarn above the village.")
     embedders = assembly.collections.embedders
     before = embedders.name_of("default")
-    assert embedders.left_to_do() == []
+    assert embedders.pending() == []
     queries.set_embedder(assembly.database, "default", embedder.name)
-    assert embedders.left_to_do() == ["default"]
-    steps = embedders.re_embed("default")
+    assert embedders.pending() == ["default"]
+    steps = embedders.reindex("default")
     next(steps)
     queries.set_embedder(assembly.database, "default", None)
     assert list(steps) == [(1, 1)]
-    assert (embedders.name_of("default"), embedders.left_to_do()) == (before, [])
+    assert (embedders.name_of("default"), embedders.pending()) == (before, [])
     assert assembly.database.rows("SELECT count(*) FROM new_vectors")[0][0] == 0
     assembly.close()
 
@@ -117,7 +117,7 @@ def test_another_process_that_embedded_it_anew_is_noticed(tmp_path: Path) -> Non
     assert asked(one).passages
     other = opened(data, embedder)
     queries.set_embedder(other.database, "default", embedder.name)
-    for _ in other.collections.re_embed():
+    for _ in other.collections.reindex():
         pass
     other.close()
     assert asked(one).passages[0].document == "tarn.txt"
@@ -125,7 +125,7 @@ def test_another_process_that_embedded_it_anew_is_noticed(tmp_path: Path) -> Non
     with pytest.raises(ModelError):
         one.collection_settings.set_embedder("no-such-model")
     one.collection_settings.set_embedder(None)
-    assert one.collections.embedders.to_embed() == ["default"]
+    assert one.collections.embedders.to_reindex() == ["default"]
     one.close()
 
 
@@ -136,7 +136,7 @@ def test_scans_are_read_in_a_collection_with_an_embedder_of_its_own(
     assembly = opened(data, embedder)
     assembly.collections.new("own")
     queries.set_embedder(assembly.database, "own", embedder.name)
-    for _ in assembly.collections.re_embed("own"):
+    for _ in assembly.collections.reindex("own"):
         pass
     (tmp_path / "tarn.txt").write_text("The quillwort grows in the tarn above the village.")
     picture(["The lantern is kept in the cellar."]).save(tmp_path / "note.png")

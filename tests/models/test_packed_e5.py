@@ -11,10 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForSequenceClassification
 
-from localcrag.models import download
+from localcrag.models import download, reranker_format
 from localcrag.models.encoders import BiEncoder
 from localcrag.models.reranker import CrossEncoder
-from localcrag.models.reranker_format import LAYERS, WORDS, packed, unpacked, whole_model
+from localcrag.models.reranker_format import LAYERS, VOCABULARY, with_shared_vocabulary
 from localcrag.records.errors import ModelDamaged
 from tests.support.packed_e5 import HIDDEN, INNER, PIECES, POSITIONS, pack
 
@@ -44,7 +44,7 @@ def test_questions_and_passages_are_read_behind_the_words_that_the_model_was_tra
 
 def test_weights_in_four_bits_are_the_low_halves_and_then_the_high_ones() -> None:
     block = np.array([[*np.array([0.5], "<f2").view(np.uint8), *[0x80 | 0x07] * 16]], dtype=np.uint8)
-    assert download.four_bits(block).tolist() == [[-0.5] * 16 + [0.0] * 16]
+    assert download.dequantize_q4_0(block).tolist() == [[-0.5] * 16 + [0.0] * 16]
 
 
 def test_what_is_unpacked_is_the_same_every_time(folder: Path, tmp_path: Path) -> None:
@@ -77,7 +77,10 @@ def layers(tmp_path: Path) -> Path:
     model = BertForSequenceClassification(config)
     model.save_pretrained(made)
     (made / "model.safetensors").unlink()
-    save_file(packed({name: weight for name, weight in model.state_dict().items() if name != WORDS}), made / LAYERS)
+    save_file(
+        reranker_format.pack({name: weight for name, weight in model.state_dict().items() if name != VOCABULARY}),
+        made / LAYERS,
+    )
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "<pad>", "unk_token": "<unk>",
                 "cls_token": "<s>", "sep_token": "</s>", "model_max_length": POSITIONS,
                 "model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}  # fmt: skip
@@ -88,8 +91,8 @@ def layers(tmp_path: Path) -> Path:
 def test_a_relevance_model_reads_pairs_with_the_words_of_its_embedder(
     folder: Path, layers: Path, tmp_path: Path
 ) -> None:
-    whole = whole_model(layers, folder, tmp_path / "cache")
-    words = load_file(whole / "model.safetensors")[WORDS]
+    whole = with_shared_vocabulary(layers, folder, tmp_path / "cache")
+    words = load_file(whole / "model.safetensors")[VOCABULARY]
     assert torch.equal(words, load_file(folder / "model.safetensors")["embeddings.word_embeddings.weight"])
     scorer = CrossEncoder("tiny", whole, number_format="fp32")
     logits = scorer.logits("Katze", ["cat", "cats"])
@@ -101,14 +104,14 @@ def test_a_relevance_model_reads_pairs_with_the_words_of_its_embedder(
 
 def test_it_is_made_once_and_anew_when_what_it_is_made_from_changes(folder: Path, layers: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    first = whole_model(layers, folder, cache)
+    first = with_shared_vocabulary(layers, folder, cache)
     made = (first / "model.safetensors").stat().st_mtime_ns
     (layers / "calibration.json").write_text("{}")
-    assert whole_model(layers, folder, cache) == first
+    assert with_shared_vocabulary(layers, folder, cache) == first
     assert (first / "model.safetensors").stat().st_mtime_ns == made
     assert (first / "calibration.json").read_text() == "{}"
     download.unpack(pack(tmp_path / "e5.bin", seed=2), folder)
-    second = whole_model(layers, folder, cache)
+    second = with_shared_vocabulary(layers, folder, cache)
     assert second != first
     assert not first.exists()
 
@@ -117,13 +120,13 @@ def test_words_of_another_size_are_refused(layers: Path, folder: Path, tmp_path:
     (folder / "model.safetensors").unlink()
     save_file({"other": torch.zeros(2, 2)}, folder / "model.safetensors")
     with pytest.raises(ModelDamaged, match="does not fit the words"):
-        whole_model(layers, folder, tmp_path / "cache")
+        with_shared_vocabulary(layers, folder, tmp_path / "cache")
 
 
 def test_eight_bits_keep_a_matrix_to_within_half_a_step_of_each_row() -> None:
     torch.manual_seed(1)
     weights = torch.randn(4, 64) * torch.tensor([[1.0], [10.0], [0.1], [0.0]])
-    back = unpacked(packed({"w": weights, "b": torch.ones(3)}))
+    back = reranker_format.unpack(reranker_format.pack({"w": weights, "b": torch.ones(3)}))
     steps = weights.abs().amax(dim=1, keepdim=True) / 127
     assert ((back["w"].float() - weights).abs() <= steps / 2 + 0.01 * steps.clamp(min=1e-3)).all()
     assert back["b"].dtype is torch.float16

@@ -18,7 +18,7 @@ from localcrag.records.events import StepStarted
 from localcrag.records.protocols import Calibration, Consent, Scorer, Vectors
 from localcrag.records.run import Chat, Run, Turn, TurnState
 from localcrag.runs import recording as record
-from localcrag.runs.recording import Recording, unread
+from localcrag.runs.recording import Recording, unread_passages
 from localcrag.storage.chat_store import ChatStore
 from localcrag.storage.database import Database
 from localcrag.text.sentences import Span
@@ -69,7 +69,7 @@ def documents(run: Run) -> set[str]:
 
 def test_all_that_answers_is_found_where_a_search_finds_a_part(app: Localcrag) -> None:
     asked = app.ask("List all inspectors.")
-    offer = unread(asked)
+    offer = unread_passages(asked)
     assert offer is not None
     assert offer.matters
     assert offer.read == 3
@@ -83,7 +83,7 @@ def test_all_that_answers_is_found_where_a_search_finds_a_part(app: Localcrag) -
         assert name in run.answer
     assert run.scope is not None
     assert (run.scope.read, run.scope.whole) == (offer.passages, True)
-    assert unread(run) is None
+    assert unread_passages(run) is None
     assert "generate" not in {step.name for step in run.steps}
     assert record.read(record.dump(run)) == run
 

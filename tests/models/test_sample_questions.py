@@ -8,9 +8,9 @@ import pytest
 
 from localcrag import Localcrag
 from localcrag.app import samples
-from localcrag.evaluation.metrics import holds
+from localcrag.evaluation.metrics import contains_answer
 from localcrag.evaluation.recorded_search import recorded_search
-from localcrag.records.evaluation_set import HeldBy, Question, read
+from localcrag.records.evaluation_set import AnswerLocation, Question, read
 from localcrag.records.run import Run
 
 SET = read(samples.FOLDER)
@@ -22,7 +22,7 @@ answer before named.
 """
 
 
-def held_by(kind: HeldBy) -> pytest.MarkDecorator:
+def held_by(kind: AnswerLocation) -> pytest.MarkDecorator:
     questions = [one for one in SET.questions if one.held_by is kind]
     return pytest.mark.parametrize("question", questions, ids=lambda question: question.id)
 
@@ -42,23 +42,23 @@ def check(run: Run, question: Question) -> None:
     if question.id in NOT_FOUND:
         assert run.abstained or run.uncertain, run.answer
     else:
-        assert holds(run.answer, question.answers), run.answer
+        assert contains_answer(run.answer, question.answers), run.answer
 
 
-@held_by(HeldBy.DOCUMENTS)
+@held_by(AnswerLocation.DOCUMENTS)
 def test_a_question_that_the_documents_answer_gets_its_answer(app: Localcrag, question: Question) -> None:
     run = app.ask(question.question, history=question.history)
     check(run, question)
 
 
-@held_by(HeldBy.WEB)
+@held_by(AnswerLocation.WEB)
 def test_a_question_that_the_web_answers_gets_its_answer(app: Localcrag, question: Question) -> None:
     run = app.ask(question.question, history=question.history)
     assert run.web.used
     check(run, question)
 
 
-@held_by(HeldBy.NOWHERE)
+@held_by(AnswerLocation.NOWHERE)
 def test_a_question_without_an_answer_gets_none(app: Localcrag, question: Question) -> None:
     run = app.ask(question.question, history=question.history)
     assert run.abstained or run.uncertain, run.answer

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 import torch
 
-from localcrag.models.encoders import refusal
+from localcrag.models.encoders import unsupported_reason
 from localcrag.models.reranker import CrossEncoder
 from localcrag.models.reranker_format import (
     FILE_NAME,
-    HOPELESS,
     PROBES,
-    Choice,
+    TOO_SLOW,
+    FormatChoice,
+    cached_choice,
     describe,
     deviation,
     load_fastest,
-    remembered,
 )
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelError
@@ -31,7 +31,7 @@ from tests.support.tiny_models import tiny_bert, tiny_gpt2
 
 AUTO, INT8, BF16, FP32 = NumberFormat.AUTO, NumberFormat.INT8, NumberFormat.BF16, NumberFormat.FP32
 RELEVANCE = REPOSITORY_MODELS / load().relevance
-pytestmark = pytest.mark.skipif(refusal(INT8) != "", reason="on a graphics processor there is no choice")
+pytestmark = pytest.mark.skipif(unsupported_reason(INT8) != "", reason="on a graphics processor there is no choice")
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +48,10 @@ def cache(measured: Path, tmp_path: Path) -> Path:
 
 
 def test_the_shipped_model_keeps_its_ranking_in_every_format_that_this_processor_has(measured: Path) -> None:
-    choice = remembered(RELEVANCE, measured)
+    choice = cached_choice(RELEVANCE, measured)
     assert choice is not None
-    assert {one.number_format: one.refused for one in choice.tried if one.refused != HOPELESS} == {
-        one: refusal(one) for one in (FP32, BF16, INT8) if one not in given_up(choice)
+    assert {one.number_format: one.refused for one in choice.tried if one.refused != TOO_SLOW} == {
+        one: unsupported_reason(one) for one in (FP32, BF16, INT8) if one not in given_up(choice)
     }
     for one in given_up(choice):
         assert not deviation(logits_of_probes(one), logits_of_probes(FP32))
@@ -62,9 +62,9 @@ def logits_of_probes(number_format: NumberFormat) -> np.ndarray:
     return np.concatenate([scorer.logits(question, passages) for question, passages in PROBES])
 
 
-def given_up(choice: Choice) -> list[NumberFormat]:
+def given_up(choice: FormatChoice) -> list[NumberFormat]:
     """Return the formats that are so slow on this processor that their ranking was not looked at."""
-    return [one.number_format for one in choice.tried if one.refused == HOPELESS]
+    return [one.number_format for one in choice.tried if one.refused == TOO_SLOW]
 
 
 def test_a_format_that_is_slower_by_far_is_given_up_after_a_pair(
@@ -82,15 +82,15 @@ def test_a_format_that_is_slower_by_far_is_given_up_after_a_pair(
     monkeypatch.setattr(CrossEncoder, "logits", slow_in_int8)
     folder = tiny_bert(tmp_path / "model", RELEVANCE)
     load_fastest("mine", folder, wanted=AUTO, threads=0, cache=tmp_path)
-    choice = remembered(folder, tmp_path)
+    choice = cached_choice(folder, tmp_path)
     assert choice is not None
     assert given_up(choice) == [INT8]
     assert [count for number_format, count in scored if number_format is INT8] == [1, 1]
-    assert f"int8 not used: {HOPELESS}" in describe(folder, wanted=AUTO, cache=tmp_path)
+    assert f"int8 not used: {TOO_SLOW}" in describe(folder, wanted=AUTO, cache=tmp_path)
 
 
 def test_the_doctor_is_told_the_format_and_all_speeds(measured: Path) -> None:
-    choice = remembered(RELEVANCE, measured)
+    choice = cached_choice(RELEVANCE, measured)
     assert choice is not None
     told = describe(RELEVANCE, wanted=AUTO, cache=measured)
     assert told.startswith(f"{choice.chosen} (pairs a second: fp32 ")
@@ -100,7 +100,7 @@ def test_the_doctor_is_told_the_format_and_all_speeds(measured: Path) -> None:
 
 
 def test_the_fastest_format_is_chosen(measured: Path) -> None:
-    choice = remembered(RELEVANCE, measured)
+    choice = cached_choice(RELEVANCE, measured)
     assert choice is not None
     speeds = {one.number_format: one.speed for one in choice.tried if one.speed is not None and not one.refused}
     assert choice.chosen is max(speeds, key=lambda one: speeds[one])
@@ -108,7 +108,7 @@ def test_the_fastest_format_is_chosen(measured: Path) -> None:
 
 @pytest.mark.parametrize("chosen", [FP32, INT8])
 def test_what_was_chosen_once_is_loaded_without_measuring_again(cache: Path, chosen: NumberFormat) -> None:
-    known = remembered(RELEVANCE, cache)
+    known = cached_choice(RELEVANCE, cache)
     assert known is not None
     file = cache / FILE_NAME
     file.write_text(file.read_text("utf-8").replace(f'"chosen": "{known.chosen}"', f'"chosen": "{chosen}"'), "utf-8")
@@ -120,23 +120,23 @@ def test_what_was_chosen_once_is_loaded_without_measuring_again(cache: Path, cho
 def test_a_model_whose_weights_were_changed_is_measured_again(tmp_path: Path) -> None:
     folder = tiny_bert(tmp_path / "model", RELEVANCE)
     load_fastest("mine", folder, wanted=AUTO, threads=0, cache=tmp_path)
-    assert remembered(folder, tmp_path) is not None
+    assert cached_choice(folder, tmp_path) is not None
     os.utime(folder / "model.safetensors", ns=(1, 1))
-    assert remembered(folder, tmp_path) is None
+    assert cached_choice(folder, tmp_path) is None
 
 
 def test_a_processor_with_other_threads_is_measured_again(cache: Path, threads: int) -> None:
     torch.set_num_threads(threads + 1)
-    assert remembered(RELEVANCE, cache) is None
+    assert cached_choice(RELEVANCE, cache) is None
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"x": 1}', b"\xff"])
 def test_a_torn_file_is_no_choice_and_is_written_anew(tmp_path: Path, content: bytes) -> None:
     folder = tiny_bert(tmp_path / "model", RELEVANCE)
     (tmp_path / FILE_NAME).write_bytes(content)
-    assert remembered(folder, tmp_path) is None
+    assert cached_choice(folder, tmp_path) is None
     load_fastest("mine", folder, wanted=AUTO, threads=0, cache=tmp_path)
-    assert remembered(folder, tmp_path) is not None
+    assert cached_choice(folder, tmp_path) is not None
 
 
 def test_choices_of_models_that_are_gone_are_dropped_and_others_kept(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_cache_that_cannot_be_written_costs_a_warning(tmp_path: Path, caplog: 
     assert "at every start" in describe(folder, wanted=AUTO, cache=Path("/sys/cache"))
 
 
-@pytest.mark.parametrize("wanted", [one for one in (FP32, BF16, INT8) if not refusal(one)])
+@pytest.mark.parametrize("wanted", [one for one in (FP32, BF16, INT8) if not unsupported_reason(one)])
 def test_a_format_that_is_set_is_used_without_measuring(tmp_path: Path, wanted: NumberFormat) -> None:
     scorer = load_fastest("mine", RELEVANCE, wanted=wanted, threads=0, cache=tmp_path)
     assert scorer.number_format is wanted

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from localcrag.models.reranker import MOST, Int8Linear, largest_weight, round_layers
+from localcrag.models.reranker import MAX_INT8, Int8Linear, largest_exact_weight, round_layers
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,9 @@ def _seed() -> None:
 def whole_numbers(layer: nn.Linear) -> nn.Linear:
     """Give the layer the largest weights that are whole after rounding, so that every output can be known exactly."""
     with torch.no_grad():
-        layer.weight.copy_(torch.where(torch.rand_like(layer.weight) < 0.5, -largest_weight(), largest_weight()))
+        layer.weight.copy_(
+            torch.where(torch.rand_like(layer.weight) < 0.5, -largest_exact_weight(), largest_exact_weight())
+        )
     return layer
 
 
@@ -39,10 +41,10 @@ def test_outputs_are_a_hundredth_of_their_spread_from_the_exact_ones_in_the_mean
 @torch.inference_mode()
 @pytest.mark.parametrize("tokens", [1, 3, 160])
 def test_sums_are_exact_at_the_largest_numbers_that_occur(tokens: int) -> None:
-    assert largest_weight() >= 64
+    assert largest_exact_weight() >= 64
     layer = whole_numbers(nn.Linear(384, 512, bias=False))
-    inputs = torch.where(torch.rand(tokens, 384) < 0.5, -MOST, MOST).float()
-    inputs[0] = MOST
+    inputs = torch.where(torch.rand(tokens, 384) < 0.5, -MAX_INT8, MAX_INT8).float()
+    inputs[0] = MAX_INT8
     expected = (inputs.double() @ layer.weight.double().t()).float()
     assert torch.equal(Int8Linear(layer)(inputs), expected)
 

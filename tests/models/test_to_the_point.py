@@ -9,7 +9,7 @@ from localcrag.crag.answer.verify import misses_the_point
 from localcrag.records.enums import Rewriter
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
-from localcrag.settings import changed
+from localcrag.settings import with_changes
 
 QUESTION = "How many households had the island's ferry service in 1994?"
 BEST = "By 1994 there were 3.5 million households with the ferry service, a record."
@@ -31,6 +31,6 @@ def test_a_short_answer_with_all_the_facts_is_to_the_point_whatever_its_score(li
 
 @pytest.mark.parametrize(("rewriter", "calls"), [(Rewriter.AUTO, 0), (Rewriter.RULES, 0), (Rewriter.LLM, 1)])
 def test_a_second_look_is_worded_by_what_the_settings_name(library: Assembly, rewriter: Rewriter, calls: int) -> None:
-    events = library.ask("Who painted the Mona Lisa?", settings=changed(library.settings, rewriter=rewriter))
+    events = library.ask("Who painted the Mona Lisa?", settings=with_changes(library.settings, rewriter=rewriter))
     runs: list[Run] = [event.run for event in events if isinstance(event, RunFinished)]
     assert [step.llm_calls for step in runs[0].steps if step.name == "retry"] == [calls]

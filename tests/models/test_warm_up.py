@@ -22,4 +22,4 @@ def test_what_every_prompt_begins_with_is_known_before_the_first_question(tmp_pa
         assert "".join(stream)
         written = getattr(stream, "written", None)
         assert isinstance(written, LlamaStream)
-        assert written.known_tokens > stream.prompt_tokens / 2
+        assert written.cached_tokens > stream.prompt_tokens / 2

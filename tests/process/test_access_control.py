@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from localcrag.interfaces.api.middleware import HEADERS, ROOT, is_neighbour, is_told
+from localcrag.interfaces.api.middleware import HEADERS, ROOT, can_identify_owner, is_other_user
 from tests import support
 from tests.support.app_process import free_port, running_app
 from tests.support.raw_http import ask, said
@@ -182,11 +182,11 @@ def test_another_user_of_this_computer_stays_outside(app: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say whose a connection is")
 def test_a_connection_is_its_owners_as_long_as_it_is_open() -> None:
-    assert is_told()
+    assert can_identify_owner()
     with socket.create_server(("127.0.0.1", 0)) as server:
         own = server.getsockname()
         with socket.create_connection(own) as mine:
             peer = mine.getsockname()
-            assert not is_neighbour(peer, own)
-        assert is_neighbour(("127.0.0.1", free_port()), own), "nobody's connection"
-    assert not is_neighbour(("::1", 1), ("::1", 2)), "the server has no such address"
+            assert not is_other_user(peer, own)
+        assert is_other_user(("127.0.0.1", free_port()), own), "nobody's connection"
+    assert not is_other_user(("::1", 1), ("::1", 2)), "the server has no such address"

@@ -177,9 +177,9 @@ def test_llama_cpp_that_was_compiled_for_one_processor_alone_is_not_bundled(
     python.chmod(0o755)
     if "haswell" in library:
         bundle.llama_wheel(str(python), wheels.parent)
-        assert list(bundle.kept_llama(wheels.parent).glob("*.whl"))
+        assert list(bundle.llama_cache(wheels.parent).glob("*.whl"))
     else:
         with pytest.raises(SetupFailed, match="for this processor alone"):
             bundle.llama_wheel(str(python), wheels.parent)
-        assert not list(bundle.kept_llama(wheels.parent).glob("*.whl"))
+        assert not list(bundle.llama_cache(wheels.parent).glob("*.whl"))
     assert {"-DGGML_CPU_ALL_VARIANTS=ON", "-DGGML_NATIVE=OFF"} <= set((tmp_path / "told").read_text().split())

@@ -19,7 +19,7 @@ from localcrag.app.assembly import Assembly
 from localcrag.app.tasks import Job
 from localcrag.interfaces.page.chat import choices
 from localcrag.interfaces.page.chat.chat import TURNS_SHOWN, View
-from localcrag.interfaces.page.handlers import MOST_TABS, Tabs
+from localcrag.interfaces.page.handlers import MAX_TABS, Tabs
 from localcrag.interfaces.page.page import App, build
 from localcrag.records.enums import Preset
 from localcrag.records.run import TurnState
@@ -75,7 +75,7 @@ def test_what_is_clicked_twice_is_done_in_that_order(app: App) -> None:
 @pytest.mark.parametrize("chat", ["²", "9" * 5000, "one", ""])
 def test_a_chat_that_no_number_names_is_none(app: App, chat: str) -> None:
     assert app.chats.open(the(chat=chat), request("one"))[WHERE] == ""
-    assert choices.number(chat) is None
+    assert choices.chat_number(chat) is None
 
 
 def test_an_answer_that_ends_between_a_look_and_the_next_is_shown(app: App, assembly: Assembly) -> None:
@@ -319,7 +319,7 @@ def test_what_was_being_answered_when_the_server_ended_is_shown_as_stopped(
 
 def test_the_tabs_that_were_used_last_are_remembered() -> None:
     tabs: Tabs[int] = Tabs()
-    for number in range(MOST_TABS):
+    for number in range(MAX_TABS):
         tabs.put(str(number), number)
     tabs.put("0", 0)
     tabs.put("new", -1)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.documents.readers.process import ReaderProcesses
-from localcrag.privacy.egress_log import FILE_NAME, VARIABLE
-from localcrag.privacy.worker_process import by_what
+from localcrag.privacy.egress_log import FILE_NAME, FOLDER_VARIABLE
+from localcrag.privacy.worker_process import confinement_mechanisms
 from tests.support import ROOT
 from tests.support.app_process import children
 from tests.support.documents import make_pdf
@@ -75,22 +75,22 @@ def test_a_reader_that_tries_gets_nowhere(tmp_path: Path) -> None:
     log = tmp_path / "data" / "egress"
     done = subprocess.run(
         [sys.executable, "-c", TRIES, str(tmp_path), str(log)],
-        cwd=ROOT, env={**os.environ, VARIABLE: str(log)}, capture_output=True, text=True, check=True,
+        cwd=ROOT, env={**os.environ, FOLDER_VARIABLE: str(log)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     said = json.loads(done.stdout)
     assert {name: said[name] for name in ALLOWED} == dict.fromkeys(ALLOWED, "done")
-    assert by_what(), "this system confines nothing: say so in docs/reference/data-inventory.md, and skip this"
-    if "seccomp" in by_what():
+    assert confinement_mechanisms(), "nothing is confined here: say so in docs/reference/data-inventory.md"
+    if "seccomp" in confinement_mechanisms():
         assert {name: said[name] for name in CALLS} == dict.fromkeys(CALLS, "EPERM")
-    if "Landlock" in by_what():
+    if "Landlock" in confinement_mechanisms():
         assert {name: said[name] for name in FILES} == dict.fromkeys(FILES, "EACCES")
     assert (tmp_path / "there").read_text() == "kept"
     assert (log / FILE_NAME).exists()
 
 
 def test_calls_of_another_form_are_refused_too() -> None:
-    code = "from localcrag.privacy.worker_process import confine, FOREIGN; import ctypes; confine(); "
-    code += "libc = ctypes.CDLL(None, use_errno=True); print(libc.syscall(FOREIGN + 41, 2, 1, 0))"
+    code = "from localcrag.privacy.worker_process import confine, FIRST_X32_CALL; import ctypes; confine(); "
+    code += "libc = ctypes.CDLL(None, use_errno=True); print(libc.syscall(FIRST_X32_CALL + 41, 2, 1, 0))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout == "-1\n" or done.returncode == -signal.SIGSYS
 
@@ -103,7 +103,7 @@ def test_the_readers_that_the_app_starts_are_confined_and_read(tmp_path: Path) -
         (process,) = children() - before
         status = Path(f"/proc/{process}/status").read_text()
         assert "NoNewPrivs:\t1" in status
-        assert ("Seccomp:\t2" in status) == ("seccomp" in by_what())
+        assert ("Seccomp:\t2" in status) == ("seccomp" in confinement_mechanisms())
         assert [page.text for page in document.pages] == ["Line 7 leaves from berth 7."]
     finally:
         readers.close()

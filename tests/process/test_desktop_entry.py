@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from localcrag.app.desktop import linux, macos, windows
-from localcrag.app.desktop.entry import OPENS, SIZES, Commands, drawings
+from localcrag.app.desktop.entry import FILE_TYPES, SIZES, Commands, icon_images
 from localcrag.app.desktop.linux import keep_defaults
-from localcrag.app.desktop.window import found
+from localcrag.app.desktop.window import installed_browsers
 from localcrag.records.documents import KINDS
 
 COMMANDS = Commands(opens=("/opt/my own/python", "-P", "-m", "localcrag", "desktop", "open"), ends=("/bin/true",))
@@ -25,11 +25,11 @@ def files(folder: Path) -> list[str]:
 
 
 def test_every_kind_of_document_that_people_know_can_be_opened() -> None:
-    assert set(KINDS) - set(OPENS) == {"multipart/related"}  # As a file, application/x-mimearchive.
+    assert set(KINDS) - set(FILE_TYPES) == {"multipart/related"}  # As a file, application/x-mimearchive.
 
 
 def test_the_icon_is_there_in_each_size() -> None:
-    assert [one.size for one in drawings(SIZES)] == [(size, size) for size in SIZES]
+    assert [one.size for one in icon_images(SIZES)] == [(size, size) for size in SIZES]
 
 
 def test_the_entry_is_valid(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_mac_application_says_what_it_opens(tmp_path: Path) -> None:
     contents = tmp_path / "localcrag.app" / "Contents"
     (contents / "Resources").mkdir(parents=True)
     (contents / "Info.plist").write_bytes(plistlib.dumps({"CFBundleExecutable": "droplet", "CFBundleIconFile": "x"}))
-    macos.finish(tmp_path / "localcrag.app")
+    macos.complete_bundle(tmp_path / "localcrag.app")
     said = plistlib.loads((contents / "Info.plist").read_bytes())
     assert said["CFBundleExecutable"] == "droplet"
     assert {one["CFBundleTypeExtensions"][0] for one in said["CFBundleDocumentTypes"]} >= {"pdf", "docx", "md"}
@@ -139,7 +139,7 @@ def test_a_browser_in_a_snap_is_none_for_the_window(tmp_path: Path, script: str,
     browser = tmp_path / "chromium-browser"
     browser.write_text(f"#!/bin/sh\n{script}\n")
     browser.chmod(0o755)
-    assert list(found("linux", {"PATH": str(tmp_path)})) == ([str(browser)] if there else [])
+    assert list(installed_browsers("linux", {"PATH": str(tmp_path)})) == ([str(browser)] if there else [])
 
 
 def test_browsers_of_other_systems_are_looked_for_where_they_lie(tmp_path: Path) -> None:
@@ -148,5 +148,5 @@ def test_browsers_of_other_systems_are_looked_for_where_they_lie(tmp_path: Path)
     for path in (edge, chrome):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    assert list(found("win32", {"PROGRAMFILES": str(tmp_path)})) == [os.fspath(edge)]
-    assert list(found("darwin", {}, tmp_path)) == [str(chrome)]
+    assert list(installed_browsers("win32", {"PROGRAMFILES": str(tmp_path)})) == [os.fspath(edge)]
+    assert list(installed_browsers("darwin", {}, tmp_path)) == [str(chrome)]

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.health import State, repair
+from localcrag.app.health import CheckState, repair
 from localcrag.app.storage import Storage
 from localcrag.settings import load
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.queries import documents_of
 from localcrag.storage.database import Database
-from localcrag.storage.salvage import full_text_anew
+from localcrag.storage.salvage import rebuild_full_text
 from localcrag.storage.schema import SCHEMA_VERSION
 from tests.support import ROOT
 from tests.support.command_line import as_json, localcrag
@@ -211,7 +211,7 @@ def test_a_damaged_database_is_saved_as_far_as_it_can_be_read_and_kept_beside(tm
     path.write_bytes(content)
     damaged = path.read_bytes()
     findings = {one.name: one for one in repair(load(data_dir=tmp_path))}
-    assert findings["database"].state is State.FAILED, findings
+    assert findings["database"].state is CheckState.FAILED, findings
     (kept,) = tmp_path.glob(f"damaged-*/{NAME}")
     assert hashlib.sha256(kept.read_bytes()).digest() == hashlib.sha256(damaged).digest()
     assert 0 < len(names_in(tmp_path)) <= 40
@@ -226,7 +226,7 @@ def test_repair_makes_the_full_text_anew_from_the_chunks(tmp_path: Path) -> None
     database = Database(tmp_path / NAME)
     with database.transaction() as connection:
         connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
-    assert full_text_anew(database) == 1
+    assert rebuild_full_text(database) == 1
     store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
     assert len(store.full_text("ferry", 5)) == 1
     database.close()

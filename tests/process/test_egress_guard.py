@@ -20,7 +20,7 @@ import pytest
 
 from localcrag.privacy import egress_log, guard
 from localcrag.privacy.addresses import is_private
-from localcrag.privacy.egress_log import Attempt, Kind, Purpose
+from localcrag.privacy.egress_log import EgressAttempt, Kind, Purpose
 from localcrag.records.errors import EgressRefused, LocalcragError
 from tests.support import ROOT
 
@@ -38,8 +38,8 @@ def folder(egress_folder: Path) -> Path:
     return egress_folder
 
 
-def attempts(folder: Path) -> list[Attempt]:
-    with egress_log.taken(folder) as taken:
+def attempts(folder: Path) -> list[EgressAttempt]:
+    with egress_log.drained_attempts(folder) as taken:
         return list(taken)
 
 
@@ -164,7 +164,7 @@ def test_a_passage_leads_to_its_host_and_port_alone_as_long_as_it_is_open(folder
         return False
 
     elsewhere: list[bool] = []
-    with guard.passage(Purpose.WEB_SEARCH, (FOREIGN, 8080)):
+    with guard.allow_egress(Purpose.WEB_SEARCH, (FOREIGN, 8080)):
         assert not refused(FOREIGN, 8080)
         assert refused(FOREIGN, 8081)
         assert refused("192.0.2.2", 8080)
@@ -178,7 +178,7 @@ def test_a_passage_leads_to_its_host_and_port_alone_as_long_as_it_is_open(folder
 
 
 def test_a_name_that_has_come_to_lead_to_a_public_address_is_not_followed(folder: Path) -> None:
-    with guard.passage(Purpose.WEB_SEARCH, ("searx.lan", 80), judge=is_private):
+    with guard.allow_egress(Purpose.WEB_SEARCH, ("searx.lan", 80), judge=is_private):
         with pytest.raises(EgressRefused), socket.socket() as one:
             one.connect((FOREIGN, 80))
         with pytest.raises(EgressRefused):
@@ -199,7 +199,7 @@ def test_a_host_is_said_before_it_is_let_through(monkeypatch: pytest.MonkeyPatch
     told: list[str] = []
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     guard.admit("https://nobody-asked.example/")
-    with guard.passage(Purpose.MODEL_DOWNLOAD, tell=told.append) as opened:
+    with guard.allow_egress(Purpose.MODEL_DOWNLOAD, tell=told.append) as opened:
         guard.admit("https://hub.example/a")
         guard.admit("https://hub.example/b")
         guard.admit("http://127.0.0.1:8000/c")
@@ -347,9 +347,9 @@ try:
 except OSError:
     pass
 from localcrag.privacy import egress_log
-egress_log.keep_in(pathlib.Path("{tmp_path / "later"}"))
+egress_log.log_to_folder(pathlib.Path("{tmp_path / "later"}"))
 """
-    environment = {name: value for name, value in os.environ.items() if name != egress_log.VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name != egress_log.FOLDER_VARIABLE}
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, env=environment)
     assert [one.destination for one in attempts(tmp_path / "later")] == [f"{FOREIGN}:80"]
 

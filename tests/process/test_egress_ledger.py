@@ -12,13 +12,13 @@ import pytest
 from localcrag.app import egress
 from localcrag.app.assembly import Assembly
 from localcrag.privacy import egress_log
-from localcrag.privacy.egress_log import Attempt, Kind, Purpose
+from localcrag.privacy.egress_log import EgressAttempt, Kind, Purpose
 from localcrag.records.errors import NoResults
 from localcrag.search import SearXNG
 from localcrag.settings import load
 from localcrag.storage import egress as egress_ledger
 from localcrag.storage.database import Database
-from localcrag.storage.egress import EgressLedger, EgressSummary
+from localcrag.storage.egress import ConnectionLog, EgressSummary
 from localcrag.text import translation
 from tests.support.search_servers import answer_reply, closed_port, scripted_search
 
@@ -28,18 +28,18 @@ QUERY = "größte Insel"
 def noted(
     destination: str, *, allowed: bool = True, kind: Kind = Kind.CONNECTION, purpose: Purpose = Purpose.NONE
 ) -> None:
-    egress_log.note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=allowed))
+    egress_log.note(EgressAttempt(kind=kind, destination=destination, purpose=purpose, allowed=allowed))
 
 
 @pytest.fixture
-def ledger(egress_folder: Path) -> Iterator[EgressLedger]:
+def ledger(egress_folder: Path) -> Iterator[ConnectionLog]:
     database = Database(egress_folder / "localcrag.sqlite3")
-    yield EgressLedger(database, egress_folder)
+    yield ConnectionLog(database, egress_folder)
     database.close()
 
 
 @pytest.mark.refused("b:2")
-def test_attempts_become_rows_once_and_in_their_order(ledger: EgressLedger, tmp_path: Path) -> None:
+def test_attempts_become_rows_once_and_in_their_order(ledger: ConnectionLog, tmp_path: Path) -> None:
     noted("a:1")
     noted("b:2", allowed=False)
     assert [(one.destination, one.allowed) for one in ledger.newest(9)] == [("b:2", False), ("a:1", True)]
@@ -49,7 +49,7 @@ def test_attempts_become_rows_once_and_in_their_order(ledger: EgressLedger, tmp_
     assert [one.destination for one in ledger.newest(1)] == ["b:2"]
 
 
-def test_a_file_that_nobody_writes_to_any_more_is_removed(ledger: EgressLedger, tmp_path: Path) -> None:
+def test_a_file_that_nobody_writes_to_any_more_is_removed(ledger: ConnectionLog, tmp_path: Path) -> None:
     noted("a:1")
     folder = tmp_path / egress_log.FOLDER_NAME
     (folder / egress_log.FILE_NAME).rename(folder / "1.jsonl")  # Moved away in 1970.
@@ -57,14 +57,14 @@ def test_a_file_that_nobody_writes_to_any_more_is_removed(ledger: EgressLedger, 
     assert list(folder.iterdir()) == []
 
 
-def test_what_cannot_be_taken_over_stays_for_the_next_time(ledger: EgressLedger, tmp_path: Path) -> None:
+def test_what_cannot_be_taken_over_stays_for_the_next_time(ledger: ConnectionLog, tmp_path: Path) -> None:
     noted("a:1")
-    with pytest.raises(ZeroDivisionError), egress_log.taken(tmp_path) as taken:
+    with pytest.raises(ZeroDivisionError), egress_log.drained_attempts(tmp_path) as taken:
         raise ZeroDivisionError(len(taken))
     assert [one.destination for one in ledger.newest(9)] == ["a:1"]
 
 
-def test_many_threads_and_processes_lose_nothing(ledger: EgressLedger) -> None:
+def test_many_threads_and_processes_lose_nothing(ledger: ConnectionLog) -> None:
     def work(number: int) -> None:
         for step in range(20):
             noted(f"{number}:{step}")
@@ -90,7 +90,7 @@ def test_many_threads_and_processes_lose_nothing(ledger: EgressLedger) -> None:
     }
 
 
-def test_the_oldest_rows_go_when_there_are_too_many(ledger: EgressLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_rows_go_when_there_are_too_many(ledger: ConnectionLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(egress_ledger, "MOST_ROWS", 3)
     for number in range(5):
         noted(f"{number}:1")
@@ -98,7 +98,7 @@ def test_the_oldest_rows_go_when_there_are_too_many(ledger: EgressLedger, monkey
 
 
 def test_a_search_is_counted_with_the_bytes_of_its_query_and_without_the_query(
-    ledger: EgressLedger, tmp_path: Path
+    ledger: ConnectionLog, tmp_path: Path
 ) -> None:
     with scripted_search(*[answer_reply()] * 3) as server:
         client = SearXNG(server.url, timeout=5, results=5)
@@ -115,7 +115,7 @@ def test_a_search_is_counted_with_the_bytes_of_its_query_and_without_the_query(
     assert QUERY.encode() not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: EgressLedger) -> None:
+def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: ConnectionLog) -> None:
     with closed_port() as url:
         client = SearXNG(url, timeout=5, results=5)
         assert client.check().error
@@ -124,7 +124,7 @@ def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: Egress
 
 
 @pytest.mark.refused("c:1")
-def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: EgressLedger) -> None:
+def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: ConnectionLog) -> None:
     noted("pip download a", kind=Kind.PROGRAM, purpose=Purpose.SET_UP)
     assert ledger.summary() == EgressSummary(0, (), 0, set_up=1)
     noted("pip download b", kind=Kind.PROGRAM, purpose=Purpose.MODEL_DOWNLOAD)
@@ -132,7 +132,7 @@ def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: EgressLedger)
     noted("c:1", purpose=Purpose.SET_UP, allowed=False)
     assert ledger.summary() == EgressSummary(2, (), 1, set_up=1)
     assert len(ledger.newest(9)) == 4
-    assert egress.described(ledger.newest(9)[-1]) == "program, pip download a, let through, for set-up"
+    assert egress.describe_attempt(ledger.newest(9)[-1]) == "program, pip download a, let through, for set-up"
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: EgressLedger)
 def test_the_line_says_what_left(summary: EgressSummary, english: str, german: str) -> None:
     try:
         translation.choose("en")
-        assert egress.line(summary) == english
+        assert egress.summary_line(summary) == english
         translation.choose("de")
-        assert egress.line(summary) == german
+        assert egress.summary_line(summary) == german
     finally:
         translation.choose("en")
 

@@ -17,7 +17,7 @@ from localcrag.evaluation.plan import Configuration
 from localcrag.evaluation.results import GROUPS, estimates
 from localcrag.records import evaluation_set
 from localcrag.records.enums import Origin
-from localcrag.records.evaluation_set import HeldBy
+from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.records.passages import Passage
 from localcrag.records.thresholds import UNCALIBRATED
 from localcrag.settings import load
@@ -94,7 +94,8 @@ def test_documents_web_and_nowhere_are_told_apart_and_answered_so(data: Path) ->
     evaluation = results.read(made(data))
     held = {question.id: question.held_by for question in evaluation.questions}
     assert held == {
-        "ferry": HeldBy.DOCUMENTS, "everest": HeldBy.WEB, "telescope": HeldBy.NOWHERE, "mill": HeldBy.DOCUMENTS,
+        "ferry": AnswerLocation.DOCUMENTS, "everest": AnswerLocation.WEB, "telescope": AnswerLocation.NOWHERE, "mill":
+        AnswerLocation.DOCUMENTS,
     }  # fmt: skip
     runs = evaluation.runs["localcrag"]
     assert "7:45" in runs["ferry"].answer
@@ -241,8 +242,8 @@ def test_documents_cut_otherwise_are_others_and_make_another_evaluation(tmp_path
     made_of = []
     for tokens in (180, 90):
         settings = load(data_dir=tmp_path, chunk_tokens=tokens)
-        planned = plan.of_sets(sets, settings)
-        evaluation, _ = plan.begun(
+        planned = plan.plan_for_sets(sets, settings)
+        evaluation, _ = plan.open_evaluation(
             planned, [Configuration("localcrag")], settings, tmp_path, calibration=UNCALIBRATED, again=False
         )
         made_of.append((evaluation.about.id, *set(planned.collections.values())))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app.background import LOOK_AGAIN
+from localcrag.app.background import RESCAN_SECONDS
 from localcrag.records.documents import Chunk
 from localcrag.settings import load
 from localcrag.storage.collections import chunks
@@ -45,7 +45,7 @@ def test_what_changes_in_a_folder_is_in_its_collection_soon(
 
     def in_step(texts: dict[str, str]) -> None:
         while texts_of(database, "default") != texts:
-            assert time.monotonic() < began + LONGEST < began + LOOK_AGAIN
+            assert time.monotonic() < began + LONGEST < began + RESCAN_SECONDS
             time.sleep(0.1)
 
     with running(data):
@@ -101,10 +101,10 @@ def test_a_collection_whose_embedding_anew_was_stopped_is_gone_on_with(
                 chunks=[Chunk(None, 0, len(text), text)], vectors=before.embed([text]),
             )  # fmt: skip
         kept = np.full(SIZE, SIZE**-0.5, dtype=np.float32)
-        chunks.put(database, in_use, {chunks.missing(database, "default")[0][0][0]: kept})
+        chunks.add_new_vectors(database, in_use, {chunks.missing_vectors(database, "default")[0][0][0]: kept})
         began = time.monotonic()
         with running(data):
-            while chunks.begun(database):
+            while chunks.interrupted_collections(database):
                 assert time.monotonic() < began + LONGEST
                 time.sleep(0.1)
         assert [row["embedder"] for row in database.rows("SELECT embedder FROM collections")] == [in_use]

@@ -21,13 +21,13 @@ import numpy as np
 sys.path.insert(0, {str(ROOT / "scripts")!r})
 from lab.faults.full_disk import mount, own_mounts
 from localcrag.storage.collections.engine_choice import EngineChoice
-from localcrag.storage.collections.index_files import Growth
+from localcrag.storage.collections.index_files import IndexBuilder
 from localcrag.storage.collections.index_folder import IndexFolder
 from localcrag.records.enums import IndexEngine
 from localcrag.records.errors import IndexFileError
 
 disk = Path(sys.argv[1])
-growth = Growth(384, None, EngineChoice(IndexEngine(sys.argv[2])))
+growth = IndexBuilder(384, None, EngineChoice(IndexEngine(sys.argv[2])))
 growth.add(range(2000), [1] * 2000, np.random.default_rng(1).normal(size=(2000, 384)).astype(np.float32))
 try:
     own_mounts()

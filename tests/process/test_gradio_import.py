@@ -10,7 +10,7 @@ import sys
 opened = []
 sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
 from localcrag.interfaces.page import gradio_stubs
-gradio_stubs.leave_out()
+gradio_stubs.disable_stubs()
 import localcrag.interfaces.page.page
 import gradio as gr
 print(callable(gr.Textbox.change))

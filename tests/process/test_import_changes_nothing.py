@@ -32,7 +32,7 @@ pytestmark = pytest.mark.refused(f"{FOREIGN}:443")
 def fresh(code: str, folder: Path, **environment: str) -> list[str]:
     """Run code in a Python whose environment no guarded process has changed, and return the lines that it prints."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALCRAG_", "GRADIO_", "HF_"))}
-    refusals = {egress_log.REFUSALS: os.environ[egress_log.REFUSALS]}
+    refusals = {egress_log.REFUSALS_VARIABLE: os.environ[egress_log.REFUSALS_VARIABLE]}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False,
         env=kept | refusals | {"LOCALCRAG_DATA_DIR": str(folder)} | environment,

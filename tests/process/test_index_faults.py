@@ -105,7 +105,7 @@ def look():
     store, index = opened(folder)
     check(store, index)
     index.save()
-    assert index.consistent()
+    assert index.is_consistent()
     check(*opened(folder))
 
 

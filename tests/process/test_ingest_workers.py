@@ -50,7 +50,7 @@ class Collection:
         return ingest(
             [Upload(path, path.name) for path in paths], open_file=readers.open_document, embedder=FakeEmbedder(),
             shelf=self.store, index=self.index, chunk_tokens=60, as_file=self.as_file, unlock=readers.unlocked,
-            workers=workers, abandon=readers.abandon, together=self.database.transaction,
+            workers=workers, abandon=readers.abandon, transaction=self.database.transaction,
         )  # fmt: skip
 
     @contextlib.contextmanager

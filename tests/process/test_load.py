@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import gradio
 import pytest
 
-from localcrag.interfaces.api.middleware import MOST_SAID
-from localcrag.interfaces.page.server.guards import UPLOADS_A_MINUTE
+from localcrag.interfaces.api.middleware import MAX_BODY
+from localcrag.interfaces.page.server.guards import UPLOADS_PER_MINUTE
 from tests.support.app_process import process_at, resident, running_app
 from tests.support.page_driver import wait_until
 from tests.support.raw_http import ask, config, exchange, opened, read, said, stream
@@ -169,7 +169,7 @@ def test_a_question_of_100_mb_is_refused_in_a_sentence(loaded: Loaded) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[" * (MOST_SAID // 2), b"\xff\xfe", b'{"data": NaN', b"null", b"[]", b'"x"', b'{"fn_index": "x"}'],
+    [b"", b"{", b"[" * (MAX_BODY // 2), b"\xff\xfe", b'{"data": NaN', b"null", b"[]", b'"x"', b'{"fn_index": "x"}'],
     ids=["empty", "torn", "deep", "bytes", "nan", "null", "list", "text", "wrong"],
 )
 def test_what_is_no_call_is_refused(loaded: Loaded, body: bytes) -> None:
@@ -224,7 +224,7 @@ def test_clients_that_read_a_byte_at_a_time_hold_nobody_up_and_get_everything(lo
 def test_more_uploads_within_a_minute_than_a_person_makes_are_refused_with_when_to_come_again(loaded: Loaded) -> None:
     body = b'--b\r\nContent-Disposition: form-data; name="files"; filename="note.txt"\r\n\r\nA note.\r\n--b--\r\n'
     upload = posted(loaded.address, "/gradio_api/upload", body, "multipart/form-data; boundary=b")
-    answers = at_once(loaded.address, [upload] * (UPLOADS_A_MINUTE + TABS))
+    answers = at_once(loaded.address, [upload] * (UPLOADS_PER_MINUTE + TABS))
     assert {status for status, _ in answers} <= {200, 429}  # those of the tests before count as well
     refused = [json.loads(body)["detail"] for status, body in answers if status == 429]
     assert len(refused) >= TABS

@@ -136,7 +136,7 @@ def test_a_model_that_comes_packed_is_made_into_its_files_and_is_a_download_of_t
     library = replace_entry(library, listed)
     assert [one.embedded for one in library.manifest.entries] == [False]
     assert get(library, "many-languages")
-    with egress_log.taken(egress_folder) as attempts:
+    with egress_log.drained_attempts(egress_folder) as attempts:
         assert [(one.kind, one.purpose) for one in attempts] == [(Kind.PROGRAM, Purpose.MODEL_DOWNLOAD)]
     folder = library.path("many-languages", ModelRole.EMBEDDER)
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == files.keys()
@@ -159,7 +159,7 @@ def test_the_index_that_uv_is_set_up_with_is_asked_where_none_is_named_for_pip(
 
 def test_a_model_that_set_up_brings_is_in_the_ledger_as_set_ups(library: Library, egress_folder: Path) -> None:
     get(library, "embedder")
-    with egress_log.taken(egress_folder) as attempts:
+    with egress_log.drained_attempts(egress_folder) as attempts:
         assert [(one.kind, one.purpose, one.allowed) for one in attempts] == [(Kind.PROGRAM, Purpose.SET_UP, True)]
 
 

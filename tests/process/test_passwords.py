@@ -14,7 +14,7 @@ import pytest
 
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
-from localcrag.documents.readers.office.encrypted import OF_EXCEL
+from localcrag.documents.readers.office.encrypted import EXCEL_PASSWORD
 from localcrag.documents.readers.open_document import open_document
 from localcrag.documents.readers.process import ReaderProcesses
 from localcrag.records.enums import IngestStatus
@@ -85,7 +85,9 @@ def test_what_is_added_is_kept_without_its_password_and_not_read_again(tmp_path:
 
 
 def test_what_excel_opens_without_asking_is_added_without_asking(tmp_path: Path) -> None:
-    path = lock_standard(make_xlsx(tmp_path / "fees.xlsx", {"Fees": [["Berth", "Fee"], ["7", "12 euros"]]}), OF_EXCEL)
+    path = lock_standard(
+        make_xlsx(tmp_path / "fees.xlsx", {"Fees": [["Berth", "Fee"], ["7", "12 euros"]]}), EXCEL_PASSWORD
+    )
     assembly = Assembly(load(data_dir=tmp_path / "data"))
     try:
         (added,) = results(assembly, *uploads_from([path]))

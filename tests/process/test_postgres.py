@@ -20,7 +20,7 @@ from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import PostgresAddress, parse_postgres
-from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
 from localcrag.storage.postgres.document_store import PostgresStore
 from localcrag.storage.postgres.search import PgVectorIndex
@@ -104,7 +104,7 @@ def test_one_writes_at_a_time_and_the_other_is_told_who_does(store: PostgresStor
 
 
 def test_several_documents_go_in_together_and_what_fails_of_them_undoes_itself_alone(store: PostgresStore) -> None:
-    home = PostgresHome(store.database, store.id, "c")
+    home = PostgresCollection(store.database, store.id, "c")
 
     def fails() -> None:
         with store.writing() as session:
@@ -155,7 +155,7 @@ def test_a_deleted_text_is_in_no_file_of_the_server_after_vacuum() -> None:
         put(store, "gone.txt", "The quillwort grows in the tarn.")
         assert server.holds(b"quillwort")
         store.delete("gone.txt")
-        PostgresHome(database, store.id, "c").vacuum()
+        PostgresCollection(database, store.id, "c").vacuum()
         assert not server.holds(b"quillwort")
         assert server.holds(b"ferry")
 
@@ -195,14 +195,14 @@ class _Elsewhere(PostgresAddress):
 
 def test_a_connection_to_another_computer_is_in_the_ledger_under_its_own_purpose(egress_folder: Path) -> None:
     refused(parse_postgres("postgresql://me@10.255.255.1:9/documents"), r"10\.255\.255\.1:9 does not answer")
-    with egress_log.taken(egress_folder) as attempts:
+    with egress_log.drained_attempts(egress_folder) as attempts:
         (one,) = [attempt for attempt in attempts if attempt.destination == "10.255.255.1:9"]
     assert (one.purpose, one.allowed) == (Purpose.COLLECTION, True)
 
 
 def test_citus_can_distribute_every_table_by_the_collection(database: PostgresDatabase) -> None:
     """Its rules: keys, and foreign keys between distributed tables, have the column; foreign keys on both sides."""
-    schema.prepare(database)
+    schema.ensure_schema(database)
     constraints = database.rows(
         "SELECT conrelid::regclass::text AS it, confrelid::regclass::text AS other, contype AS kind, "
         "(SELECT array_agg(attname ORDER BY at) FROM unnest(conkey) WITH ORDINALITY u (n, at) JOIN pg_attribute "
@@ -225,23 +225,23 @@ def test_citus_can_distribute_every_table_by_the_collection(database: PostgresDa
 
 
 def test_tables_of_a_newer_localcrag_are_left_alone(database: PostgresDatabase) -> None:
-    schema.prepare(database)
+    schema.ensure_schema(database)
     database.rows("UPDATE localcrag.about SET version = 99")
     with pytest.raises(StoreError, match=r"made by a newer localcrag \(version 99"):
-        schema.prepare(database)
+        schema.ensure_schema(database)
 
 
 def test_tables_of_before_0_1_0_are_left_alone_with_what_to_do(database: PostgresDatabase) -> None:
-    schema.prepare(database)
+    schema.ensure_schema(database)
     database.rows("UPDATE localcrag.about SET version = 1")
     with pytest.raises(StoreError, match=r"before 0\.1\.0.*Nothing was changed.*DROP SCHEMA localcrag CASCADE"):
-        schema.prepare(database)
+        schema.ensure_schema(database)
 
 
 def test_two_that_make_the_tables_at_once_make_them_once(postgres: PostgresServer) -> None:
     address = parse_postgres(postgres.new())
     databases = [PostgresDatabase(address) for _ in range(4)]
-    for thread in [start(lambda one=one: schema.prepare(one)) for one in databases]:  # type: ignore[misc]
+    for thread in [start(lambda one=one: schema.ensure_schema(one)) for one in databases]:  # type: ignore[misc]
         thread.result(DEADLOCK)
     assert databases[0].rows("SELECT version FROM localcrag.about") == [{"version": schema.VERSION}]
     for one in databases:
@@ -254,13 +254,13 @@ def test_a_server_without_pgvector_or_letters_is_refused_with_what_to_do(postgre
         closing(postgres.database("bare")) as database,
         pytest.raises(StoreError, match="createdb --template=template0"),
     ):
-        schema.prepare(database)
+        schema.ensure_schema(database)
     with (
         a_server(programs=debians()) as server,
         closing(server.database("postgres")) as database,
         pytest.raises(StoreError, match=r"has no pgvector; 0\.8 or newer is needed"),
     ):
-        schema.prepare(database)
+        schema.ensure_schema(database)
     refused(postgres.database("there_is_none").address, "Make the database first")
 
 

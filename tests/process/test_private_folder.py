@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.privacy.private_folder import keep_private, open_to_others
+from localcrag.privacy.private_folder import exposed_files, keep_private
 from tests.support.command_line import start
 
 
@@ -53,17 +53,17 @@ def test_what_an_older_version_left_open_is_closed(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     tmp_path.chmod(0o755)
     # Files, folders, and folders in those.
-    assert len(open_to_others(tmp_path)) == len(ours) + 5 + 2
+    assert len(exposed_files(tmp_path)) == len(ours) + 5 + 2
     keep_private(tmp_path)
     found = modes(tmp_path)
     assert {found[name] for name in ours} == {0o600}
     # What is not ours stays as it is.
     assert found["holiday.jpg"] == found["photos/one.jpg"] == 0o644
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
-    assert open_to_others(tmp_path) == []
+    assert exposed_files(tmp_path) == []
     (tmp_path / "holiday.jpg").unlink()
     shutil.rmtree(tmp_path / "photos")
-    assert open_to_others(tmp_path) == [tmp_path]
+    assert exposed_files(tmp_path) == [tmp_path]
     keep_private(tmp_path)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
 
@@ -76,4 +76,4 @@ def test_what_links_lead_to_stays_as_it_is(tmp_path: Path) -> None:
     (shared / "cache").symlink_to(elsewhere)
     keep_private(shared)
     assert stat.S_IMODE((elsewhere / "model.gguf").stat().st_mode) == 0o644
-    assert open_to_others(shared) == []
+    assert exposed_files(shared) == []

@@ -14,7 +14,7 @@ TESTS = """
 import socket, subprocess, sys
 import localcrag
 import pytest
-from localcrag.privacy.egress_log import VARIABLE
+from localcrag.privacy.egress_log import FOLDER_VARIABLE
 
 LEAVE = "\\n".join(["import localcrag, socket", "localcrag.guard()", "try:",
     "    socket.create_connection(('192.0.2.1', 443))", "except OSError: pass"])
@@ -37,7 +37,7 @@ def test_nothing(): ...
 def test_here(): leave()
 def test_in_another_process(): other(LEAVE)
 def test_in_one_of_another_data_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     other(LEAVE)
 def test_in_a_confined_process(): other(CONFINED)
 def test_in_a_fixture(leaves_as_it_goes): ...
@@ -54,8 +54,8 @@ def test_nothing_after_those(): ...
 CONFTEST = """
 import localcrag
 localcrag.guard()
-from localcrag.privacy.guard import let_start_programs
-let_start_programs("these tests do")
+from localcrag.privacy.guard import allow_all_programs
+allow_all_programs("these tests do")
 """
 UNNAMED = {
     "test_here", "test_in_another_process", "test_in_one_of_another_data_folder", "test_in_a_confined_process",

@@ -40,7 +40,7 @@ def nothing() -> None:
 
 
 def read(recogniser: Recogniser, data: bytes, go_on: Callable[[], None] = nothing) -> ScannedPage:
-    return recogniser.read(data, "lease.pdf, page 2", go_on=go_on)
+    return recogniser.read(data, "lease.pdf, page 2", checkpoint=go_on)
 
 
 def text_of(page: ScannedPage) -> str:

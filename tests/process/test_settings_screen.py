@@ -73,12 +73,12 @@ def test_the_models_for_other_languages_are_chosen_together_and_documents_embedd
     shown = list(handler(app, "ModelSettings.follow_embeddings")())
     assert "chunks embedded" not in shown[-1]
     assert (assembly.settings.embedder, assembly.settings.relevance) == assembly.library.named("multilingual")
-    assert not assembly.collections.embedders.to_embed()
+    assert not assembly.collections.embedders.to_reindex()
     assert not assembly.collections.mostly_foreign(assembly.collections.documents())
     do(Click("use-set", "english"))
     list(handler(app, "ModelSettings.follow_embeddings")())
     assert assembly.settings.embedder == "all-minilm-l6-v2"
-    assert not assembly.collections.embedders.to_embed()
+    assert not assembly.collections.embedders.to_reindex()
 
 
 def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: Assembly) -> None:
@@ -120,9 +120,9 @@ CHANGED = {
 
 
 def test_every_field_shows_what_is_in_force_when_page_or_settings_are_opened(app: App, assembly: Assembly) -> None:
-    event, when_opened = events(app, "InForce.read")
+    event, when_opened = events(app, "LiveFields.read")
     assert {how for one in (event, when_opened) for _, how in one.targets} == {"load", "change", "select"}
-    read, fields = handler(app, "InForce.read"), fields_of(event)
+    read, fields = handler(app, "LiveFields.read"), fields_of(event)
     built = [field.value for field in fields]
     assert read("default", *built) == [gr.skip()] * len(built)
     assembly.change(**dict(CHANGED.values()), web_never_terms=("Heron",))
@@ -135,10 +135,10 @@ def test_every_field_shows_what_is_in_force_when_page_or_settings_are_opened(app
 
 
 def test_a_field_that_says_what_is_in_force_writes_nothing(app: App, assembly: Assembly) -> None:
-    event, _ = events(app, "InForce.read")
+    event, _ = events(app, "LiveFields.read")
     assembly.change(searxng_url="http://127.0.0.1:1", language="en")
     before, fields = assembly.settings, fields_of(event)
-    told = handler(app, "InForce.read")("default", *(field.value for field in fields))
+    told = handler(app, "LiveFields.read")("default", *(field.value for field in fields))
     value = {field: field.value if now == gr.skip() else now for field, now in zip(fields, told, strict=True)}
     for saves in [*events(app, "_saves.<locals>.save"), *events(app, "conflict_choice.<locals>.use")]:
         assert saves.fn

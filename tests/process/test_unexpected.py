@@ -12,9 +12,9 @@ TEXT = "the diary of a beekeeper"
 FAILING = f"""
 import traceback
 from localcrag.app import tasks
-from localcrag.privacy.process import keep_to_oneself
+from localcrag.privacy.process import hide_error_messages
 if not {{debug}}:
-    keep_to_oneself()
+    hide_error_messages()
 def reads(text):
     int(text)
 try:
@@ -24,7 +24,7 @@ try:
         raise RuntimeError("{TEXT}") from error
 except RuntimeError as error:
     traceback.print_exc()  # As Gradio does.
-    tasks.why(error, "It")  # As our own work behind the page does.
+    tasks.describe_failure(error, "It")  # As our own work behind the page does.
 """
 
 

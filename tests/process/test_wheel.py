@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from localcrag.privacy.egress_log import REFUSALS
+from localcrag.privacy.egress_log import REFUSALS_VARIABLE
 from tests.support import ROOT
 
 
@@ -32,7 +32,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def localcrag(installed: Path, folder: Path, *arguments: str) -> Any:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALCRAG_")}
-    environment[REFUSALS] = os.environ[REFUSALS]
+    environment[REFUSALS_VARIABLE] = os.environ[REFUSALS_VARIABLE]
     environment |= {"PYTHONPATH": str(installed), "HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     done = subprocess.run(
         [sys.executable, "-m", "localcrag", *arguments, "--json"],

@@ -36,7 +36,7 @@ def localcrag(data: Path, *arguments: str, **environment: str) -> CompletedProce
         except SystemExit as end:  # argparse's, of --help and of what it does not know
             status = int(end.code or 0)
         finally:
-            egress_log.keep_in(None)
+            egress_log.log_to_folder(None)
             translation.choose("en")
     return CompletedProcess(arguments, status, printed.getvalue(), said.getvalue())
 

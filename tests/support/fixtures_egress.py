@@ -14,7 +14,7 @@ from localcrag.privacy import egress_log
 def egress_folder(tmp_path: Path) -> Iterator[Path]:
     """A data folder that attempts of this process, and of those that it starts, are written to."""
     egress_log.forget(tmp_path)
-    egress_log.keep_in(tmp_path)
+    egress_log.log_to_folder(tmp_path)
     yield tmp_path
     egress_log.forget(tmp_path)
-    egress_log.keep_in(None)
+    egress_log.log_to_folder(None)

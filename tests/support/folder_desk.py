@@ -11,10 +11,10 @@ from localcrag.app.assembly import Assembly
 from localcrag.app.collections.folder_sync import FolderSync
 from localcrag.app.collections.folders import Folders, FolderState
 from localcrag.records.events import RunFinished
-from localcrag.records.ingest import BoundFolder, FolderChange, IngestEvent, Upload, WhenGone
+from localcrag.records.ingest import FolderChange, GoneFilePolicy, IngestEvent, Upload, WatchedFolder
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run
-from localcrag.settings import changed
+from localcrag.settings import with_changes
 
 HOUR = 3600.0
 
@@ -28,13 +28,13 @@ class FolderDesk:
         self.assembly, self.collection = assembly, collection
         self.read: list[str] = []
         self.folders = self.with_clock(time.time() + HOUR)
-        self.bound: BoundFolder | None = None
+        self.bound: WatchedFolder | None = None
 
     def with_clock(self, now: float) -> Folders:
         """Return the folders as they are brought in step at this time; an hour ahead, every file is settled."""
         assembly = self.assembly
         sync = FolderSync(assembly.database, assembly.collections, add=self._add, clock=lambda: now)
-        return Folders(assembly.settings_in_use, assembly.database, assembly.collections, sync)
+        return Folders(assembly.current_settings, assembly.database, assembly.collections, sync)
 
     def _add(self, uploads: Sequence[Upload], collection: str) -> Generator[IngestEvent, None, None]:
         self.read += [one.name for one in uploads]
@@ -49,17 +49,17 @@ class FolderDesk:
         os.utime(path, ns=(before + 1_000_000_000, max(before, path.stat().st_mtime_ns) + 1_000_000_000))
         return path
 
-    def bind(self, gone: WhenGone = WhenGone.ASK, folder: Path | None = None) -> BoundFolder:
+    def bind(self, gone: GoneFilePolicy = GoneFilePolicy.ASK, folder: Path | None = None) -> WatchedFolder:
         """Have the collection follow a folder, its own unless another is named."""
         bound = self.folders.bind(folder or self.folder, gone=gone, collection=self.collection)
         self.bound = bound if self.bound is None or bound.id == self.bound.id else self.bound
         return bound
 
-    def sync(self, folder: BoundFolder | None = None, *, emptied: bool = False) -> list[tuple[str, str]]:
+    def sync(self, folder: WatchedFolder | None = None, *, emptied: bool = False) -> list[tuple[str, str]]:
         """Bring the folder in step; return what became of which document."""
         return [(str(one.status), one.document) for one in self.changes(folder, emptied=emptied)]
 
-    def changes(self, folder: BoundFolder | None = None, *, emptied: bool = False) -> list[FolderChange]:
+    def changes(self, folder: WatchedFolder | None = None, *, emptied: bool = False) -> list[FolderChange]:
         wanted = folder or self.bound
         assert wanted
         events = self.folders.sync(wanted, emptied=emptied)
@@ -80,7 +80,7 @@ class FolderDesk:
 
     def ask(self, question: str, restriction: Restriction = EVERYWHERE) -> Run:
         """Put a question to the collection with the real models."""
-        settings = changed(self.assembly.settings, collection=self.collection)
+        settings = with_changes(self.assembly.settings, collection=self.collection)
         asking = self.assembly.ask(question, settings=settings, restriction=restriction)
         (finished,) = [one for one in asking if isinstance(one, RunFinished)]
         return finished.run

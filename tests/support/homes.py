@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from localcrag.app.collections.locator import Home, Store
+from localcrag.app.collections.locator import CollectionBackend, Store
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
-from localcrag.storage.collections.sqlite_collection import LocalHome
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.collections.vector_index import MOST_RECENT, ChunkIndex
 from localcrag.storage.database import Database
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
-from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
 from localcrag.storage.postgres.document_store import PostgresStore
 from localcrag.storage.postgres.search import PgVectorIndex
@@ -29,7 +29,7 @@ class Homes(Protocol):
 
     def index(self, store: Store) -> Index: ...
 
-    def home(self, name: str = "c") -> Home:
+    def home(self, name: str = "c") -> CollectionBackend:
         """Return a collection by itself."""
 
 
@@ -42,8 +42,8 @@ class LocalHomes:
         fake = FakeEmbedder()
         return DocumentStore(self.database, name, embedder=embedder or fake.name, dimension=dimension or fake.dimension)
 
-    def home(self, name: str = "c") -> LocalHome:
-        return LocalHome(self.database, name, self._folder)
+    def home(self, name: str = "c") -> SqliteCollection:
+        return SqliteCollection(self.database, name, self._folder)
 
     def index(self, store: Store) -> ChunkIndex:
         assert isinstance(store, DocumentStore)
@@ -61,10 +61,10 @@ class PostgresHomes:
         fake = FakeEmbedder()
         return opened(self.database, name, embedder=embedder or fake.name, dimension=dimension or fake.dimension)
 
-    def home(self, name: str = "c") -> PostgresHome:
-        row = schema.find(self.database, name)
+    def home(self, name: str = "c") -> PostgresCollection:
+        row = schema.find_collection(self.database, name)
         assert row
-        return PostgresHome(self.database, row["id"], name)
+        return PostgresCollection(self.database, row["id"], name)
 
     def index(self, store: Store) -> PgVectorIndex:
         assert isinstance(store, PostgresStore)

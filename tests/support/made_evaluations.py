@@ -9,17 +9,19 @@ from localcrag.crag.refine.strips import split_into_strips
 from localcrag.evaluation.plan import FULL, PLAIN
 from localcrag.evaluation.results import About, Evaluation, SetUsed
 from localcrag.records.enums import Action, Backing, Origin, Policy, StripMode, StripReason
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import Evidence, GradedPassage, Passage, Source, Strip, Thresholds
-from localcrag.records.run import Attempt, Run, StepCost, Support, WebResult, WebUse
+from localcrag.records.run import RetrievalAttempt, Run, StepCost, Support, WebResult, WebUse
 
 LIMITS = Thresholds(upper=0.5, lower=0.2, strip=0.3)
 HOSTILE = "<script>document.title = 'taken'</script><img src=http://192.0.2.1/x.png onerror=alert(1)> | `x` *b*"
 
 
-def question(name: str, held_by: HeldBy, *answers: str, documents: Sequence[str] = (), text: str = "") -> Question:
+def question(
+    name: str, held_by: AnswerLocation, *answers: str, documents: Sequence[str] = (), text: str = ""
+) -> Question:
     """Return a question; its text says its name where none is given."""
-    web = (WebResult("page", "http://example.org/x", f"It is {answers[0]}."),) if held_by is HeldBy.WEB else ()
+    web = (WebResult("page", "http://example.org/x", f"It is {answers[0]}."),) if held_by is AnswerLocation.WEB else ()
     return Question(
         id=name,
         question=text or f"What is {name}?",
@@ -91,7 +93,7 @@ def run(
         action=action,
         policy=Policy.MAX,
         rule=rule,
-        attempts=(Attempt(asked.question, action, rule, len(passages), best),) if action else (),
+        attempts=(RetrievalAttempt(asked.question, action, rule, len(passages), best),) if action else (),
         thresholds=LIMITS,
         answer=answer,
         abstained=abstained,
@@ -148,19 +150,19 @@ def evaluation(
 
 
 ASKED = (
-    question("right", HeldBy.DOCUMENTS, "42", documents=["a.md"], text="How many litres?"),
-    question("gold", HeldBy.DOCUMENTS, "5 May 1990 in Gdynia", documents=["a.md"]),
-    question("retrieval", HeldBy.DOCUMENTS, "42", documents=["b.md"]),
-    question("evaluator", HeldBy.DOCUMENTS, "42", documents=["a.md"]),
-    question("strip", HeldBy.DOCUMENTS, "42", documents=["a.md"]),
-    question("generator", HeldBy.DOCUMENTS, "42", documents=["a.md"], text=f"What is {HOSTILE}?"),
-    question("verify", HeldBy.DOCUMENTS, "42", documents=["a.md"]),
-    question("abstained", HeldBy.DOCUMENTS, "42", documents=["a.md"]),
-    question("web", HeldBy.WEB, "42"),
-    question("web-right", HeldBy.WEB, "42"),
-    question("invented", HeldBy.NOWHERE),
-    question("misjudged", HeldBy.NOWHERE),
-    question("silent", HeldBy.NOWHERE),
+    question("right", AnswerLocation.DOCUMENTS, "42", documents=["a.md"], text="How many litres?"),
+    question("gold", AnswerLocation.DOCUMENTS, "5 May 1990 in Gdynia", documents=["a.md"]),
+    question("retrieval", AnswerLocation.DOCUMENTS, "42", documents=["b.md"]),
+    question("evaluator", AnswerLocation.DOCUMENTS, "42", documents=["a.md"]),
+    question("strip", AnswerLocation.DOCUMENTS, "42", documents=["a.md"]),
+    question("generator", AnswerLocation.DOCUMENTS, "42", documents=["a.md"], text=f"What is {HOSTILE}?"),
+    question("verify", AnswerLocation.DOCUMENTS, "42", documents=["a.md"]),
+    question("abstained", AnswerLocation.DOCUMENTS, "42", documents=["a.md"]),
+    question("web", AnswerLocation.WEB, "42"),
+    question("web-right", AnswerLocation.WEB, "42"),
+    question("invented", AnswerLocation.NOWHERE),
+    question("misjudged", AnswerLocation.NOWHERE),
+    question("silent", AnswerLocation.NOWHERE),
 )
 """A question for each thing that can go wrong, by its name, and three that go right."""
 

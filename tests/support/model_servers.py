@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from localcrag.models.llm import LlamaCpp
-from localcrag.privacy.addresses import shown
+from localcrag.privacy.addresses import format_address
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 
@@ -67,7 +67,7 @@ def serving(server: ModelServer, *, host: str = "127.0.0.1") -> Iterator[str]:
     http = Server((host, 0), Handler)
     thread = threading.Thread(target=http.serve_forever, args=(0.05,), daemon=True)
     thread.start()
-    server.url = f"http://{shown(host, http.server_address[1])}"
+    server.url = f"http://{format_address(host, http.server_address[1])}"
     try:
         yield server.url
     finally:

@@ -39,8 +39,12 @@ def pack(path: Path, seed: int = 1, positions: int = POSITIONS) -> Path:
     tensors = {}
     for name, shape in shapes.items():
         weights = chosen.normal(size=shape).astype("<f4")
-        four_bits = name == "emb.word" or (name.endswith(".w") and "ln" not in name)
-        tensors[name] = (int(four_bits), weights.size, quantised(weights) if four_bits else weights.tobytes())
+        dequantize_q4_0 = name == "emb.word" or (name.endswith(".w") and "ln" not in name)
+        tensors[name] = (
+            int(dequantize_q4_0),
+            weights.size,
+            quantised(weights) if dequantize_q4_0 else weights.tobytes(),
+        )
     encoded = [piece.encode() for piece in PIECES]
     starts = np.cumsum([0, *map(len, encoded)]).astype("<u4")
     scores = np.array([-float(number) for number in range(len(PIECES))], dtype="<f4")

@@ -142,11 +142,11 @@ def a_server(*options: str, programs: Path | None = None, tls: Path | None = Non
 
 def opened(database: PostgresDatabase, name: str, *, embedder: str, dimension: int) -> PostgresStore:
     """Return a collection of a database, made there if need be."""
-    schema.prepare(database)
-    there = schema.find(database, name)
-    number = there["id"] if there else schema.make(
+    schema.ensure_schema(database)
+    there = schema.find_collection(database, name)
+    number = there["id"] if there else schema.begin_arrival(
         database, name, embedder=embedder, dimension=dimension, arriving="a test", created_at="2026-11-27"
     )  # fmt: skip
-    schema.index(database, number)
-    schema.open_to_all(database, number)
+    schema.create_index(database, number)
+    schema.finish_arrival(database, number)
     return PostgresStore(database, number, name, embedder=embedder, dimension=dimension)

@@ -27,14 +27,14 @@ class Refusals:
     def __init__(self, file: Path) -> None:
         self._file, self._read = file, 0
 
-    def since(self) -> list[egress_log.Attempt]:
+    def since(self) -> list[egress_log.EgressAttempt]:
         """Return what was refused since this was last asked."""
         with self._file.open("rb") as file:
             file.seek(self._read)
             lines = file.read()
         whole = lines[: lines.rfind(b"\n") + 1]
         self._read += len(whole)
-        return [egress_log.Attempt(**json.loads(line)) for line in whole.splitlines()]
+        return [egress_log.EgressAttempt(**json.loads(line)) for line in whole.splitlines()]
 
 
 KEPT = pytest.StashKey[Refusals]()
@@ -47,8 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = TemporaryDirectory(prefix="localcrag-refusals-")
     config.add_cleanup(folder.cleanup)
     file = Path(folder.name) / FILE_NAME
-    egress_log.tell_refusals(file)
-    config.add_cleanup(lambda: egress_log.tell_refusals(None))
+    egress_log.log_refusals_to(file)
+    config.add_cleanup(lambda: egress_log.log_refusals_to(None))
     config.stash[KEPT] = Refusals(file)
 
 

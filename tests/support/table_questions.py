@@ -7,13 +7,13 @@ from datetime import date
 from localcrag.records.run import Computation
 from localcrag.tables.execute import compute
 from localcrag.tables.parse import tables_in
-from localcrag.tables.plan import plan_of
-from localcrag.tables.question import request_of
+from localcrag.tables.plan import build_plan
+from localcrag.tables.question import parse_request
 
 
 def computed_on(text: str, question: str, today: date | None = None) -> Computation | None:
     """Return the computation on a table that is called a list; None where none is meant."""
-    request = request_of(question, today)
+    request = parse_request(question, today)
     (table,) = tables_in(text, 0, paged=False)
-    plan = plan_of(request, table, ["list"]) if request else None
+    plan = build_plan(request, table, ["list"]) if request else None
     return compute(plan, "list.csv", None) if plan else None

@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from localcrag.models.encoders import CALIBRATION_FILE
-from localcrag.models.reranker import PLACE_FILE
+from localcrag.models.reranker import SPAN_HEAD_FILE
 
 TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
 WORDS = 30522
@@ -38,7 +38,7 @@ def first_layers(folder: Path, relevance_folder: Path, layers: int) -> Path:
     """Make a model of a real one's first layers, with links to its tokenizer and to the heads above."""
     model = BertForSequenceClassification.from_pretrained(relevance_folder, num_hidden_layers=layers)
     _saved(model, folder, relevance_folder)
-    for name in (PLACE_FILE, CALIBRATION_FILE):
+    for name in (SPAN_HEAD_FILE, CALIBRATION_FILE):
         (folder / name).symlink_to(relevance_folder / name)
     return folder
 

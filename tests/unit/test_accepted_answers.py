@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.evaluation.metrics import holds, normalised
+from localcrag.evaluation.metrics import contains_answer, normalised
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_a_text_is_normalised(text: str, words: str) -> None:
     ],
 )
 def test_a_text_holds_an_accepted_answer(text: str, answers: list[str], held: bool) -> None:
-    assert holds(text, answers) is held
+    assert contains_answer(text, answers) is held

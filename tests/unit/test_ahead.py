@@ -7,11 +7,11 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from localcrag.documents.prefetch import Ahead, Bounds
+from localcrag.documents.prefetch import Bounds, OrderedPrefetch
 from tests.support.threads import DEADLOCK, start
 
 
-def taken(ahead: Ahead[int, str]) -> list[str]:
+def taken(ahead: OrderedPrefetch[int, str]) -> list[str]:
     with ahead:
         return [item for item in ahead.items() if item is not None]
 
@@ -28,7 +28,7 @@ def test_what_comes_of_the_jobs_comes_in_their_order_however_long_each_takes(wor
         yield f"{job}a"
         yield f"{job}b"
 
-    done = start(lambda: taken(Ahead(range(9), work, Bounds(workers, 9, 100)))).result(DEADLOCK)
+    done = start(lambda: taken(OrderedPrefetch(range(9), work, Bounds(workers, 9, 100)))).result(DEADLOCK)
     assert done == [f"{job}{part}" for job in range(9) for part in "ab"]
 
 
@@ -48,7 +48,7 @@ def test_no_more_jobs_are_begun_than_may_be_ahead() -> None:
             assert go.wait(DEADLOCK)
         yield str(job)
 
-    with Ahead(jobs(), work, Bounds(2, 4, 100)) as ahead:
+    with OrderedPrefetch(jobs(), work, Bounds(2, 4, 100)) as ahead:
         items = ahead.items()
         assert next(items) is None, "the first one is not there yet"
         assert full.wait(DEADLOCK)
@@ -70,7 +70,7 @@ def test_what_waits_is_bounded_but_for_the_job_whose_turn_it_is() -> None:
 
     def read() -> list[str]:
         found = []
-        with Ahead(range(6), work, Bounds(3, 6, 5)) as ahead:
+        with OrderedPrefetch(range(6), work, Bounds(3, 6, 5)) as ahead:
             for item in ahead.items():
                 if item is not None:
                     with lock:
@@ -87,7 +87,7 @@ def test_one_item_larger_than_all_that_may_wait_comes_all_the_same() -> None:
     def work(job: int) -> Generator[str, None, None]:
         yield "x" * (1000 if job == 2 else 1)
 
-    found = start(lambda: taken(Ahead(range(5), work, Bounds(2, 5, 10), size_of=len))).result(DEADLOCK)
+    found = start(lambda: taken(OrderedPrefetch(range(5), work, Bounds(2, 5, 10), size_of=len))).result(DEADLOCK)
     assert [len(item) for item in found] == [1, 1, 1000, 1, 1]
 
 
@@ -101,7 +101,7 @@ def test_what_a_job_raises_is_raised_in_its_turn_and_no_other_is_begun() -> None
             raise ZeroDivisionError
 
     found: list[str] = []
-    with pytest.raises(ZeroDivisionError), Ahead(range(99), work, Bounds(1, 2, 100)) as ahead:
+    with pytest.raises(ZeroDivisionError), OrderedPrefetch(range(99), work, Bounds(1, 2, 100)) as ahead:
         found.extend(item for item in ahead.items() if item is not None)
     assert found[:1] == ["0"]
     assert max(begun) <= 1
@@ -116,7 +116,7 @@ def test_jobs_that_cannot_be_found_any_further_are_an_error_behind_those_before(
         yield str(job)
 
     found: list[str] = []
-    with pytest.raises(FileNotFoundError), Ahead(jobs(), work, Bounds(2, 9, 9)) as ahead:
+    with pytest.raises(FileNotFoundError), OrderedPrefetch(jobs(), work, Bounds(2, 9, 9)) as ahead:
         found.extend(item for item in ahead.items() if item is not None)
     assert found == ["0"]
 
@@ -139,7 +139,7 @@ def test_when_it_is_closed_what_is_under_way_is_abandoned_and_what_nobody_got_is
 
     before = threading.active_count()
     got: list[str] = []
-    with Ahead(range(99), work, Bounds(3, 20, 50), discard=discarded.append, abandon=freed.set) as ahead:
+    with OrderedPrefetch(range(99), work, Bounds(3, 20, 50), discard=discarded.append, abandon=freed.set) as ahead:
         for item in ahead.items():
             if item is not None:
                 got.append(item)

@@ -10,12 +10,12 @@ import pytest
 
 from localcrag.interfaces.page.chat.html import answer_html, mathml
 from localcrag.records.enums import Action, Backing
-from localcrag.records.evaluation_set import HeldBy
+from localcrag.records.evaluation_set import AnswerLocation
 from tests.support import DATA
 from tests.support.made_evaluations import HOSTILE, passage, question, run, sentence
 
 RUN = run(
-    question("tank", HeldBy.DOCUMENTS, "42"),
+    question("tank", AnswerLocation.DOCUMENTS, "42"),
     [passage("p1", f"It holds 42 litres. {HOSTILE}", 0.9), passage("p2", "It is round.", 0.8, document="b.md")],
     "",
     action=Action.CORRECT,

@@ -22,7 +22,7 @@ from localcrag.records.errors import NameRefused, StoreError
 from localcrag.settings import load
 from localcrag.storage.collections import collection_file, document_store
 from localcrag.storage.collections.collection_file import AboutCollection, CollectionWriter
-from localcrag.storage.collections.queries import collection_names, of_other_embedders
+from localcrag.storage.collections.queries import collection_names, with_other_embedder
 from localcrag.storage.database import Database
 from tests.support import ROOT
 
@@ -50,7 +50,7 @@ def file_of(folder: Path, *names: str) -> Path:
 @pytest.fixture
 def assembly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Assembly]:
     """An app without a model, whose imports let others in behind each document."""
-    monkeypatch.setattr(copies, "LONGEST_PIECE", 0.0)
+    monkeypatch.setattr(copies, "LONGEST_TRANSACTION", 0.0)
     with closing(Assembly(load(data_dir=tmp_path / "data"))) as one:
         yield one
 
@@ -75,8 +75,8 @@ def test_others_read_and_write_while_a_collection_is_imported_and_see_nothing_of
         for _, moved in assembly.collection_copies.import_file(file):
             other.execute("INSERT INTO collection_settings (collection, web) VALUES (?, 'never')", (str(len(seen)),))
             listed = collection_names(assembly.database)
-            waiting = document_store.collections(assembly.database)
-            others = of_other_embedders(assembly.database, "mine")
+            waiting = document_store.collections_to_recognise(assembly.database)
+            others = with_other_embedder(assembly.database, "mine")
             seen.append((moved.done, listed, [*waiting], others))
     there = ["house"]
     assert seen == [*((done, [], [], []) for done in range(4)), (3, there, there, there)]
@@ -126,7 +126,7 @@ def test_a_name_that_is_taken_meanwhile_is_refused_or_gets_a_number(assembly: As
     assert rows(assembly) == {"collections": 1}
     with assembly.database.transaction() as connection:
         connection.execute("DELETE FROM collections")
-    events = assembly.collection_copies.import_file(file, beside=True)
+    events = assembly.collection_copies.import_file(file, extra=True)
     assert next(events)[0] == "house"
     with assembly.database.transaction() as connection:
         connection.execute(insert)
@@ -141,7 +141,7 @@ from pathlib import Path
 from localcrag.app.collections import copies
 from localcrag.app.assembly import Assembly
 from localcrag.settings import load
-copies.LONGEST_PIECE = 0.0
+copies.LONGEST_TRANSACTION = 0.0
 assembly = Assembly(load(data_dir=Path(sys.argv[1])))
 for _, moved in assembly.collection_copies.import_file(Path(sys.argv[2])):
     if moved.done == 3:
@@ -176,7 +176,7 @@ def test_a_copy_that_was_made_meanwhile_has_nothing_of_it_once_it_is_in_use(asse
     copy.parent.mkdir()
     for _, moved in assembly.collection_copies.import_file(file_of(tmp_path, "a.pdf", "b.pdf")):
         if moved.done == 1:
-            assembly.database.copy_to(copy)
+            assembly.database.back_up_to(copy)
             assert assembly.database.rows("SELECT count(*) FROM documents")[0][0] == 1
             assert assembly.storage.back_up(tmp_path / "backup").documents == 0
     with closing(Assembly(load(data_dir=copy.parent))) as other:
@@ -185,7 +185,7 @@ def test_a_copy_that_was_made_meanwhile_has_nothing_of_it_once_it_is_in_use(asse
 
 def test_what_cannot_be_removed_stays_hidden_until_a_start_that_can(tmp_path: Path) -> None:
     database = Database(tmp_path / "localcrag.sqlite3")
-    with suppress(KeyError), collection_file.arriving(database, embedder="x", dimension=4, created_at="2026"):
+    with suppress(KeyError), collection_file.hidden_collection(database, embedder="x", dimension=4, created_at="2026"):
         with database.transaction() as connection:
             sql = "CREATE TRIGGER kept BEFORE DELETE ON collections BEGIN SELECT raise(ABORT, 'kept'); END"
             connection.execute(sql)
@@ -194,6 +194,6 @@ def test_what_cannot_be_removed_stays_hidden_until_a_start_that_can(tmp_path: Pa
     assert database.rows("SELECT count(*) FROM collections")[0][0] == 1
     with database.transaction() as connection:
         connection.execute("DROP TRIGGER kept")
-    collection_file.remove_abandoned(database)
+    collection_file.remove_partial_imports(database)
     assert database.rows("SELECT count(*) FROM collections")[0][0] == 0
     database.close()

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from localcrag.app.chats import WaitingConsent
-from localcrag.app.web_search import SlidingMinute
+from localcrag.app.web_search import SlidingMinuteLimit
 from localcrag.crag.context import Parts
-from localcrag.crag.web import EDITED_HOLDS_TERM, NOBODY_TO_ASK, TAKEN_OUT, TOO_LITTLE_LEFT
+from localcrag.crag.web import CONSENT_IMPOSSIBLE, EDITED_QUERY_FORBIDDEN, QUERY_TOO_SHORT, TERMS_REMOVED
 from localcrag.pipeline import answer
 from localcrag.records.enums import NotAsked
 from localcrag.records.errors import ConsentMissing, ForbiddenTerm
@@ -24,7 +24,7 @@ from localcrag.runs import recording
 from localcrag.search import SearXNG
 from localcrag.settings import load
 from localcrag.storage.database import Database
-from localcrag.storage.egress import StoredAnswers
+from localcrag.storage.egress import WebAnswerCache
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 from tests.support.fakes import FakeLanguageModel
 from tests.support.search_servers import Reply, ScriptedSearch, answer_reply, scripted_search
@@ -54,7 +54,7 @@ class WebDesk:
         self.desk = Desk(folder, *DOCUMENT)
         self.server: ScriptedSearch = stack.enter_context(scripted_search(*replies))
         self.time = Time()
-        self.rate_limit = SlidingMinute(now=lambda: self.time.now, sleep=self.time.sleep)
+        self.rate_limit = SlidingMinuteLimit(now=lambda: self.time.now, sleep=self.time.sleep)
         self.stack = stack
         self.database = stack.enter_context(closing(Database(folder / "web.sqlite3")))
 
@@ -65,7 +65,7 @@ class WebDesk:
         client = self.stack.enter_context(
             closing(SearXNG(self.server.url, timeout=30, results=5, forbidden=chosen.web_never_terms))
         )
-        cache = StoredAnswers(self.database, endpoint=client.address, parameters={}, hours=chosen.web_cache_hours)
+        cache = WebAnswerCache(self.database, endpoint=client.address, parameters={}, hours=chosen.web_cache_hours)
         parts = self.desk.parts()
         return Parts(
             embedder=parts.embedder, scorer=parts.scorer, llm=parts.llm, index=parts.index, store=parts.store,
@@ -137,7 +137,7 @@ def test_what_the_person_says_is_done(
     assert run.web.query == (sent[0] if sent else WRITTEN)
     assert run.web.used is bool(sent)
     assert in_the_answer in run.answer
-    assert (EDITED_HOLDS_TERM in run.warnings) is (not_asked is NotAsked.FORBIDDEN_TERM)
+    assert (EDITED_QUERY_FORBIDDEN in run.warnings) is (not_asked is NotAsked.FORBIDDEN_TERM)
 
 
 def test_with_nobody_to_ask_nothing_leaves_and_the_run_says_how_to_allow_it(opened: Callable[..., WebDesk]) -> None:
@@ -145,8 +145,8 @@ def test_with_nobody_to_ask_nothing_leaves_and_the_run_says_how_to_allow_it(open
     _, run = desk.ask()
     assert desk.sent == []
     assert run.web == WebUse(query=WRITTEN, not_asked=NotAsked.NOBODY_TO_ASK)
-    assert NOBODY_TO_ASK in run.warnings
-    assert "--web always" in NOBODY_TO_ASK
+    assert CONSENT_IMPOSSIBLE in run.warnings
+    assert "--web always" in CONSENT_IMPOSSIBLE
     assert "there was nobody to ask" in run.answer
 
 
@@ -201,10 +201,12 @@ def test_the_time_that_the_person_thinks_is_not_the_steps(
     ("written", "terms", "sent", "warning"),
     [
         pytest.param("orbits moon", ["heron"], ["orbits moon"], None, id="holds none"),
-        pytest.param("orbits moon", ["orbit"], ["moon"], TAKEN_OUT, id="one word goes"),
-        pytest.param("orbits moon", ["OR-BITS", "Moon"], [], TOO_LITTLE_LEFT, id="nothing is left"),
+        pytest.param("orbits moon", ["orbit"], ["moon"], TERMS_REMOVED, id="one word goes"),
+        pytest.param("orbits moon", ["OR-BITS", "Moon"], [], QUERY_TOO_SHORT, id="nothing is left"),
         pytest.param("orbits the moon?", ["orbits moon"], ["orbits the moon?"], None, id="in another order"),
-        pytest.param("nonsense", ["moon"], ["Who orbits the"], TAKEN_OUT, id="the question itself, as the fallback"),
+        pytest.param(
+            "nonsense", ["moon"], ["Who orbits the"], TERMS_REMOVED, id="the question itself, as the fallback"
+        ),
     ],
 )
 def test_forbidden_terms_never_reach_the_server(

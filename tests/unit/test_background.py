@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 
-from localcrag.app.tasks import BackgroundList, Task, TaskState, Tell
+from localcrag.app.tasks import BackgroundList, Task, TaskState, UpdateTask
 from tests.support.threads import DEADLOCK
 
 
@@ -13,7 +13,7 @@ def test_a_cancelled_try_does_not_go_on_as_the_next_one() -> None:
     first_told, second_begun, ended = threading.Event(), threading.Event(), threading.Event()
     went_on: list[int] = []
 
-    def work(task: Task, tell: Tell[Task]) -> Task:
+    def work(task: Task, tell: UpdateTask[Task]) -> Task:
         if not first_told.is_set():
             tell(task)
             first_told.set()

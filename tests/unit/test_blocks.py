@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from localcrag.text.blocks import BlockKind, Heading, blocks_of, lines_of, wrapped_at
+from localcrag.text.blocks import BlockKind, Heading, find_width, split_blocks, split_lines
 
 CHAT_LINE = (
     "[11/05 19:02] Oda: who is coming? I need a number by thursday for the cabin. " + "Please be honest. " * 9 + "Oda"
@@ -23,7 +23,7 @@ def kinds(text: str, *headings: Heading) -> list[tuple[str, str]]:
     """Return each block's kind and its text, white space as one space."""
     return [
         (block.kind.value + (str(block.level) if block.kind is BlockKind.HEADING else ""), one_line(text, block))
-        for block in blocks_of(text, headings)
+        for block in split_blocks(text, headings)
     ]
 
 
@@ -269,7 +269,7 @@ def test_a_text_is_read_in_blocks(text: str, expected: list[tuple[str, str]]) ->
 
 def test_nothing_but_white_space_is_outside_of_blocks() -> None:
     text = "# A\n\ntext\n- one\n  two\n\n| a | b |\n| c | d |\n\n> quoted\n\n``` \nno end\n\nrest"
-    covered = "".join(text[block.start : block.end] for block in blocks_of(text))
+    covered = "".join(text[block.start : block.end] for block in split_blocks(text))
     assert "".join(covered.split()).replace(">", "") == "".join(text.split()).replace(">", "")
 
 
@@ -280,7 +280,7 @@ def test_a_heading_that_the_file_tells_needs_no_mark_in_the_text() -> None:
 
 
 def test_numbered_items_keep_their_order_in_mind_and_bullets_do_not() -> None:
-    blocks = blocks_of("1. One\n2. Two\n\n- a\n- b")
+    blocks = split_blocks("1. One\n2. Two\n\n- a\n- b")
     assert [block.steps for block in blocks] == [True, True, False, False]
 
 
@@ -291,7 +291,7 @@ winds must be able to tell them apart."""
 
 
 def test_a_wrapped_text_is_a_paragraph_and_one_of_short_lines_is_not() -> None:
-    assert wrapped_at(lines_of(WRAPPED)).characters is not None
+    assert find_width(split_lines(WRAPPED)).characters is not None
     assert [kind for kind, _ in kinds(WRAPPED)] == ["paragraph"]
     lines = WRAPPED + "\n\nPhone 0117 555 0193.\nSundays closed.\nKey at the pub."
     assert [kind for kind, _ in kinds(lines)] == ["paragraph", "line", "line", "line"]
@@ -321,5 +321,5 @@ WIDE = textwrap.fill(
     ],
 )
 def test_lines_beyond_the_usual_width_are_wrapped_where_most_are_full(text: str, wrapped: bool) -> None:
-    assert (wrapped_at(lines_of(text)).characters is not None) is wrapped
+    assert (find_width(split_lines(text)).characters is not None) is wrapped
     assert (len(kinds(text)) == 1) is wrapped

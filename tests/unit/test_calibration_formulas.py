@@ -7,8 +7,8 @@ import pytest
 
 from localcrag.evaluation import calibration, curves
 
-LOGIT, BOTH = calibration.Form((0,)), calibration.Form((0, 1))
-TEMPERATURE = calibration.Form((0,), bias=False)
+LOGIT, BOTH = calibration.LogisticForm((0,)), calibration.LogisticForm((0, 1))
+TEMPERATURE = calibration.LogisticForm((0,), bias=False)
 
 
 def made(slope: float, bias: float, second: float, *, questions: int = 800, sets: int = 2) -> calibration.Rows:
@@ -39,8 +39,8 @@ def test_logits_that_fall_with_relevance_are_refused() -> None:
         calibration.fit(made(-0.8, 0.0, 0.0), LOGIT)
 
 
-def step(threshold: float, objective: float, *, admissible: bool = True) -> calibration.Step:
-    return calibration.Step(threshold, objective, 0.0, admissible)
+def step(threshold: float, objective: float, *, admissible: bool = True) -> calibration.ThresholdStep:
+    return calibration.ThresholdStep(threshold, objective, 0.0, admissible)
 
 
 @pytest.mark.parametrize(
@@ -55,16 +55,16 @@ def step(threshold: float, objective: float, *, admissible: bool = True) -> cali
     ],
 )
 def test_a_threshold_is_the_best_admissible_one_or_a_default_as_good(
-    steps: list[calibration.Step], expected: float
+    steps: list[calibration.ThresholdStep], expected: float
 ) -> None:
     assert calibration.choose(steps, 0.7) == expected
 
 
-def at(steps: list[calibration.Step], threshold: float) -> calibration.Step:
+def at(steps: list[calibration.ThresholdStep], threshold: float) -> calibration.ThresholdStep:
     return next(step for step in steps if step.threshold == threshold)
 
 
-def measured(steps: list[calibration.Step], threshold: float) -> list[float]:
+def measured(steps: list[calibration.ThresholdStep], threshold: float) -> list[float]:
     return [at(steps, threshold).objective, at(steps, threshold).constraint]
 
 

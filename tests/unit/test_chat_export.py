@@ -7,14 +7,14 @@ import json
 import pytest
 
 from localcrag.records.enums import Action
-from localcrag.records.evaluation_set import HeldBy
+from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.records.run import Chat, ChatTurn, TurnState, Version
 from localcrag.runs.export import ExportForm, export
 from tests.support.made_evaluations import HOSTILE, passage, question, run
 
 CHAT = Chat(id=1, title=f"Tanks {HOSTILE}", collection="work", created_at="2026-01-02T03:04", changed_at="x", turns=2)
 RUN = run(
-    question("tank", HeldBy.DOCUMENTS, "42"),
+    question("tank", AnswerLocation.DOCUMENTS, "42"),
     [passage("p1", f"It holds 42 litres. {HOSTILE}", 0.9)],
     "It holds 42 litres [1].",
     action=Action.CORRECT,

@@ -21,7 +21,7 @@ def turn(name: str, state: TurnState = TurnState.ANSWERED) -> ChatTurn:
 
 
 def test_an_answered_turn_can_be_copied_asked_again_judged_and_explained() -> None:
-    html = turn_html(turn("right"), RUNS["right"], said=True)
+    html = turn_html(turn("right"), RUNS["right"], labels=True)
     for what in ("edit", "copy", "again", "good", "bad", "open"):
         assert f'data-do="{what}"' in html
     assert html.count('aria-pressed="true"') == 1

@@ -12,7 +12,7 @@ from localcrag.records.errors import QuestionError, StoreError, UnknownChat
 from localcrag.records.run import UNTITLED, ChatTurn, Turn, TurnState, Version, history
 from localcrag.storage.chat_store import ChatStore
 from localcrag.storage.database import Database
-from localcrag.storage.salvage import salvaged
+from localcrag.storage.salvage import copy_readable_rows
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_an_answer_that_cannot_be_stored_leaves_no_half_of_it(chats: ChatStore, 
     assert [turn.answer for turn in chats.turns(chat.id)] == ["Better."]
     with other.transaction() as connection:
         connection.execute("DROP TRIGGER broken")
-    chats.catch_up()
+    chats.save_unsaved()
     assert [turn.answer for turn in ChatStore(other).turns(chat.id)] == ["Better."]
 
 
@@ -216,7 +216,7 @@ def test_a_turn_whose_parent_was_lost_with_a_damaged_database_follows_the_one_be
     damaged = Database(tmp_path / "chats.sqlite3")
     with damaged.transaction() as connection:
         connection.execute("DELETE FROM chat_turns WHERE number = ?", (lost.number,))
-    salvaged(damaged.path, tmp_path / "salvaged.sqlite3")
+    copy_readable_rows(damaged.path, tmp_path / "salvaged.sqlite3")
     assert questions(ChatStore(Database(tmp_path / "salvaged.sqlite3")), chat.id) == ["One?", "Three?"]
 
 

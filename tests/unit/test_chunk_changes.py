@@ -137,7 +137,7 @@ def test_an_index_that_lacks_more_than_is_kept_reads_all_ids(
     assert len(in_index(behind)) == 6
     store.delete("a")
     with database.transaction() as connection:
-        connection.execute("UPDATE chunk_changes SET number = number + ?", (full_text.KEPT,))
+        connection.execute("UPDATE chunk_changes SET number = number + ?", (full_text.CHANGES_KEPT,))
     put(store, "b")
     index.refresh()
     index.save()
@@ -153,13 +153,13 @@ def test_no_more_changes_are_kept_than_an_index_may_lack(database: Database, tmp
     with database.transaction() as connection:
         connection.executemany(
             "INSERT INTO chunk_changes (collection_id, chunk_id) VALUES (?, ?)",
-            [(store.id, 10**9)] * (full_text.KEPT + 20),
+            [(store.id, 10**9)] * (full_text.CHANGES_KEPT + 20),
         )
     index.save()
     put(store, "b")
     index.refresh()
     index.save()
-    assert database.rows("SELECT count(*) FROM chunk_changes")[0][0] == full_text.KEPT
+    assert database.rows("SELECT count(*) FROM chunk_changes")[0][0] == full_text.CHANGES_KEPT
 
 
 @pytest.mark.parametrize("engines", EACH_ENGINE)
@@ -171,11 +171,11 @@ def test_a_database_in_anothers_place_is_read_anew(
     put(store, "a")
     index = ChunkIndex(store, tmp_path, engines=engines, most_recent=most_recent)
     before = in_index(index)
-    database.copy_to(tmp_path / "copy")
+    database.back_up_to(tmp_path / "copy")
     store.delete("a")
     put(store, "b", 7)
     assert in_index(index) == set(store.chunk_ids())
-    database.replace_by(tmp_path / "copy")
+    database.restore_from(tmp_path / "copy")
     assert in_index(index) == set(store.chunk_ids()) == before
     put(store, "c", 5)
     (best, *_) = index.nearest(EMBEDDER.embed(["c 3"])[0], 3)

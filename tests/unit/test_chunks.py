@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from localcrag.documents import chunking
-from localcrag.documents.chunking import LETTERS_AT_ONCE, PORTION, split_into_chunks
+from localcrag.documents.chunking import PORTION_CHARACTERS, PORTION_UNITS, split_into_chunks
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.ingest import IngestProgress
 from localcrag.text.blocks import Heading
-from localcrag.text.titles import in_context
+from localcrag.text.titles import with_context
 from tests.support.fakes import FakeEmbedder
 
 
@@ -99,11 +99,11 @@ def test_a_procedure_that_fits_is_not_torn_apart() -> None:
 
 
 def test_a_passage_is_read_with_what_it_is_part_of_but_for_what_it_says_itself() -> None:
-    assert in_context("Tariff", "Zone A: 2.", section="Fares › Day", lead="Zone, price") == (
+    assert with_context("Tariff", "Zone A: 2.", section="Fares › Day", lead="Zone, price") == (
         "Tariff › Fares › Day\nZone, price\n\nZone A: 2."
     )
-    assert in_context("Tariff", "Tariff\n\nZone A: 2.") == "Tariff\n\nZone A: 2."
-    assert in_context(None, "Zone A: 2.") == "Zone A: 2."
+    assert with_context("Tariff", "Tariff\n\nZone A: 2.") == "Tariff\n\nZone A: 2."
+    assert with_context(None, "Zone A: 2.") == "Zone A: 2."
 
 
 def cut_on_the_way(pages: Sequence[Page]) -> tuple[list[Chunk], list[tuple[str, int, int]]]:
@@ -114,7 +114,7 @@ def cut_on_the_way(pages: Sequence[Page]) -> tuple[list[Chunk], list[tuple[str, 
         told.append((phase, done, total))
         return IngestProgress("a.txt", 1, 1, phase, done, total, None)
 
-    cutting = chunking.chunks_of(pages, "", FakeEmbedder(), 180, at)
+    cutting = chunking.cut_pages(pages, "", FakeEmbedder(), 180, at)
     while True:
         try:
             next(cutting)
@@ -134,12 +134,12 @@ def cut_on_the_way(pages: Sequence[Page]) -> tuple[list[Chunk], list[tuple[str, 
     ],
 )
 def test_how_far_one_giant_block_is_cut_is_told_within_it(piece: str, behind: str) -> None:
-    text = (piece * (5 * LETTERS_AT_ONCE // len(piece))).strip()
+    text = (piece * (5 * PORTION_CHARACTERS // len(piece))).strip()
     chunks, told = cut_on_the_way([Page(None, text)])
     done = [one for _, one, _ in told]
     assert len(done) >= 4
     assert done == sorted(set(done))
-    assert max(b - a for a, b in zip([0, *done], done, strict=False)) <= 2 * LETTERS_AT_ONCE
+    assert max(b - a for a, b in zip([0, *done], done, strict=False)) <= 2 * PORTION_CHARACTERS
     # Nothing is lost, and no word is torn where there are words.
     assert "".join("".join(chunk.text for chunk in chunks).split()) == "".join(text.split())
     assert " " not in piece or all(chunk.text.endswith((behind, *piece.split())) for chunk in chunks)
@@ -147,10 +147,12 @@ def test_how_far_one_giant_block_is_cut_is_told_within_it(piece: str, behind: st
 
 
 def test_how_far_a_long_text_is_cut_is_told_on_the_way() -> None:
-    text = "\n\n".join(f"Line {number}." for number in range(PORTION * 2 + 10))
+    text = "\n\n".join(f"Line {number}." for number in range(PORTION_UNITS * 2 + 10))
     embedder, pages = FakeEmbedder(), [Page(None, text), Page(None, "The end.")]
     chunks, told = cut_on_the_way(pages)
-    half, whole = (text.index(f"Line {PORTION * part - 1}.") + len(f"Line {PORTION * part - 1}.") for part in (1, 2))
+    half, whole = (
+        text.index(f"Line {PORTION_UNITS * part - 1}.") + len(f"Line {PORTION_UNITS * part - 1}.") for part in (1, 2)
+    )
     assert told == [("cutting", done, len(text) + 8) for done in (half, whole)]
     assert chunks == split_into_chunks(pages, embedder.count_tokens, target=180, limit=embedder.max_tokens - 24)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from localcrag.documents.prepare import is_unchanged, stamp_of
+from localcrag.documents.prepare import file_stamp, is_unchanged
 from localcrag.records.ingest import Upload
 from localcrag.storage.chat_store import ChatStore
 from localcrag.storage.database import Database
@@ -43,7 +43,7 @@ def test_a_file_that_got_an_earlier_time_is_another(tmp_path: Path) -> None:
     path.write_text("one")
     os.utime(path, (FAR, FAR))
     upload = Upload(path, "a.txt")
-    before = stamp_of(upload)
+    before = file_stamp(upload)
     path.write_text("two")
     os.utime(path, (1, 1))
     assert not is_unchanged(upload, before, "")

@@ -95,7 +95,7 @@ def changed(path: Path, *statements: str) -> Path:
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        (f"PRAGMA user_version = {collection_file.FORMAT + 1}", "Update localcrag"),
+        (f"PRAGMA user_version = {collection_file.FORMAT_VERSION + 1}", "Update localcrag"),
         ("CREATE TRIGGER t AFTER INSERT ON about BEGIN SELECT 1; END", "other tables"),
         ("CREATE VIEW v AS SELECT 1", "other tables"),
         ("CREATE TABLE more (x)", "other tables"),

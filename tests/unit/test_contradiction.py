@@ -9,7 +9,7 @@ import pytest
 
 from localcrag.crag import reconcile
 from localcrag.crag.context import Clock
-from localcrag.crag.contradiction import Bound, Difference, Kind, agree, difference, facts_of, names_of
+from localcrag.crag.contradiction import Bound, Difference, FactKind, agree, difference, extract_facts, extract_names
 from localcrag.records.errors import GenerationError
 from tests.support import DATA
 from tests.support.fakes import FakeLanguageModel
@@ -118,33 +118,35 @@ def test_what_may_both_be_true_is_left_alone(first: str, second: str) -> None:
     ],
 )
 def test_numbers_are_read_with_their_unit(text: str, values: list[float], unit: str) -> None:
-    (fact,) = facts_of(text)
+    (fact,) = extract_facts(text)
     assert [value for (value,) in fact.values] == pytest.approx(values)
-    assert (fact.kind, fact.unit) == (Kind.QUANTITY, unit)
+    assert (fact.kind, fact.unit) == (FactKind.QUANTITY, unit)
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "values"),
     [
-        ("on 12 March 1947", Kind.DATE, [(1947, 3, 12)]),
-        ("on March 12, 1947", Kind.DATE, [(1947, 3, 12)]),
-        ("on the 12th of March", Kind.DATE, [(0, 3, 12)]),
-        ("in March 1947", Kind.DATE, [(1947, 3, 0)]),
-        ("in 1947", Kind.DATE, [(1947, 0, 0)]),
-        ("1947-03-12", Kind.DATE, [(1947, 3, 12)]),
-        ("31/01/2026", Kind.DATE, [(2026, 1, 31)]),
-        ("03/04/2026", Kind.DATE, [(2026, 3, 4), (2026, 4, 3)]),
-        ("at 2 pm", Kind.TIME, [(840,)]),
-        ("at 14:00", Kind.TIME, [(840,)]),
-        ("at 2:30", Kind.TIME, [(150,), (870,)]),
-        ("chapter 4", Kind.LABEL, [(4,)]),
-        ("uses Python 3.8", Kind.LABEL, [(3.8,)]),
-        ("the 3rd day", Kind.ORDINAL, [(3,)]),
-        ("the third day", Kind.ORDINAL, [(3,)]),
+        ("on 12 March 1947", FactKind.DATE, [(1947, 3, 12)]),
+        ("on March 12, 1947", FactKind.DATE, [(1947, 3, 12)]),
+        ("on the 12th of March", FactKind.DATE, [(0, 3, 12)]),
+        ("in March 1947", FactKind.DATE, [(1947, 3, 0)]),
+        ("in 1947", FactKind.DATE, [(1947, 0, 0)]),
+        ("1947-03-12", FactKind.DATE, [(1947, 3, 12)]),
+        ("31/01/2026", FactKind.DATE, [(2026, 1, 31)]),
+        ("03/04/2026", FactKind.DATE, [(2026, 3, 4), (2026, 4, 3)]),
+        ("at 2 pm", FactKind.TIME, [(840,)]),
+        ("at 14:00", FactKind.TIME, [(840,)]),
+        ("at 2:30", FactKind.TIME, [(150,), (870,)]),
+        ("chapter 4", FactKind.LABEL, [(4,)]),
+        ("uses Python 3.8", FactKind.LABEL, [(3.8,)]),
+        ("the 3rd day", FactKind.ORDINAL, [(3,)]),
+        ("the third day", FactKind.ORDINAL, [(3,)]),
     ],
 )
-def test_dates_times_labels_and_ordinals_are_told_apart(text: str, kind: Kind, values: list[tuple[float, ...]]) -> None:
-    (fact,) = facts_of(text)
+def test_dates_times_labels_and_ordinals_are_told_apart(
+    text: str, kind: FactKind, values: list[tuple[float, ...]]
+) -> None:
+    (fact,) = extract_facts(text)
     assert (fact.kind, list(fact.values)) == (kind, values)
 
 
@@ -152,7 +154,7 @@ def test_dates_times_labels_and_ordinals_are_told_apart(text: str, kind: Kind, v
     "text", ["one of us", "version 1.2.3rd x 1.2.3", "99:99", "x² + y²", "45/45/2020 is no day", ""]
 )
 def test_what_is_no_fact_makes_none_or_at_least_no_error(text: str) -> None:
-    assert all(fact.kind in Kind for fact in facts_of(text))
+    assert all(fact.kind in FactKind for fact in extract_facts(text))
 
 
 @pytest.mark.parametrize(
@@ -177,21 +179,21 @@ def test_what_is_no_fact_makes_none_or_at_least_no_error(text: str) -> None:
     ],
 )
 def test_two_facts_agree_when_both_can_be_true(one: str, other: str, expected: bool) -> None:
-    (a,), (b,) = facts_of(one), facts_of(other)
+    (a,), (b,) = extract_facts(one), extract_facts(other)
     assert agree(a, b) is expected
     assert agree(b, a) is expected
 
 
 def test_a_bound_is_read_with_its_number() -> None:
     texts = ("about 5 m", "more than 5 m", "no more than 5 m", "at least 5 m", "within 5 m", "less than 5 m", "5 m")
-    bounds = [facts_of(text)[0].bound for text in texts]
+    bounds = [extract_facts(text)[0].bound for text in texts]
     assert bounds == [Bound.ABOUT, Bound.MORE, Bound.MOST, Bound.LEAST, Bound.MOST, Bound.LESS, Bound.EXACT]
 
 
 def test_names_are_runs_of_capitals_but_for_a_first_word_alone() -> None:
     text = "Breakfast is served by Dr. Ruth Penhaligon in London, UK, in May."
-    assert [set(name.words) for name in names_of(text)] == [{"ruth", "penhaligon"}, {"london"}, {"uk"}]
-    assert [set(name.words) for name in names_of("Ada Voss reads.")] == [{"ada", "voss"}]
+    assert [set(name.words) for name in extract_names(text)] == [{"ruth", "penhaligon"}, {"london"}, {"uk"}]
+    assert [set(name.words) for name in extract_names("Ada Voss reads.")] == [{"ada", "voss"}]
 
 
 @pytest.mark.parametrize(

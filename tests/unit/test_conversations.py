@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.chats import Answering, Conversations, Happened
+from localcrag.app.chats import AnswerJob, AnswerProgress, Conversations
 from localcrag.records.errors import ChatBusy, ConsentMissing, GenerationError, QuestionError, StoreError, UnknownChat
 from localcrag.records.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted, Warned
 from localcrag.records.passages import Thresholds
@@ -84,7 +84,7 @@ def conversations(chats: ChatStore, answerer: Answerer) -> Conversations:
     return Conversations(chats, answerer)
 
 
-def ended(answering: Answering) -> None:
+def ended(answering: AnswerJob) -> None:
     assert answering.job.wait(SECONDS)
 
 
@@ -161,7 +161,7 @@ def test_the_models_answer_one_question_at_a_time_and_a_waiting_one_can_be_stopp
     one = conversations.ask(first.id, "One?")
     assert answerer.begun.acquire(timeout=SECONDS)
     two, three = conversations.ask(second.id, "Two?"), conversations.ask(third.id, "Three?")
-    assert next(two.job.follow()) == (Happened(StepStarted("wait", "waiting for another answer to end"), None),)
+    assert next(two.job.follow()) == (AnswerProgress(StepStarted("wait", "waiting for another answer to end"), None),)
     three.stop()
     ended(three)
     answerer.goes_on.set()
@@ -368,7 +368,7 @@ def test_a_question_that_is_stopped_at_its_query_waits_for_no_other_chat(chats: 
     assert chats.turns(waiting.chat_id)[0].state is TurnState.STOPPED
     # The other one still has the models, and they are free when it has ended.
     third = conversations.ask(waiting.chat_id, "third")
-    assert next(third.job.follow()) == (Happened(StepStarted("wait", "waiting for another answer to end"), None),)
+    assert next(third.job.follow()) == (AnswerProgress(StepStarted("wait", "waiting for another answer to end"), None),)
     answerer.goes_on.set()
     ended(other)
     ended(third)
@@ -398,7 +398,7 @@ def room(database: Database) -> None:
     database.rows("PRAGMA max_page_count = 100000")
 
 
-def on_a_disk_that_gets_full(chats: ChatStore, database: Database, log: RunLog) -> tuple[Conversations, Answering]:
+def on_a_disk_that_gets_full(chats: ChatStore, database: Database, log: RunLog) -> tuple[Conversations, AnswerJob]:
     """Return a question whose long answer found no room."""
 
     def events(run: Run) -> Generator[Event, None, None]:
@@ -435,7 +435,7 @@ def test_an_answer_that_a_full_disk_kept_out_of_the_list_of_questions_is_told_as
     assert "is full" in turn.answer
     # What is said fits into the room that there is: it is written at once, or as soon as there is more.
     room(database)
-    chats.catch_up()
+    chats.save_unsaved()
     assert stored(database) == [("failed", len(turn.answer))]
     assert conversations.answering(answering.chat_id) is None
 
@@ -448,10 +448,10 @@ def test_a_turn_that_found_no_room_is_shown_all_the_same_and_written_once_there_
     (turn,) = chats.turns(answering.chat_id)
     assert (turn.state, len(turn.answer)) == (TurnState.ANSWERED, 200_000)
     with pytest.raises(StoreError, match="is full"):
-        chats.catch_up()
+        chats.save_unsaved()
     assert chats.turns(answering.chat_id) == [turn], "a second try that failed loses nothing"
     room(database)
-    chats.catch_up()
+    chats.save_unsaved()
     assert stored(database) == [("answered", 200_000)]
     assert chats.turns(answering.chat_id) == [turn]
 
@@ -470,6 +470,6 @@ def test_what_a_late_turn_says_is_forgotten_with_the_documents(tmp_path: Path) -
     chats = ChatStore(database)
     _, answering = on_a_disk_that_gets_full(chats, database, FakeRunLog())
     room(database)
-    chats.forget_late()
-    chats.catch_up()
+    chats.clear_unsaved()
+    chats.save_unsaved()
     assert [(turn.state, turn.answer) for turn in chats.turns(answering.chat_id)] == [(TurnState.STOPPED, "")]

@@ -10,7 +10,7 @@ from localcrag.evaluation.plan import FULL
 from localcrag.interfaces.page.chat.html import turn_html
 from localcrag.records.restriction import SearchScope
 from localcrag.records.run import ChatTurn, Run, StepCost, TurnState
-from localcrag.runs.recording import unread
+from localcrag.runs.recording import unread_passages
 from tests.support.made_evaluations import varied
 
 
@@ -25,7 +25,7 @@ SOME = SearchScope(3, 3, passages=240, read=24)
 
 
 def test_what_was_not_read_is_said_with_what_reading_it_takes() -> None:
-    left = unread(run_of("What is the deposit?", SOME))
+    left = unread_passages(run_of("What is the deposit?", SOME))
     assert left is not None
     assert (left.matters, left.in_words, left.cost_in_words) == (
         False,
@@ -33,10 +33,10 @@ def test_what_was_not_read_is_said_with_what_reading_it_takes() -> None:
         "about 6 s",
     )
     # What asks for all there is, is looked for in two wordings.
-    listed = unread(run_of("List all deadlines", SOME))
+    listed = unread_passages(run_of("List all deadlines", SOME))
     assert listed is not None
     assert (listed.matters, listed.cost_in_words) == (True, "about 12 s")
-    many = unread(run_of("List all deadlines", dataclasses.replace(SOME, passages=4_800)))
+    many = unread_passages(run_of("List all deadlines", dataclasses.replace(SOME, passages=4_800)))
     assert many is not None
     assert many.cost_in_words == "about 4 min"
 
@@ -45,7 +45,7 @@ def test_what_was_not_read_is_said_with_what_reading_it_takes() -> None:
     "scope", [None, SearchScope(3, 3), SearchScope(1, 1, passages=5, read=5), dataclasses.replace(SOME, whole=True)]
 )
 def test_nothing_is_said_where_all_was_read_or_nothing_is_known(scope: SearchScope | None) -> None:
-    assert unread(run_of("List all deadlines", scope)) is None
+    assert unread_passages(run_of("List all deadlines", scope)) is None
 
 
 @pytest.mark.parametrize(("question", "words"), [("List all fees", True), ("What is the fee?", False)])

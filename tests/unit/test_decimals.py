@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.translation import counted, decimals, whole_number
+from localcrag.text.translation import counted, format_decimals, whole_number
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from localcrag.text.translation import counted, decimals, whole_number
     ],
 )
 def test_as_many_decimals_as_it_takes_and_at_least_two(number: float, shown: str) -> None:
-    assert decimals(number) == shown
+    assert format_decimals(number) == shown
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.collections.deletion import Overwriting, forms
+from localcrag.app.collections.deletion import SecureDeletion, encoded_forms
 from localcrag.app.health import examine_stored
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import StoreError
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.run import Chat, TurnState, WebAnswer, WebResult
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
@@ -31,7 +31,7 @@ from localcrag.storage.chat_store import ChatStore, delete_turn
 from localcrag.storage.collections import admin, full_text
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.database import Database
-from localcrag.storage.egress import StoredAnswers
+from localcrag.storage.egress import WebAnswerCache
 from localcrag.storage.label_store import LabelStore, PinStore
 from tests.support.command_line import localcrag
 from tests.support.fakes import FakeEmbedder, FakeScorer
@@ -77,7 +77,7 @@ def words(number: int, seed: int) -> str:
 
 def holding(folder: Path, word: str) -> list[str]:
     """Return the files that have a word, or its end: full text keeps of a word what its neighbour lacks."""
-    wanted = [form for part in (word, word[4:]) for form in forms(part)]
+    wanted = [form for part in (word, word[4:]) for form in encoded_forms(part)]
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path.name for path in files if any(form in path.read_bytes() for form in wanted)]
 
@@ -93,12 +93,12 @@ def test_what_a_document_said_before_it_changed_is_noted_and_then_in_no_byte(tmp
     for number in range(30):
         put(store, f"{number}.txt", f"{words(40, number)} heron")
     put(store, "note.txt", "the quormvellity is kept in Brackwater")
-    assert not full_text.are_left(database)
+    assert not full_text.has_pending_words(database)
     put(store, "note.txt", "the heron is kept in Oakham")
-    assert full_text.are_left(database)
+    assert full_text.has_pending_words(database)
     assert holding(tmp_path, "quormvellity")
-    full_text.overwrite(database)
-    assert not full_text.are_left(database)
+    full_text.overwrite_deleted_words(database)
+    assert not full_text.has_pending_words(database)
     assert holding(tmp_path, "quormvellity") == []
     assert store.full_text("Oakham", 3)
     check(database)
@@ -110,7 +110,7 @@ def test_what_a_language_of_stems_said_is_overwritten_too(tmp_path: Path) -> Non
     german = "Die Quormvellität wird im Keller aufbewahrt, und der Schlüssel liegt nicht mehr unter der Treppe. "
     put(store, "notiz.txt", german)
     put(store, "notiz.txt", german.replace("Quormvellität", "Laterne"))
-    full_text.overwrite(database)
+    full_text.overwrite_deleted_words(database)
     assert holding(tmp_path, "quormvell") == []
     assert store.full_text("Laternen", 3)
     database.close()
@@ -119,7 +119,7 @@ def test_what_a_language_of_stems_said_is_overwritten_too(tmp_path: Path) -> Non
 def test_others_write_between_two_steps_and_full_text_stays_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(full_text, "PAGES", 2)
+    monkeypatch.setattr(full_text, "PAGES_PER_STEP", 2)
     database, store = opened(tmp_path)
     for number in range(80):
         put(store, f"{number}.txt", words(60, number))
@@ -135,11 +135,11 @@ def test_others_write_between_two_steps_and_full_text_stays_whole(
             put(store, f"{steps % 80}.txt", words(60, next(seeds)))
         check(database)
 
-    full_text.overwrite(database, go_on=meanwhile)
+    full_text.overwrite_deleted_words(database, between_steps=meanwhile)
     assert steps > 10
-    assert full_text.are_left(database), "what changed meanwhile is left"
-    full_text.overwrite(database)
-    assert not full_text.are_left(database)
+    assert full_text.has_pending_words(database), "what changed meanwhile is left"
+    full_text.overwrite_deleted_words(database)
+    assert not full_text.has_pending_words(database)
     assert holding(tmp_path, words(1, 3)) == []
     check(database)
     database.close()
@@ -153,11 +153,11 @@ def test_a_process_that_reads_keeps_it_noted(tmp_path: Path) -> None:
         other.execute("SELECT count(*) FROM chunks").fetchone()
         store.delete("note.txt")
         with pytest.raises(StoreError, match="another localcrag reads the database"):
-            full_text.overwrite(database, patience=0.01)
-        assert full_text.are_left(database)
+            full_text.overwrite_deleted_words(database, patience=0.01)
+        assert full_text.has_pending_words(database)
         other.execute("COMMIT")
-    full_text.overwrite(database)
-    assert not full_text.are_left(database)
+    full_text.overwrite_deleted_words(database)
+    assert not full_text.has_pending_words(database)
     assert holding(tmp_path, "quormvellity") == []
     database.close()
 
@@ -167,8 +167,8 @@ def test_erasing_everything_keeps_the_note_itself(tmp_path: Path) -> None:
     put(store, "note.txt", "the quormvellity is kept in Brackwater")
     database.erase()
     assert holding(tmp_path, "quormvellity") == []
-    full_text.overwrite(database)
-    assert not full_text.are_left(database)
+    full_text.overwrite_deleted_words(database)
+    assert not full_text.has_pending_words(database)
     database.close()
 
 
@@ -185,7 +185,7 @@ def test_doctor_says_how_much_is_empty_and_that_words_are_left(tmp_path: Path) -
     store.delete("long.txt")
     assert "MB of it are empty" in said()
     assert "left to be overwritten" in said()
-    assembly.forgetting.overwrite_all()
+    assembly.document_deletion.overwrite_all()
     assert said().endswith("MB, sound")
     assembly.close()
 
@@ -223,14 +223,14 @@ def removed_label(database: Database, word: str) -> None:
 
 def removed_pin(database: Database, word: str) -> None:
     pins = PinStore(database)
-    pins.put("default", Question(id="run", question=f"Where is the {word} kept?", held_by=HeldBy.DOCUMENTS))
+    pins.put("default", Question(id="run", question=f"Where is the {word} kept?", held_by=AnswerLocation.DOCUMENTS))
     pins.remove("run")
 
 
 def pinned_anew(database: Database, word: str) -> None:
     pins = PinStore(database)
-    pins.put("default", Question(id="run", question=f"Where is the {word} kept?", held_by=HeldBy.DOCUMENTS))
-    pins.put("default", Question(id="run", question="Where is the heron kept?", held_by=HeldBy.DOCUMENTS))
+    pins.put("default", Question(id="run", question=f"Where is the {word} kept?", held_by=AnswerLocation.DOCUMENTS))
+    pins.put("default", Question(id="run", question="Where is the heron kept?", held_by=AnswerLocation.DOCUMENTS))
 
 
 def renamed_chat(database: Database, word: str) -> None:
@@ -259,8 +259,8 @@ def newer_web_answer(database: Database, word: str) -> None:
         web_answers(database).put("bird", WebAnswer((found,), ()))
 
 
-def web_answers(database: Database, **clock: Any) -> StoredAnswers:
-    return StoredAnswers(database, endpoint="http://a.example", parameters={}, hours=1, **clock)
+def web_answers(database: Database, **clock: Any) -> WebAnswerCache:
+    return WebAnswerCache(database, endpoint="http://a.example", parameters={}, hours=1, **clock)
 
 
 @pytest.mark.parametrize(
@@ -275,12 +275,12 @@ def test_what_was_deleted_or_changed_elsewhere_is_in_no_byte_soon_after(
 ) -> None:
     database, store = opened(tmp_path)
     put(store, "note.txt", "the heron is kept in Oakham")
-    assert not full_text.are_left(database)
+    assert not full_text.has_pending_words(database)
     remove(database, "quormvellity")
     assert holding(tmp_path, "quormvellity"), "the log of writes has it"
-    assert Overwriting(database).look()
+    assert SecureDeletion(database).look()
     assert holding(tmp_path, "quormvellity") == []
-    assert not Overwriting(database).look(), "and it is known to be done"
+    assert not SecureDeletion(database).look(), "and it is known to be done"
     assert store.full_text("Oakham", 3)
     database.close()
 
@@ -288,16 +288,16 @@ def test_what_was_deleted_or_changed_elsewhere_is_in_no_byte_soon_after(
 def test_asking_and_answering_leaves_nothing_to_overwrite(tmp_path: Path) -> None:
     database, _ = opened(tmp_path)
     asked_in_a_chat(database, "heron")
-    assert not full_text.are_left(database)
+    assert not full_text.has_pending_words(database)
     database.close()
 
 
 def test_a_command_that_removes_a_pin_leaves_no_byte_of_it(tmp_path: Path) -> None:
     database, _ = opened(tmp_path)
-    PinStore(database).put("default", Question(id="run", question="A quormvellity?", held_by=HeldBy.DOCUMENTS))
+    PinStore(database).put("default", Question(id="run", question="A quormvellity?", held_by=AnswerLocation.DOCUMENTS))
     assert holding(tmp_path, "quormvellity")
     ended = localcrag(tmp_path, "pins", "remove", "run")
-    assert (ended.returncode, full_text.are_left(database)) == (0, False)
+    assert (ended.returncode, full_text.has_pending_words(database)) == (0, False)
     assert holding(tmp_path, "quormvellity") == []
     database.close()
 
@@ -310,14 +310,14 @@ from localcrag.app.health import examine_stored
 from localcrag.storage.collections import full_text
 from localcrag.storage.database import Database
 
-full_text.PAGES = 1
+full_text.PAGES_PER_STEP = 1
 steps = 0
 def killed():
     global steps
     steps += 1
     if steps == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-full_text.overwrite(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
+full_text.overwrite_deleted_words(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
 """
 
 
@@ -333,10 +333,10 @@ def test_whoever_is_killed_midway_leaves_it_noted_and_the_next_one_does_the_rest
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(steps)], check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL
     database, store = opened(tmp_path)
-    assert full_text.are_left(database)
+    assert full_text.has_pending_words(database)
     check(database)
-    full_text.overwrite(database)
-    assert not full_text.are_left(database)
+    full_text.overwrite_deleted_words(database)
+    assert not full_text.has_pending_words(database)
     assert holding(tmp_path, "quormvellity") == []
     assert len(store.full_text(words(60, 7), 1)) == 1
     check(database)

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from localcrag.crag.answer.generate import plain_prompt
-from localcrag.crag.evaluate import compared
+from localcrag.crag.evaluate import compare_with_thresholds
 from localcrag.interfaces.cli.terminal import answer_text
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import Thresholds
-from localcrag.records.run import Attempt, Run, StepCost, Turn, WebUse
+from localcrag.records.run import RetrievalAttempt, Run, StepCost, Turn, WebUse
 from localcrag.runs import export, recording, replay
-from localcrag.runs.recording import totals, totals_in_words
+from localcrag.runs.recording import describe_totals, totals
 from localcrag.runs.statistics import RunLine, aggregate
-from localcrag.settings import OF_A_RUN, changed, load
+from localcrag.settings import RUN_SETTINGS, load, with_changes
 from localcrag.storage.database import Database
 from localcrag.storage.run_store import RunStore
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
@@ -41,7 +41,7 @@ def asked(tmp_path: Path) -> Run:
     ],
 )
 def test_a_grade_has_its_reason_in_words(relevance: float, reason: str) -> None:
-    assert compared(relevance, Thresholds(0.7, 0.3, 0.5)) == reason
+    assert compare_with_thresholds(relevance, Thresholds(0.7, 0.3, 0.5)) == reason
 
 
 def test_totals_count_passages_strips_calls_and_the_prompt_against_plain_rags(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_totals_count_passages_strips_calls_and_the_prompt_against_plain_rags(tm
         len(message.content.split()) for message in plain_prompt(ANSWERABLE, ANSWERABLE, asked.passages, whole=True)
     )
     assert sums.plain_prompt_tokens > sums.answer_prompt_tokens > 0
-    assert "3 passages retrieved: 2 relevant, 1 not" in totals_in_words(sums)
+    assert "3 passages retrieved: 2 relevant, 1 not" in describe_totals(sums)
 
 
 def test_a_run_that_answers_without_the_model_still_says_what_plain_rag_would_have_cost(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_run_that_answers_without_the_model_still_says_what_plain_rag_would_ha
     assert desk.llm.prompts == []
     assert totals(run).answer_prompt_tokens == 0
     assert (run.plain_prompt_tokens or 0) > 0
-    assert totals_in_words(totals(run))[-1].startswith("no prompt for an answer")
+    assert describe_totals(totals(run))[-1].startswith("no prompt for an answer")
 
 
 def test_nothing_retrieved_has_no_shares(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_json_has_the_totals_and_a_reason_beside_every_grade(asked: Run) -> None
     printed = recording.to_json(asked)
     assert printed["totals"]["retrieved"] == 3
     assert [passage["grade_reason"] for passage in printed["passages"]] == [
-        compared(passage.relevance, asked.thresholds) for passage in asked.passages
+        compare_with_thresholds(passage.relevance, asked.thresholds) for passage in asked.passages
     ]
 
 
@@ -203,7 +203,7 @@ def test_runs_are_listed_by_collection_and_action(tmp_path: Path) -> None:
 
 
 def replayed(desk: Desk, before: Run, **chosen: Any) -> Run:
-    desk.settings = changed(desk.settings, **{**replay.settings_of(before, web=WebMode.NEVER),
+    desk.settings = with_changes(desk.settings, **{**replay.replay_settings(before, web=WebMode.NEVER),
                                               **chosen})  # fmt: skip
     return desk.ask(before.question, *before.history)[1]
 
@@ -219,7 +219,7 @@ def test_a_replay_of_an_unchanged_world_differs_in_nothing_but_time(tmp_path: Pa
     assert len(after.passages) == 2
     difference = replay.compare(before, after)
     assert difference.same, difference
-    said = replay.in_words(difference)
+    said = replay.describe(difference)
     assert said[0] == "Nothing but the time differs."
     assert said[-1].startswith("seconds: retrieve ")
 
@@ -231,7 +231,7 @@ def test_a_replay_never_asks_the_web_unless_told_to(tmp_path: Path) -> None:
     after = replayed(desk, before)
     assert desk.web is not None
     assert len(desk.web.queries) == 1
-    assert "web: asked → not asked" in replay.in_words(replay.compare(before, after))
+    assert "web: asked → not asked" in replay.describe(replay.compare(before, after))
     assert replayed(desk, before, web=WebMode.ALWAYS).web.used
 
 
@@ -255,7 +255,7 @@ def test_the_difference_names_what_came_went_and_moved(asked: Run) -> None:
     )  # fmt: skip
     difference = replay.compare(asked, after)
     assert not difference.same
-    said = "\n".join(replay.in_words(difference))
+    said = "\n".join(replay.describe(difference))
     for expected in (
         "model for llm: fake-llm → larger",
         "threshold upper: 0.70 → 0.80",
@@ -271,8 +271,8 @@ def test_the_difference_names_what_came_went_and_moved(asked: Run) -> None:
 
 
 def test_what_is_kept_of_the_settings_are_settings_and_nothing_private() -> None:
-    assert set(load(searxng_url="http://me:hush@127.0.0.1:1").of_a_run()) == set(OF_A_RUN)
-    assert not {"searxng_url", "data_dir", "models_dir"} & set(OF_A_RUN)
+    assert set(load(searxng_url="http://me:hush@127.0.0.1:1").run_values()) == set(RUN_SETTINGS)
+    assert not {"searxng_url", "data_dir", "models_dir"} & set(RUN_SETTINGS)
 
 
 # Reports.
@@ -305,7 +305,7 @@ def test_a_report_has_everything_and_shows_hostile_text_as_text(tmp_path: Path) 
     rows = [found for found in text.splitlines() if found.startswith("| rules.txt")]
     assert len(rows) == 4
     assert all(found.replace("\\|", "").count("|") == 6 for found in rows)
-    first = Attempt("asked", Action.AMBIGUOUS, "best passage 0.50", 3, 0.5)
+    first = RetrievalAttempt("asked", Action.AMBIGUOUS, "best passage 0.50", 3, 0.5)
     twice = dataclasses.replace(run, attempts=(first, dataclasses.replace(first, query="other words")))
     assert "first AMBIGUOUS: best passage 0.50; then looked for: other words" in export.markdown(twice)
     assert "| Elephants fly. | not | taken out |" in text

@@ -12,7 +12,7 @@ import gradio as gr
 
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.copies import CollectionCopies
-from localcrag.app.collections.deletion import Forgetting
+from localcrag.app.collections.deletion import DocumentDeletion
 from localcrag.app.uploads import Uploads
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.documents import DocumentEvents
@@ -45,7 +45,7 @@ class FakeHomes:
 class FakeOpened:
     """Whose index files are all written."""
 
-    unwritten: ClassVar[dict[str, str]] = {}
+    index_errors: ClassVar[dict[str, str]] = {}
 
 
 class FakeCollections:
@@ -73,7 +73,7 @@ def test_files_that_go_in_leave_the_collection_that_is_shown_by_then(tmp_path: P
     uploads = Uploads(taken_in)
     events = DocumentEvents(
         cast(Collections, FakeCollections()),
-        cast(Forgetting, None),
+        cast(DocumentDeletion, None),
         uploads,
         lambda: "",
         copies=cast(CollectionCopies, None),

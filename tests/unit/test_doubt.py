@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcrag.crag.answer.quotations import FAR_WORDS, WORDS, likeliest
+from localcrag.crag.answer.quotations import FAR_PASSAGE_WORDS, PASSAGE_WORDS, render_nearest
 from tests.support.made_records import graded
 
 STEPS = [
@@ -18,20 +18,20 @@ def listed(steps: list[str]) -> str:
 
 
 def far(text: str) -> str:
-    return likeliest([graded(0.001, text)], question="Who tells the front desk of the stand-in?", near=0.014)
+    return render_nearest([graded(0.001, text)], question="Who tells the front desk of the stand-in?", near=0.014)
 
 
 def test_of_a_procedure_that_is_shown_in_part_no_first_step_is_missing() -> None:
     shown = far(f"### How to request it\n\n{listed(STEPS)}\n\n{'The rest is about other things. ' * 30}")
-    assert FAR_WORDS < len(listed(STEPS).split()) < WORDS
+    assert FAR_PASSAGE_WORDS < len(listed(STEPS).split()) < PASSAGE_WORDS
     assert [step for step in STEPS if step not in shown] == []
-    assert len(shown.split()) < WORDS
+    assert len(shown.split()) < PASSAGE_WORDS
 
 
 def test_a_part_of_a_list_that_is_long_is_a_part() -> None:
     shown = far(listed(STEPS[:3] * 6 + STEPS[3:]))
     assert STEPS[3] in shown
-    assert len(shown.split()) < WORDS
+    assert len(shown.split()) < PASSAGE_WORDS
 
 
 def test_what_stands_behind_a_list_brings_no_list() -> None:

@@ -10,22 +10,22 @@ import pytest
 
 from localcrag.crag.context import Steps
 from localcrag.evaluation.diagnosis import MEANING
-from localcrag.evaluation.metrics import BY_NAME, holds, normalised
+from localcrag.evaluation.metrics import BY_NAME, contains_answer, normalised
 from localcrag.evaluation.plan import PLAIN, Configuration, ablations, check, plain_rag, policies, sweep
 from localcrag.evaluation.results import GROUPS, differences, estimates, step_costs
 from localcrag.evaluation.wording import difference, estimate
 from localcrag.records.enums import Action, Backing, Policy, WebMode
 from localcrag.records.errors import EvaluationError
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.run import Run, StepCost, WebUse
 from localcrag.settings import load
 from tests.support import ROOT
 from tests.support.made_evaluations import BESIDE, HOLDS, evaluation, passage, question, run, sentence, varied
 
-IN_DOCUMENTS = question("d", HeldBy.DOCUMENTS, "42 litres", "forty-two litres", documents=["a.md"])
-UNNAMED = question("u", HeldBy.DOCUMENTS, "42 litres")
-ON_WEB = question("w", HeldBy.WEB, "42 litres")
-NOWHERE = question("n", HeldBy.NOWHERE)
+IN_DOCUMENTS = question("d", AnswerLocation.DOCUMENTS, "42 litres", "forty-two litres", documents=["a.md"])
+UNNAMED = question("u", AnswerLocation.DOCUMENTS, "42 litres")
+ON_WEB = question("w", AnswerLocation.WEB, "42 litres")
+NOWHERE = question("n", AnswerLocation.NOWHERE)
 GOOD, OTHER = passage("p1", HOLDS, 0.9), passage("p2", BESIDE, 0.3, document="b.md")
 
 
@@ -160,7 +160,7 @@ def test_every_metric_has_an_example_a_definition_and_a_name_of_its_own() -> Non
     ids=["word", "part of a number", "article and case", "nothing but an article", "no answers"],
 )
 def test_an_answer_is_found_as_whole_words(text: str, answers: list[str], expected: bool) -> None:
-    assert holds(text, answers) is expected
+    assert contains_answer(text, answers) is expected
 
 
 def test_normalising_is_squads() -> None:
@@ -253,7 +253,7 @@ def test_questions_that_are_worded_or_labelled_otherwise_are_not_compared() -> N
     changes = differences((made, PLAIN), (dataclasses.replace(made, questions=tuple(others)), PLAIN))
     assert {change.n for change in changes.values()} == {3}
     with pytest.raises(EvaluationError, match="no question in common"):
-        differences((made, PLAIN), (evaluation([question("x", HeldBy.NOWHERE)], {PLAIN: {}}), PLAIN))
+        differences((made, PLAIN), (evaluation([question("x", AnswerLocation.NOWHERE)], {PLAIN: {}}), PLAIN))
 
 
 def test_a_configuration_that_is_not_there_is_named() -> None:

@@ -20,7 +20,7 @@ from localcrag.evaluation.report import comparison_summary, summary, write, writ
 from localcrag.evaluation.results import Evaluation
 from localcrag.records.enums import Action
 from localcrag.records.errors import EvaluationError
-from localcrag.records.evaluation_set import HeldBy
+from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
 from localcrag.text.places import SheetRow
@@ -91,7 +91,7 @@ def test_a_cause_comes_with_its_detail(made: Evaluation, name: str, why: str) ->
 
 
 def test_what_held_the_answer_is_named_with_its_page_or_rows() -> None:
-    asked = question("q", HeldBy.DOCUMENTS, "42", documents=["talk.pptx", "a.xlsx"])
+    asked = question("q", AnswerLocation.DOCUMENTS, "42", documents=["talk.pptx", "a.xlsx"])
     held = passage("1", HOLDS, 0.1)
     paged = dataclasses.replace(held, document="talk.pptx", page=4)
     rowed = dataclasses.replace(held, document="a.xlsx", rows=(SheetRow(0, "Prices", 7),))
@@ -172,8 +172,8 @@ def test_the_worst_come_first_and_are_shown_with_what_they_rest_on(document: dic
 
 
 def test_relevances_are_set_against_what_passages_hold() -> None:
-    asked = question("q", HeldBy.DOCUMENTS, "42", documents=["a.md"])
-    nowhere = question("n", HeldBy.NOWHERE)
+    asked = question("q", AnswerLocation.DOCUMENTS, "42", documents=["a.md"])
+    nowhere = question("n", AnswerLocation.NOWHERE)
     found = curves.relevance_reliability(
         [
             (
@@ -198,7 +198,7 @@ def test_plain_rag_has_no_relevances_and_no_decisions(made: Evaluation) -> None:
 
 
 def test_other_thresholds_decide_on_the_stored_relevances() -> None:
-    held, not_held = question("q", HeldBy.DOCUMENTS, "42"), question("n", HeldBy.NOWHERE)
+    held, not_held = question("q", AnswerLocation.DOCUMENTS, "42"), question("n", AnswerLocation.NOWHERE)
     pairs = [
         (held, run(held, [passage("1", HOLDS, 0.6)], "x", action=Action.CORRECT)),
         (not_held, run(not_held, [passage("1", "x", 0.55)], "x", action=Action.CORRECT)),
@@ -359,7 +359,7 @@ def test_two_evaluations_are_compared_question_by_question(made: Evaluation, tmp
 
 
 def test_evaluations_without_a_common_question_are_not_compared(made: Evaluation, tmp_path: Path) -> None:
-    alone = question("x", HeldBy.NOWHERE)
+    alone = question("x", AnswerLocation.NOWHERE)
     runs: dict[str, dict[str, Run]] = {FULL: {"x": run(alone, [], "x", action=Action.INCORRECT)}}
     with pytest.raises(EvaluationError, match="no question in common"):
         write_comparison((made, FULL), (evaluation([alone], runs), FULL), tmp_path)

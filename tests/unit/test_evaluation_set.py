@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcrag.records.errors import EvaluationSetError
-from localcrag.records.evaluation_set import MOST_PROBLEMS, HeldBy, Question, dump, read
+from localcrag.records.evaluation_set import MOST_PROBLEMS, AnswerLocation, Question, dump, read
 from localcrag.records.run import Turn, WebResult
 
 WEB = {"title": "Gull Spit", "url": "https://example.org/gull", "content": "The tower is 31 metres tall."}
@@ -42,16 +42,18 @@ def refusal(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("fields", "held_by", "answers"),
     [
-        pytest.param({}, HeldBy.DOCUMENTS, ("31 metres",), id="documents"),
-        pytest.param({"web": [WEB]}, HeldBy.DOCUMENTS, ("31 metres",), id="documents-and-web-results"),
-        pytest.param({"answers": []}, HeldBy.NOWHERE, (), id="nowhere"),
-        pytest.param({"answers": [], "web": [WEB]}, HeldBy.NOWHERE, (), id="nowhere-with-web-results"),
-        pytest.param({"answers": [], "web": [WEB], "web_answers": ["31"]}, HeldBy.WEB, ("31",), id="web"),
-        pytest.param({"documents": [], "web": [WEB]}, HeldBy.WEB, ("31 metres",), id="no-document-but-web-results"),
+        pytest.param({}, AnswerLocation.DOCUMENTS, ("31 metres",), id="documents"),
+        pytest.param({"web": [WEB]}, AnswerLocation.DOCUMENTS, ("31 metres",), id="documents-and-web-results"),
+        pytest.param({"answers": []}, AnswerLocation.NOWHERE, (), id="nowhere"),
+        pytest.param({"answers": [], "web": [WEB]}, AnswerLocation.NOWHERE, (), id="nowhere-with-web-results"),
+        pytest.param({"answers": [], "web": [WEB], "web_answers": ["31"]}, AnswerLocation.WEB, ("31",), id="web"),
+        pytest.param(
+            {"documents": [], "web": [WEB]}, AnswerLocation.WEB, ("31 metres",), id="no-document-but-web-results"
+        ),
     ],
 )
 def test_who_holds_the_answer_is_known(
-    write: Callable[..., Path], fields: dict[str, Any], held_by: HeldBy, answers: tuple[str, ...]
+    write: Callable[..., Path], fields: dict[str, Any], held_by: AnswerLocation, answers: tuple[str, ...]
 ) -> None:
     (question,) = read(write(line(**fields))).questions
     assert (question.held_by, question.answers) == (held_by, answers)
@@ -88,11 +90,16 @@ def test_what_is_dumped_is_read_as_it_was(write: Callable[..., Path]) -> None:
     turns = (Turn("Which tower?", "The one at sea."),)
     questions = (
         Question(
-            id="a", question="1?", held_by=HeldBy.DOCUMENTS, answers=("31",), documents=("tower.md",), history=turns
+            id="a",
+            question="1?",
+            held_by=AnswerLocation.DOCUMENTS,
+            answers=("31",),
+            documents=("tower.md",),
+            history=turns,
         ),
-        Question(id="b", question="2?", held_by=HeldBy.WEB, answers=("31", "thirty"), web=web),
-        Question(id="c", question="3?", held_by=HeldBy.NOWHERE, web=web),
-        Question(id="d", question="4?", held_by=HeldBy.NOWHERE),
+        Question(id="b", question="2?", held_by=AnswerLocation.WEB, answers=("31", "thirty"), web=web),
+        Question(id="c", question="3?", held_by=AnswerLocation.NOWHERE, web=web),
+        Question(id="d", question="4?", held_by=AnswerLocation.NOWHERE),
     )
     assert read(write(*dump(questions))).questions == questions
 

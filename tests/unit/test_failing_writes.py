@@ -16,14 +16,14 @@ from localcrag.app.assembly import Assembly
 from localcrag.app.tasks import TaskState
 from localcrag.app.uploads import Uploads
 from localcrag.interfaces.cli.command import index_warnings
-from localcrag.interfaces.cli.ingest import _done as done
-from localcrag.interfaces.page.documents import listed
+from localcrag.interfaces.cli.ingest import _run as done
+from localcrag.interfaces.page.documents import documents_html
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.settings import load
 from localcrag.storage.collections.vector_index import ChunkIndex
-from localcrag.storage.files import whole_or_not_at_all
+from localcrag.storage.files import atomic_file
 from tests.support import ROOT
 from tests.support.fakes import FakeEmbedder, FakeScorer
 
@@ -54,12 +54,12 @@ def test_a_deletion_is_done_and_said_where_the_index_file_cannot_be_written_afte
     assert [one.name for one in collections.documents("default")] == ["ferry.txt", "pier.txt"]
     found = collections.index("default").nearest(FakeEmbedder().embed(["lamp"])[0], 9)
     assert {chunk for chunk, _ in found} == set(collections.store("default").chunk_ids())
-    assert "index could not be written" in collections.opened.unwritten["default"]
-    assert "index could not be written" in listed(collections, "default")
+    assert "index could not be written" in collections.opened.index_errors["default"]
+    assert "index could not be written" in documents_html(collections, "default")
     (tmp_path / "index").unlink()
     collections.delete_document("pier.txt", "default")
-    assert collections.opened.unwritten == {}
-    assert "data-unwritten" not in listed(collections, "default")
+    assert collections.opened.index_errors == {}
+    assert "data-unwritten" not in documents_html(collections, "default")
     assembly.close()
 
 
@@ -95,7 +95,7 @@ def test_files_are_added_and_found_where_the_index_file_cannot_be_written_afterw
     for word in ("lamp", "pier"):
         (tmp_path / f"{word}.txt").write_text(f"{word} " * 20)
     parsed = argparse.Namespace(
-        paths=[tmp_path / "lamp.txt", tmp_path / "pier.txt"], re_embed=False, read_scans=False, json=True
+        paths=[tmp_path / "lamp.txt", tmp_path / "pier.txt"], reindex=False, read_scans=False, json=True
     )
     assert done(assembly, parsed) == 0
     out, err = capsys.readouterr()
@@ -125,8 +125,8 @@ def test_a_file_dropped_on_the_page_is_in_and_the_list_says_that_the_index_file_
     uploads.add([tmp_path / "lamp.txt"], "default")
     *_, ended = uploads.follow()
     assert [one.state for one in ended] in ([], [TaskState.DONE])
-    assert "lamp.txt" in listed(assembly.collections, "default")
-    assert "data-unwritten" in listed(assembly.collections, "default")
+    assert "lamp.txt" in documents_html(assembly.collections, "default")
+    assert "data-unwritten" in documents_html(assembly.collections, "default")
     uploads.close()
     assembly.close()
 
@@ -161,10 +161,10 @@ def test_any_other_failure_of_the_database_after_a_deletion_is_said_beside_it(tm
     collections = assembly.collections
     collections.delete_document("lamp.txt", "default")
     assert [one.name for one in collections.documents("default")] == ["ferry.txt", "pier.txt"]
-    said = collections.opened.unwritten["default"]
+    said = collections.opened.index_errors["default"]
     assert said.startswith("What was to be changed in “default” is changed, but its vector index could not be read")
     assert "no such table: chunk_changes. The next question or change tries again." in said
-    assert said in listed(collections, "default")
+    assert said in documents_html(collections, "default")
     with assembly.database.transaction() as connection:
         connection.execute("ALTER TABLE elsewhere RENAME TO chunk_changes")
     found = collections.index("default").nearest(FakeEmbedder().embed(["lamp"])[0], 9)
@@ -174,7 +174,7 @@ def test_any_other_failure_of_the_database_after_a_deletion_is_said_beside_it(tm
 
 def test_the_command_says_that_the_index_file_could_not_be_written(tmp_path: Path) -> None:
     assembly = opened(tmp_path, "ferry")
-    assembly.collections.opened.unwritten["default"] = "The vector index could not be written to there."
+    assembly.collections.opened.index_errors["default"] = "The vector index could not be written to there."
     assert index_warnings(assembly) == ["The vector index could not be written to there."]
     assembly.close()
 
@@ -200,7 +200,7 @@ def test_a_file_that_is_written_is_no_error_where_a_left_over_cannot_be_removed(
     removals: list[Path] = []
     monkeypatch.setattr(Path, "unlink", broken)
     write_private(tmp_path / "settings.json", "{}")
-    with whole_or_not_at_all(tmp_path / "copy") as file:
+    with atomic_file(tmp_path / "copy") as file:
         file.write_text("whole")
     assert (tmp_path / "settings.json").read_text() == "{}"
     assert (tmp_path / "copy").read_text() == "whole"
@@ -222,7 +222,7 @@ with suppress(MemoryError):
     sqlite3.connect(":memory:").execute("PRAGMA hard_heap_limit = 1")
 for act in (
     lambda: database.rows("SELECT count(*) FROM documents JOIN chunks JOIN runs"),
-    lambda: database.copy_to(folder / "copy.sqlite3"),
+    lambda: database.back_up_to(folder / "copy.sqlite3"),
     lambda: Database(folder / "other.sqlite3"),
 ):
     try:

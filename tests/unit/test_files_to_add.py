@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.collections.collections import while_loading
+from localcrag.app.collections.collections import model_loading_progress
 from localcrag.app.uploads import FoundFiles, uploads_from
 from localcrag.records.errors import UnreadableDocument
-from localcrag.records.ingest import Count, IngestProgress, Pace, Progress
+from localcrag.records.ingest import FileProgress, IngestProgress, TimeEstimate, UploadCount
 from tests.support.threads import DEADLOCK
 
 
@@ -21,7 +21,7 @@ def write(folder: Path, *names: str) -> None:
         (folder / name).write_text("four")
 
 
-def counted(files: FoundFiles) -> Count:
+def counted(files: FoundFiles) -> UploadCount:
     deadline = time.monotonic() + DEADLOCK
     while not files.count().all:
         assert time.monotonic() < deadline
@@ -52,7 +52,7 @@ def test_they_are_counted_beside_and_the_first_comes_before_the_last_is_found(tm
     assert next(walk).name == "0/0.txt"
     write(tmp_path, "2/late.txt")
     assert [upload.name for upload in walk][-1] == "2/late.txt", "what was not reached yet had not been looked at"
-    assert counted(files) == Count(16, 64, all=True)
+    assert counted(files) == UploadCount(16, 64, all=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="an administrator may open every folder")
@@ -83,22 +83,22 @@ def test_a_folder_of_folders_without_files_is_an_error(tmp_path: Path) -> None:
 class Finding:
     """Files of which more and more are found."""
 
-    def __init__(self, *counts: Count) -> None:
+    def __init__(self, *counts: UploadCount) -> None:
         self._counts = [*counts]
 
     def __iter__(self):  # type: ignore[no-untyped-def]
         return iter(())
 
-    def count(self) -> Count:
+    def count(self) -> UploadCount:
         return self._counts.pop(0) if len(self._counts) > 1 else self._counts[0]
 
 
 def test_progress_says_that_there_are_more_files_and_guesses_no_time_until_all_are_found(tmp_path: Path) -> None:
     write(tmp_path, "a.txt")
     (upload,) = uploads_from([tmp_path])
-    finding = Finding(Count(3, 12, all=False), Count(3, 12, all=False), Count(9, 36, all=True))
-    pace = Pace(finding)
-    early, late = (Progress(upload, 5, pace).at("embedding", 1, 2) for _ in range(2))
+    finding = Finding(UploadCount(3, 12, all=False), UploadCount(3, 12, all=False), UploadCount(9, 36, all=True))
+    pace = TimeEstimate(finding)
+    early, late = (FileProgress(upload, 5, pace).at("embedding", 1, 2) for _ in range(2))
     assert (early.files, early.more, early.seconds_left) == (5, True, None), "no fewer than the one that is worked on"
     assert (late.files, late.more) == (9, False)
     assert late.seconds_left is not None
@@ -116,6 +116,6 @@ def test_while_models_load_it_is_told_how_many_files_have_been_found(tmp_path: P
             time.sleep(0.01)
         raise UnreadableDocument("asked for again by whoever needs it")
 
-    told.extend(while_loading(load, files))
+    told.extend(model_loading_progress(load, files))
     assert {one.phase for one in told} == {"loading"}
     assert (told[-1].files, told[-1].more, told[-1].number) == (7, False, 0)

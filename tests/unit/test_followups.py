@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.crag import condense
-from localcrag.crag.condense import Leaning, leaning
+from localcrag.crag.condense import FollowUpStatus, follow_up_status
 from localcrag.records.run import Turn
 from localcrag.text.words import content_words
 from tests.support.dialogues import DIALOGUES, Asked
@@ -23,10 +23,10 @@ LONDON = (Turn("What is the hotel limit in London?", "195 euros."),)
 def test_a_turn_is_left_alone_or_gets_the_words_it_leans_on(turn: Asked) -> None:
     if not turn.history:
         return
-    leans_on = condense.leans_on(turn.question, turn.history, turns=3)
+    leans_on = condense.context_turns(turn.question, turn.history, turns=3)
     assert bool(leans_on) is turn.dependent
     if turn.dependent:
-        understood = condense.by_rule(turn.question, leans_on) or condense.accept("", turn.question, leans_on)
+        understood = condense.rewrite_by_rule(turn.question, leans_on) or condense.accept("", turn.question, leans_on)
         assert turn.names <= content_words(understood), understood
 
 
@@ -70,7 +70,7 @@ def test_words_point_back_only_where_they_stand_for_something_else(question: str
     assert condense.stands_alone(question) is alone
 
 
-ALONE, DOUBTFUL, FOLLOW_UP = Leaning
+ALONE, DOUBTFUL, FOLLOW_UP = FollowUpStatus
 
 
 @pytest.mark.parametrize(
@@ -108,15 +108,15 @@ ALONE, DOUBTFUL, FOLLOW_UP = Leaning
     ],
 )
 def test_a_question_with_much_of_its_own_is_doubtful_and_one_that_explains_its_words_is_not(
-    question: str, expected: Leaning
+    question: str, expected: FollowUpStatus
 ) -> None:
-    assert leaning(question) is expected
+    assert follow_up_status(question) is expected
 
 
 def test_most_follow_ups_on_everyday_documents_are_seen_by_their_words() -> None:
     lines = (Path(__file__).parents[1] / "data" / "followups.jsonl").read_text("utf-8").splitlines()
     asked = [json.loads(line)["question"] for line in lines]
-    assert sum(leaning(question) is not ALONE for question in asked) >= 50
+    assert sum(follow_up_status(question) is not ALONE for question in asked) >= 50
 
 
 @pytest.mark.parametrize(
@@ -137,12 +137,12 @@ def test_most_follow_ups_on_everyday_documents_are_seen_by_their_words() -> None
     ],
 )
 def test_another_name_takes_the_place_of_the_former_one(question: str, understood: str | None) -> None:
-    assert condense.by_rule(question, LONDON) == understood
+    assert condense.rewrite_by_rule(question, LONDON) == understood
 
 
 def test_an_article_that_is_there_already_is_not_said_twice() -> None:
     history = (Turn("How long is the warranty of the KX-40?", "Two years."),)
-    assert condense.by_rule("And the KX-50?", history) == "How long is the warranty of the KX-50?"
+    assert condense.rewrite_by_rule("And the KX-50?", history) == "How long is the warranty of the KX-50?"
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_an_article_that_is_there_already_is_not_said_twice() -> None:
 def test_a_name_takes_the_place_of_one_like_it_or_of_the_only_one(
     former: str, question: str, understood: str | None
 ) -> None:
-    assert condense.by_rule(question, (Turn(former, "So it is."),)) == understood
+    assert condense.rewrite_by_rule(question, (Turn(former, "So it is."),)) == understood
 
 
 def test_a_name_has_no_place_to_take_in_a_question_without_one() -> None:
-    assert condense.by_rule("And in Bergen?", (Turn("What is the limit for hotels?", "195 euros."),)) is None
+    assert condense.rewrite_by_rule("And in Bergen?", (Turn("What is the limit for hotels?", "195 euros."),)) is None
 
 
 @pytest.mark.parametrize(
@@ -180,16 +180,16 @@ def test_a_name_has_no_place_to_take_in_a_question_without_one() -> None:
 def test_a_chain_of_follow_ups_is_read_with_the_question_it_hangs_on(turns: int, seen: list[str]) -> None:
     questions = ("Who built the Eiffel Tower?", "When was it built?", "How tall is it?", "Why?")
     history = [Turn(question, "Yes.") for question in questions]
-    leans_on = condense.leans_on("And then?", history, turns=turns)
+    leans_on = condense.context_turns("And then?", history, turns=turns)
     assert [turn.question for turn in leans_on] == seen
 
 
 def test_the_names_of_the_answer_come_along_for_he_and_she() -> None:
     history = (Turn("Who painted The Scream?", "Edvard Munch painted it in Norway."),)
-    assert condense.in_context("Where was he born?", history) == (
+    assert condense.with_topic("Where was he born?", history) == (
         "Who painted The Scream? Edvard Munch, Norway Where was he born?"
     )
-    assert condense.in_context("Where is it?", history) == "Who painted The Scream? Where is it?"
+    assert condense.with_topic("Where is it?", history) == "Who painted The Scream? Where is it?"
 
 
 def test_a_rewriting_that_brings_in_nothing_of_the_topic_is_refused_but_for_persons() -> None:

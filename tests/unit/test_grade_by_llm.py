@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from localcrag.crag.grading import JUDGEMENT, grade, graded, judged, on_scale, prompt, relevance
+from localcrag.crag.grading import JUDGEMENT, apply_judgement, grade, graded, prompt, relevance, rescale
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
 from localcrag.records.passages import Judgement, Passage, Thresholds
@@ -42,7 +42,7 @@ def written(grade: str = "correct", confidence: object = 0.9, reasoning: str = "
 def test_a_grade_counts_as_much_as_the_model_is_sure_of_it(
     said: str, confidence: float, expected: float, counts_as: str
 ) -> None:
-    passage = judged(PASSAGE, JUDGEMENT.read(written(said, confidence)), THRESHOLDS)
+    passage = apply_judgement(PASSAGE, JUDGEMENT.read(written(said, confidence)), THRESHOLDS)
     assert passage.relevance == pytest.approx(expected)
     assert passage.grade == counts_as
     assert passage.reason == "It says so."
@@ -51,7 +51,7 @@ def test_a_grade_counts_as_much_as_the_model_is_sure_of_it(
 
 def test_the_logit_is_the_log_odds_of_the_relevance_and_finite_also_for_the_quite_certain() -> None:
     passages = [
-        judged(PASSAGE, Judgement("", Grade.CORRECT if sure >= 0 else Grade.INCORRECT, abs(sure)), THRESHOLDS)
+        apply_judgement(PASSAGE, Judgement("", Grade.CORRECT if sure >= 0 else Grade.INCORRECT, abs(sure)), THRESHOLDS)
         for sure in (-1.0, -0.9, -0.5, 0.0, 0.5, 0.9, 1.0)
     ]
     logits = [passage.logit for passage in passages]
@@ -128,7 +128,7 @@ OWN = Thresholds(upper=0.35, lower=0.12, strip=0.2)
 )
 def test_a_relevance_of_another_scale_keeps_its_grade(value: float, own: Thresholds) -> None:
     passage = graded(PASSAGE, logit=0.0, relevance=value, thresholds=own)
-    moved = on_scale(passage, own, THRESHOLDS)
+    moved = rescale(passage, own, THRESHOLDS)
     assert 0.0 <= moved.relevance <= 1.0
     assert moved.grade is passage.grade is grade(moved.relevance, THRESHOLDS)
 
@@ -136,7 +136,7 @@ def test_a_relevance_of_another_scale_keeps_its_grade(value: float, own: Thresho
 def test_relevances_of_another_scale_keep_their_order() -> None:
     values = [number / 50 for number in range(51)]
     moved = [
-        on_scale(graded(PASSAGE, logit=0.0, relevance=value, thresholds=OWN), OWN, THRESHOLDS).relevance
+        rescale(graded(PASSAGE, logit=0.0, relevance=value, thresholds=OWN), OWN, THRESHOLDS).relevance
         for value in values
     ]
     assert moved == sorted(set(moved))

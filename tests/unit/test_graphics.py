@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.models.hardware import Found, Graphics, System, found, told, uses_graphics
+from localcrag.app.models.hardware import (
+    Graphics,
+    GraphicsDevices,
+    System,
+    built_for_graphics,
+    describe_graphics,
+    find_graphics,
+)
 
 NOTHING: frozenset[Graphics] = frozenset()
 MODEL = "Model: \t\t NVIDIA GeForce RTX 4060\nIRQ:   \t\t 171\n"
@@ -24,8 +31,8 @@ RADEON = {
     "usr/share/vulkan/icd.d/radeon_icd.x86_64.json": ICD,
     "sys/class/drm/card0/device/vendor": "0x1002\n",
 }
-CUDA, VULKAN = Found(Graphics.CUDA, ("NVIDIA GeForce RTX 4060",)), Found(Graphics.VULKAN, ("AMD",))
-METAL = Found(Graphics.METAL, ("Apple silicon",))
+CUDA, VULKAN = GraphicsDevices(Graphics.CUDA, ("NVIDIA GeForce RTX 4060",)), GraphicsDevices(Graphics.VULKAN, ("AMD",))
+METAL = GraphicsDevices(Graphics.METAL, ("Apple silicon",))
 
 
 def without(files: dict[str, str], name: str) -> dict[str, str]:
@@ -41,7 +48,11 @@ def without(files: dict[str, str], name: str) -> dict[str, str]:
         pytest.param("linux", "x86_64", without(NVIDIA, "dev/"), (), id="a driver without a device, as in containers"),
         pytest.param("linux", "x86_64", without(NVIDIA, "libcuda"), (), id="a device without a driver"),
         pytest.param(
-            "linux", "x86_64", {"usr/lib/wsl/lib/libcuda.so.1": "", "dev/dxg": ""}, (Found(Graphics.CUDA),), id="wsl"
+            "linux",
+            "x86_64",
+            {"usr/lib/wsl/lib/libcuda.so.1": "", "dev/dxg": ""},
+            (GraphicsDevices(Graphics.CUDA),),
+            id="wsl",
         ),
         pytest.param("linux", "x86_64", RADEON, (VULKAN,), id="vulkan"),
         pytest.param(
@@ -60,25 +71,27 @@ def without(files: dict[str, str], name: str) -> dict[str, str]:
             "win32",
             "AMD64",
             {"Windows/System32/nvcuda.dll": "", "Windows/System32/vulkan-1.dll": ""},
-            (Found(Graphics.CUDA), Found(Graphics.VULKAN)),
+            (GraphicsDevices(Graphics.CUDA), GraphicsDevices(Graphics.VULKAN)),
             id="windows",
         ),
     ],
 )
 def test_a_graphics_processor_is_told_from_its_driver(
-    tmp_path: Path, name: str, processor: str, files: dict[str, str], there: tuple[Found, ...]
+    tmp_path: Path, name: str, processor: str, files: dict[str, str], there: tuple[GraphicsDevices, ...]
 ) -> None:
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    assert found(System(tmp_path, name, processor, {})) == there
+    assert find_graphics(System(tmp_path, name, processor, {})) == there
 
 
 def test_a_library_beside_the_usual_folders_counts(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     for name in ("libcuda.so.1", "dev/nvidia0"):
         (tmp_path / name).touch()
-    assert found(System(tmp_path, "linux", "x86_64", {"LD_LIBRARY_PATH": str(tmp_path)})) == (Found(Graphics.CUDA),)
+    assert find_graphics(System(tmp_path, "linux", "x86_64", {"LD_LIBRARY_PATH": str(tmp_path)})) == (
+        GraphicsDevices(Graphics.CUDA),
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,15 +110,15 @@ def test_what_a_package_was_built_for_is_told_from_its_libraries(
 ) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / library).touch()
-    assert uses_graphics("any", tmp_path) == built
+    assert built_for_graphics("any", tmp_path) == built
 
 
 def test_where_there_is_none_nothing_is_advised() -> None:
-    assert told((), NOTHING, NOTHING).advice == ()
+    assert describe_graphics((), NOTHING, NOTHING).advice == ()
 
 
 def test_what_is_not_used_comes_with_the_command_that_gets_it() -> None:
-    report = told((CUDA,), NOTHING, NOTHING)
+    report = describe_graphics((CUDA,), NOTHING, NOTHING)
     assert "NVIDIA GeForce RTX 4060" in report.said
     llama, torch = report.advice
     assert "-DGGML_CUDA=on" in llama.command
@@ -114,11 +127,11 @@ def test_what_is_not_used_comes_with_the_command_that_gets_it() -> None:
 
 
 def test_what_is_used_is_said_and_nothing_advised() -> None:
-    report = told((CUDA,), frozenset({Graphics.CUDA}), frozenset({Graphics.CUDA}))
+    report = describe_graphics((CUDA,), frozenset({Graphics.CUDA}), frozenset({Graphics.CUDA}))
     assert "llama-cpp-python, torch" in report.said
     assert report.advice == ()
 
 
 def test_vulkan_says_nothing_of_torch() -> None:
-    (llama,) = told((VULKAN,), NOTHING, NOTHING).advice
+    (llama,) = describe_graphics((VULKAN,), NOTHING, NOTHING).advice
     assert "-DGGML_VULKAN=on" in llama.command

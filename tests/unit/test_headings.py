@@ -9,7 +9,7 @@ import pytest
 
 from localcrag.documents.prepare import document_title
 from localcrag.documents.readers.open_document import open_document
-from localcrag.text.blocks import blocks_of
+from localcrag.text.blocks import split_blocks
 from tests.support import documents
 
 PROSE = [
@@ -62,7 +62,7 @@ def test_a_step_of_several_paragraphs_is_no_heading(tmp_path: Path) -> None:
     steps = "".join(f"<li><p>{said} the lid</p><p>{PROSE[0]}</p></li>" for said in ("Open", "Shut", "Lock"))
     path = documents.make_html(tmp_path / "a.html", f"<p>In this order:</p><ol>{steps}</ol><p>{PROSE[0]}")
     (page,) = open_document(path, "a.html").pages
-    kinds = [(block.kind.value, block.steps) for block in blocks_of(page.text, page.headings)]
+    kinds = [(block.kind.value, block.steps) for block in split_blocks(page.text, page.headings)]
     assert kinds == [("paragraph", False), *[("item", True)] * 3, ("paragraph", False)]
 
 
@@ -185,7 +185,7 @@ def test_what_every_page_says_at_its_edge_is_read_once_and_is_no_heading(tmp_pat
     whole = "\f".join(page.text for page in read)
     assert [whole.count(said) for said in ("ACME LIMITED", "Acme Handbook of Travel", "Page 1 of 5")] == [1, 1, 1]
     assert "of 5" not in whole.split("\f", 1)[1]
-    told = [page.text[b.start : b.end] for page in read for b in blocks_of(page.text, page.headings) if b.level]
+    told = [page.text[b.start : b.end] for page in read for b in split_blocks(page.text, page.headings) if b.level]
     assert told == [f"Section {word}" for word in ("one", "two", "three", "four", "five")]
     assert document_title(None, read, "walk.pdf") == "Section one"
 

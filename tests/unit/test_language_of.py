@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.collections.collections import mostly_foreign
-from localcrag.app.health import of_unknown_words
-from localcrag.evaluation.plan import NO_WORDS, NOT_ENGLISH, language_warning
+from localcrag.app.health import unsupported_languages_note
+from localcrag.evaluation.plan import NOT_ENGLISH, UNKNOWN_LANGUAGE, language_warning
 from localcrag.interfaces.page import renderers
 from localcrag.records.documents import Document
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.settings import ENGLISH_EMBEDDER, load
-from localcrag.text.words import OTHER, language_of, language_of_question, usual_of
+from localcrag.text.words import OTHER_LANGUAGE, detect_question_language, detect_text_language, main_language
 from tests.support.other_languages import LEASES
 
 
 @pytest.mark.parametrize("language", LEASES)
 def test_a_text_is_told_by_its_most_frequent_words_or_its_script(language: str) -> None:
-    assert language_of(LEASES[language]) == language
+    assert detect_text_language(LEASES[language]) == language
 
 
 @pytest.mark.parametrize(
@@ -32,15 +32,15 @@ def test_a_text_is_told_by_its_most_frequent_words_or_its_script(language: str) 
             "stanie dobrym, a najemca zobowiązuje się płacić czynsz z góry każdego miesiąca. Kaucja wynosi "
             "trzykrotność czynszu oraz podlega zwrotowi po opróżnieniu mieszkania, jeżeli żadne szkody nie powstały "
             "podczas trwania najmu.",
-            OTHER, id="Polish",
+            OTHER_LANGUAGE, id="Polish",
         ),
-        pytest.param("يدفع المستأجر الإيجار في اليوم الأول من كل شهر.", OTHER, id="Arabic"),
+        pytest.param("يدفع المستأجر الإيجار في اليوم الأول من كل شهر.", OTHER_LANGUAGE, id="Arabic"),
         pytest.param("| Oslo | 195 | 62 |\n| Gdynia | 95 | 36 |", None, id="a table"),
         pytest.param("", None, id="nothing"),
     ],
 )  # fmt: skip
 def test_other_texts_are_english_of_another_language_or_not_told(text: str, language: str | None) -> None:
-    assert language_of(text) == language
+    assert detect_text_language(text) == language
 
 
 @pytest.mark.parametrize(
@@ -63,24 +63,24 @@ def test_other_texts_are_english_of_another_language_or_not_told(text: str, lang
 def test_a_question_is_in_the_language_of_the_documents_unless_its_words_say_another(
     question: str, usual: str, language: str
 ) -> None:
-    assert language_of_question(question, usual) == language
+    assert detect_question_language(question, usual) == language
 
 
 def test_the_usual_language_is_that_of_most_documents_among_those_whose_words_are_known() -> None:
-    assert usual_of({"de": 2, "en": 1, OTHER: 3}) == "de"
-    assert usual_of({OTHER: 1}) == usual_of({}) == "en"
+    assert main_language({"de": 2, "en": 1, OTHER_LANGUAGE: 3}) == "de"
+    assert main_language({OTHER_LANGUAGE: 1}) == main_language({}) == "en"
 
 
 def test_documents_in_a_language_without_words_here_are_named_in_the_list_and_by_doctor() -> None:
     one = Document(1, "a.txt", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")
     known = [dataclasses.replace(one, language=language) for language in ("en", "de", "", None)]
-    foreign = [dataclasses.replace(one, language=language) for language in ("zh", OTHER, "zh")]
+    foreign = [dataclasses.replace(one, language=language) for language in ("zh", OTHER_LANGUAGE, "zh")]
     assert "whose words localcrag does not know" not in renderers.documents(known, "attic", [])
-    assert of_unknown_words(known) == ""
+    assert unsupported_languages_note(known) == ""
     assert "3 documents are in languages whose words localcrag does not know" in renderers.documents(
         foreign, "attic", []
     )
-    assert "(Chinese 2, others 1)" in of_unknown_words([*known, *foreign])
+    assert "(Chinese 2, others 1)" in unsupported_languages_note([*known, *foreign])
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,13 @@ def test_models_for_other_languages_are_offered_where_most_documents_are_not_in_
         ("Wie hoch ist die Kaution?", ENGLISH_EMBEDDER, NOT_ENGLISH),
         ("How high is the deposit?", ENGLISH_EMBEDDER, None),
         ("Wie hoch ist die Kaution?", "multilingual-e5-small", None),
-        ("押金是多少？", "multilingual-e5-small", NO_WORDS),
+        ("押金是多少？", "multilingual-e5-small", UNKNOWN_LANGUAGE),
     ],
 )
 def test_figures_of_a_language_that_models_or_rules_do_not_know_are_warned_of(
     asked: str, embedder: str, said: str | None
 ) -> None:
     texts = (asked, "What is it?")
-    questions = [Question(id=text, question=text, held_by=HeldBy.DOCUMENTS) for text in texts]
+    questions = [Question(id=text, question=text, held_by=AnswerLocation.DOCUMENTS) for text in texts]
     assert language_warning(questions[:1], embedder) == said
     assert language_warning(questions, embedder) is None, "half of them is not most"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from make_languages import compiled, read, source_of, texts_of_the_code, untranslated
+from make_languages import compiled, extract_texts, po_path, read, untranslated
 
-from localcrag.crag.answer.quotations import nothing_found
+from localcrag.crag.answer.quotations import no_evidence_answer
 from localcrag.records.run import WebUse
 from localcrag.settings import load
 from localcrag.text import translation
@@ -25,7 +25,7 @@ def spoken() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def said() -> set[object]:
-    return {message.id for message in texts_of_the_code() if message.id}
+    return {message.id for message in extract_texts() if message.id}
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -49,15 +49,15 @@ def test_every_translation_has_the_values_of_its_text(language: str) -> None:
 @pytest.mark.parametrize("language", OTHERS)
 def test_what_the_app_reads_is_what_is_written(language: str) -> None:
     made = compiled(read(language))
-    assert source_of(language).with_suffix(".mo").read_bytes() == made, "run scripts/make_languages.py"
+    assert po_path(language).with_suffix(".mo").read_bytes() == made, "run scripts/make_languages.py"
 
 
 def test_what_an_answer_says_of_itself_is_in_the_language_chosen(spoken: None) -> None:
     settings = load()
     translation.choose("de")
-    assert nothing_found("Who?", [], WebUse(), settings).startswith("In der Sammlung „default“ ist nichts")
+    assert no_evidence_answer("Who?", [], WebUse(), settings).startswith("In der Sammlung „default“ ist nichts")
     translation.choose(translation.ENGLISH)
-    assert nothing_found("Who?", [], WebUse(), settings).startswith("There is nothing in the collection “default”")
+    assert no_evidence_answer("Who?", [], WebUse(), settings).startswith("There is nothing in the collection “default”")
 
 
 def test_a_number_chooses_the_form(spoken: None) -> None:

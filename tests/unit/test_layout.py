@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from localcrag.crag.answer import layout
-from localcrag.crag.answer.layout import of_evidence, of_passage
+from localcrag.crag.answer.layout import evidence_fragments, passage_fragments
 from localcrag.crag.refine.refine import recompose
 from localcrag.crag.refine.strips import split_into_strips
 from localcrag.interfaces.page.chat.html import answer_html
@@ -35,7 +35,7 @@ def laid(text: str, *dropped: str, citation: str = "[1]", path: tuple[str, ...] 
     evidence, _ = recompose([passage], strips)
     assert len(evidence) == 1, evidence
     kept = [strip for strip in strips if strip.kept]
-    return layout.markdown(of_evidence(evidence[0], passage, kept), citation, path=path)
+    return layout.markdown(evidence_fragments(evidence[0], passage, kept), citation, path=path)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,8 @@ def test_what_is_left_out_of_a_paragraph_shows() -> None:
     strips = [strip for strip in strips_of(text) if "Bears" not in strip.text]
     evidence, _ = recompose([passage], strips)
     assert (
-        layout.markdown(of_evidence(evidence[0], passage, strips), "[1]") == "“Dogs are welcome. … Cats are not.” [1]"
+        layout.markdown(evidence_fragments(evidence[0], passage, strips), "[1]")
+        == "“Dogs are welcome. … Cats are not.” [1]"
     )
 
 
@@ -178,13 +179,13 @@ def test_a_header_from_before_the_passage_heads_its_rows() -> None:
 def test_evidence_without_strips_is_laid_out_by_its_own_text() -> None:
     passage = graded(0.9, STEPS, id="p")
     evidence, _ = recompose([passage], strips_of(STEPS))
-    assert layout.markdown(of_evidence(evidence[0], None, []), "[2]").endswith("3. Rinse the sieve. [2]")
+    assert layout.markdown(evidence_fragments(evidence[0], None, []), "[2]").endswith("3. Rinse the sieve. [2]")
 
 
 def test_the_likeliest_lines_of_a_passage_are_bold() -> None:
     text = f"Dogs are *welcome*. Cats are not.\n\n{STEPS}\n\n| Room | Fee |\n|---|---|\n| Single | 80 |"
     likely = [strip for strip in strips_of(text) if any(part in strip.text for part in ("Dogs", "Rinse", "Single"))]
-    written = layout.markdown(of_passage(graded(0.5, text, id="p"), likely))
+    written = layout.markdown(passage_fragments(graded(0.5, text, id="p"), likely))
     assert "“**Dogs are welcome.** Cats are not.”" in written
     assert "3. **Rinse the sieve.**" in written
     assert "| **Single** | **80** |" in written
@@ -198,7 +199,7 @@ def test_the_likeliest_lines_of_a_passage_are_bold() -> None:
 )  # fmt: skip
 def test_lists_tables_and_several_lines_are_told_from_sentences(text: str, block: bool) -> None:
     passage = graded(0.9, text, id="p")
-    assert layout.is_block(of_passage(passage, [])) is block
+    assert layout.is_block(passage_fragments(passage, [])) is block
 
 
 BAD = (
@@ -233,7 +234,7 @@ def test_no_source_makes_a_heading_a_link_a_picture_or_html(form: str, bad: obje
     passage = graded(0.9, text, id="p")
     strips = strips_of(text)
     for likely in ([], strips[:1]):
-        written = layout.markdown(of_passage(passage, likely), "[1]") + "\n\n" + layout.label([text, "b"])
+        written = layout.markdown(passage_fragments(passage, likely), "[1]") + "\n\n" + layout.label([text, "b"])
         # Also where everything is on that the app's own reader has off.
         elements = Tags()
         elements.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(written))
@@ -246,7 +247,7 @@ def test_no_source_makes_a_heading_a_link_a_picture_or_html(form: str, bad: obje
 def test_what_is_bold_ends_where_it_ends() -> None:
     text = "料金は五百円です。子供は無料です。犬は入れません。"
     likely = [strip for strip in strips_of(text) if "無料" in strip.text]
-    page = str(answer_html(layout.markdown(of_passage(graded(0.5, text, id="p"), likely)), None))
+    page = str(answer_html(layout.markdown(passage_fragments(graded(0.5, text, id="p"), likely)), None))
     assert "<strong>子供は無料です。</strong>" in page
     assert str(answer_html(layout.label(["Folder C:\\"]), None)).count("<strong>Folder C:\\</strong>") == 1
 
@@ -255,7 +256,7 @@ def test_rows_from_the_middle_of_a_table_keep_its_header() -> None:
     rows = "\n".join(f"| Town{number} | {100 + number} euros |" for number in range(20))
     text = f"| City | Fee |\n|---|---|\n{rows}"
     begin, end = text.index("| Town10"), text.index("| Town12")
-    written = layout.markdown(of_passage(graded(0.5, text, id="p"), [], (begin, end)))
+    written = layout.markdown(passage_fragments(graded(0.5, text, id="p"), [], (begin, end)))
     assert written == ("| City | Fee |\n| --- | --- |\n| Town10 | 110 euros |\n| Town11 | 111 euros |")
 
 

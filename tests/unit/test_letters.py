@@ -8,11 +8,11 @@ import pytest
 
 from localcrag.crag import condense
 from localcrag.crag.answer.support import judge
-from localcrag.crag.condense import Leaning, leaning
+from localcrag.crag.condense import FollowUpStatus, follow_up_status
 from localcrag.records.enums import Backing
 from localcrag.records.run import Turn
 from localcrag.text.blocks import is_capitals
-from localcrag.text.lexicon import CAPITAL, SMALL, reading
+from localcrag.text.lexicon import CAPITAL, SMALL, comparing_in_language
 from localcrag.text.words import names
 
 NAMES = ["Étienne", "Özil", "Łukasz", "Škoda", "Ørsted", "Þór", "Ñandú", "Žižek", "Жанна", "Ωmega", "Đoković", "Ǆemal"]
@@ -37,7 +37,7 @@ def test_a_word_with_a_capital_inside_an_english_sentence_is_a_name(name: str) -
 
 @pytest.mark.parametrize("name", ["Łukasz", "Škoda", "Şahin", "Çelik"])
 def test_a_word_with_a_capital_inside_a_french_sentence_is_a_name(name: str) -> None:
-    with reading("fr"):
+    with comparing_in_language("fr"):
         assert names(f"Le contrat est signé par {name} en mars.")
 
 
@@ -56,11 +56,15 @@ def test_a_person_whom_the_evidence_does_not_name_is_found_in_an_answer() -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_takes_the_place_of_a_name_in_a_follow_up(name: str) -> None:
     history = (Turn("What did we pay to Świątek?", "300 euros."),)
-    assert condense.by_rule(f"And to {name}?", history) == f"What did we pay to {name}?"
+    assert condense.rewrite_by_rule(f"And to {name}?", history) == f"What did we pay to {name}?"
 
 
 def test_who_else_with_a_name_is_a_question_that_stands_alone() -> None:
-    assert leaning("What else did Łukasz discover?") is leaning("What else did Marie discover?") is Leaning.ALONE
+    assert (
+        follow_up_status("What else did Łukasz discover?")
+        is follow_up_status("What else did Marie discover?")
+        is FollowUpStatus.ALONE
+    )
 
 
 @pytest.mark.parametrize(

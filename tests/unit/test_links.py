@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.crag.answer.verify import LEFT_OUT, only_known
+from localcrag.crag.answer.verify import LEFT_OUT, remove_unknown_addresses
 from localcrag.records.passages import Evidence
 
 EVIDENCE = [
@@ -31,4 +31,4 @@ EVIDENCE = [
     ],
 )
 def test_only_addresses_that_the_evidence_shows_stay(answer: str, shown: str) -> None:
-    assert only_known(answer, EVIDENCE) == shown
+    assert remove_unknown_addresses(answer, EVIDENCE) == shown

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.crag import grading
-from localcrag.crag.context import MOST_JUDGEMENTS, no_judgements
+from localcrag.crag.context import MAX_JUDGEMENTS, new_judgement_cache
 from localcrag.interfaces.cli import terminal
 from localcrag.interfaces.page import run_panel
 from localcrag.pipeline import answer
@@ -18,7 +18,7 @@ from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
 from localcrag.records.thresholds import FittedCalibration, Logistic
 from localcrag.runs import for_programs, recording
-from localcrag.runs.recording import graded_by
+from localcrag.runs.recording import describe_grader
 from localcrag.settings import load
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeScorer, FakeWeb
@@ -60,7 +60,7 @@ def test_the_language_models_grades_decide(tmp_path: Path, judgements: tuple[str
     _, run = desk(tmp_path, *judgements, ANSWER).ask(UNANSWERABLE)
     assert run.action is action
     assert run.scorer is ScorerKind.LLM
-    assert graded_by(run) == "the language model fake-llm"
+    assert describe_grader(run) == "the language model fake-llm"
     assert (run.thresholds.upper, run.thresholds.lower) == (0.7, 0.3)
     assert {passage.reason for passage in run.passages} == {"The passage says so."}
 
@@ -197,7 +197,7 @@ def test_runs_stored_before_there_was_a_choice_of_scorer_are_still_read(tmp_path
     for passage in document["passages"]:
         del passage["reason"]
     assert recording.read(json.dumps(document)) == run
-    assert graded_by(run) == "the cross-encoder fake-scorer"
+    assert describe_grader(run) == "the cross-encoder fake-scorer"
 
 
 HURTING = "<img src=x onerror=alert(1)> [bold]{{ run }}"
@@ -248,7 +248,7 @@ def test_a_judgement_that_failed_is_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_only_so_many_judgements_are_kept() -> None:
-    known, judgement = no_judgements(), grading.JUDGEMENT.read(CORRECT)
-    for number in range(MOST_JUDGEMENTS + 1):
+    known, judgement = new_judgement_cache(), grading.JUDGEMENT.read(CORRECT)
+    for number in range(MAX_JUDGEMENTS + 1):
         known["model", "question", str(number)] = judgement
-    assert [key[2] for key in known] == [str(number) for number in range(1, MOST_JUDGEMENTS + 1)]
+    assert [key[2] for key in known] == [str(number) for number in range(1, MAX_JUDGEMENTS + 1)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.documents.readers.office.encrypted import OF_EXCEL, OF_POWERPOINT
+from localcrag.documents.readers.office.encrypted import EXCEL_PASSWORD, POWERPOINT_PASSWORD
 from localcrag.documents.readers.open_document import open_document, unlocked
 from localcrag.records.documents import Page
 from localcrag.records.errors import EncryptedDocument, PasswordNeeded, UnreadableDocument
@@ -31,12 +31,12 @@ UNKNOWN = r"is protected with a password, in a way that cannot be opened here\. 
 @pytest.mark.parametrize(
     ("name", "make", "password", "known"),
     [
-        pytest.param("a.xlsx", lambda path: lock_standard(make_xlsx(path, {"A": [[LINE]]}), OF_EXCEL), OF_EXCEL,
-                     OF_EXCEL, id="a workbook that all may read"),
-        pytest.param("a.xls", lambda path: make_xls(path, LINE, OF_EXCEL), OF_EXCEL, OF_EXCEL,
+        pytest.param("a.xlsx", lambda path: lock_standard(make_xlsx(path, {"A": [[LINE]]}), EXCEL_PASSWORD),
+                     EXCEL_PASSWORD, EXCEL_PASSWORD, id="a workbook that all may read"),
+        pytest.param("a.xls", lambda path: make_xls(path, LINE, EXCEL_PASSWORD), EXCEL_PASSWORD, EXCEL_PASSWORD,
                      id="an old workbook that all may read"),
-        pytest.param("a.pptx", lambda path: lock_standard(make_pptx(path, [("", [LINE], "")]), OF_POWERPOINT),
-                     OF_POWERPOINT, OF_POWERPOINT, id="slides that all may read"),
+        pytest.param("a.pptx", lambda path: lock_standard(make_pptx(path, [("", [LINE], "")]), POWERPOINT_PASSWORD),
+                     POWERPOINT_PASSWORD, POWERPOINT_PASSWORD, id="slides that all may read"),
         pytest.param("a.xls", lambda path: make_xls(path, LINE, PASSWORD), PASSWORD, None, id="an old workbook"),
         pytest.param("a.odt", lambda path: lock_open_document(make_odt(path, ODT), PASSWORD), PASSWORD, None,
                      id="OpenDocument, its parts"),

@@ -171,6 +171,6 @@ def test_letters_nested_without_end_are_an_error_of_the_file(tmp_path: Path) -> 
 
 
 def test_too_many_letters_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"From x\nSubject: y\n\n" * (mail.MOST_LETTERS + 1))
+    (tmp_path / "a").write_bytes(b"From x\nSubject: y\n\n" * (mail.MOST_EMAILS + 1))
     with pytest.raises(UnreadableDocument, match="20,001 letters"):
         pages(tmp_path / "a", "a.mbox")

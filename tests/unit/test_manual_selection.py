@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.crag.refine.refine import Choice, apply
+from localcrag.crag.refine.refine import Choice, apply_choice
 from localcrag.pipeline import answer_selection
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.events import RunFinished
@@ -78,7 +78,7 @@ def test_without_any_sentence_left_it_abstains(desk: Desk) -> None:
 def test_an_instruction_that_is_planted_is_not_put_in(desk: Desk) -> None:
     _, before = desk.ask(ANSWERABLE)
     strip = dataclasses.replace(before.strips[0], kept=False, reason=StripReason.INSTRUCTION)
-    refinement = apply([strip], before.passages, Choice({(strip.passage, strip.start): True}))
+    refinement = apply_choice([strip], before.passages, Choice({(strip.passage, strip.start): True}))
     assert refinement.strips == (strip,)
     assert refinement.evidence == ()
 

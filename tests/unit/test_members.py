@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.documents.prepare import Room
+from localcrag.documents.prepare import UnpackLimits
 from localcrag.documents.readers import packages
 from localcrag.documents.readers.open_document import open_document
-from localcrag.documents.readers.pictures import LONGEST, within
+from localcrag.documents.readers.pictures import LONGEST_NAME, safe_path
 from localcrag.records.documents import Member
 from localcrag.records.errors import EncryptedDocument, UnreadableDocument
-from localcrag.text.places import Names
+from localcrag.text.places import UniqueNames
 
 
 def packed(path: Path, files: dict[str, str]) -> Path:
@@ -51,18 +51,18 @@ def test_the_files_of_an_archive_come_one_by_one_but_for_hidden_ones(tmp_path: P
         ("a\nb\x00.txt", "ab.txt"),
         ("..", "unnamed"),
         ("", "unnamed"),
-        ("x" * 300 + ".txt", "x" * (LONGEST - 4) + ".txt"),
+        ("x" * 300 + ".txt", "x" * (LONGEST_NAME - 4) + ".txt"),
     ],
 )
 def test_a_name_stays_within_and_shows_what_it_is(said: str, name: str) -> None:
-    names = Names()
-    assert names.of(within(said)) == name
-    assert names.of(within(said)) != name, "there is one already"
+    names = UniqueNames()
+    assert names.of(safe_path(said)) == name
+    assert names.of(safe_path(said)) != name, "there is one already"
 
 
 def test_files_of_one_name_are_numbered() -> None:
-    names = Names()
-    assert [names.of(within("a/scan.pdf")) for _ in range(3)] == ["a/scan.pdf", "a/scan (2).pdf", "a/scan (3).pdf"]
+    names = UniqueNames()
+    assert [names.of(safe_path("a/scan.pdf")) for _ in range(3)] == ["a/scan.pdf", "a/scan (2).pdf", "a/scan (3).pdf"]
 
 
 def test_a_damaged_file_in_an_archive_says_so_and_the_others_come(tmp_path: Path) -> None:
@@ -170,11 +170,11 @@ def test_odd_letters_and_archives_give_what_can_be_had_of_them(tmp_path: Path) -
 
 
 def test_there_is_room_for_so_much_and_no_more() -> None:
-    room = Room(members=2, size=10)
+    room = UnpackLimits(members=2, size=10)
     room.take(Member("a", b"123456789"), "papers.zip")
     with pytest.raises(UnreadableDocument, match=r"papers.zip holds more than 20,000 files or 2 GB"):
         room.take(Member("b", b"12"), "papers.zip")
-    room = Room(members=1)
+    room = UnpackLimits(members=1)
     room.take(Member("a", b""), "papers.zip")
     with pytest.raises(UnreadableDocument, match=r"papers.zip holds more than"):
         room.take(Member("b", b""), "papers.zip")

@@ -29,23 +29,23 @@ def python_collects_nothing() -> Iterator[None]:
 def test_circles_that_came_since_are_freed_and_what_was_there_is_left() -> None:
     there = Circle()
     first = weakref.ref(there)
-    lifecycle.settle()
+    lifecycle.freeze_objects()
     later = weakref.ref(Circle())
     del there
-    lifecycle.tidy()
+    lifecycle.free_memory()
     assert later() is None
     assert first() is not None
-    lifecycle.give_back()
+    lifecycle.free_unloaded()
     assert first() is None, "as models are that are put away"
     again = weakref.ref(Circle())
-    lifecycle.tidy()
+    lifecycle.free_memory()
     assert again() is None, "it is settled still"
 
 
 def test_a_process_that_has_not_settled_is_not_made_to_look_at_everything() -> None:
     circle = weakref.ref(Circle())
-    lifecycle.tidy()
+    lifecycle.free_memory()
     assert circle() is not None
-    lifecycle.give_back()
+    lifecycle.free_unloaded()
     assert circle() is None
     assert gc.get_freeze_count() == 0

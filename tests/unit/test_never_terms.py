@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.sanitize import holds, is_term, without
+from localcrag.text.sanitize import contains_term, is_term, remove_terms
 
 TABLE = [
     ("falcon budget 2026", ["falcon"], "budget 2026", "a word"),
@@ -42,9 +42,9 @@ TABLE = [
 
 @pytest.mark.parametrize(("query", "terms", "left"), [pytest.param(*row[:3], id=row[3]) for row in TABLE])
 def test_words_that_hold_a_term_are_taken_out(query: str, terms: list[str], left: str) -> None:
-    assert without(query, terms) == left
-    assert holds(query, terms) == (left != query)
-    assert not holds(left, terms)
+    assert remove_terms(query, terms) == left
+    assert contains_term(query, terms) == (left != query)
+    assert not contains_term(left, terms)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 
 from localcrag.documents.readers import packages
 from localcrag.documents.readers.office.office import marker
-from localcrag.documents.readers.open_document import OpenDocument, open_document
+from localcrag.documents.readers.open_document import ParsedDocument, open_document
 from localcrag.records.documents import Page
 from localcrag.records.errors import DocumentError, EncryptedDocument, UnreadableDocument
-from localcrag.text.blocks import BlockKind, blocks_of
-from localcrag.text.places import page_name, pages_in, place
+from localcrag.text.blocks import BlockKind, split_blocks
+from localcrag.text.places import page_count_in_words, page_name, place_name
 from localcrag.text.titles import heading_text
 from tests.support import ROOT, documents
 from tests.support.office_files import make_compound, make_doc, make_epub, make_odp, make_odt, make_pptx
@@ -28,14 +28,14 @@ PLAIN = "House rules\nBe quiet from 22:00 – always.\nThe attic costs 310 euros
 RTF = rb"{\rtf1\ansi{\info{\title The rules of the house}{\revtim\yr2024\mo3\dy9}}\b House rules\b0\par Be quiet.\par}"
 
 
-def opened(path: Path, name: str) -> tuple[OpenDocument, list[Page]]:
+def opened(path: Path, name: str) -> tuple[ParsedDocument, list[Page]]:
     document = open_document(path, name)
     return document, list(document.pages)
 
 
 def headings(page: Page) -> list[tuple[str, int]]:
     """Return the headings as they are known in the text itself, and by that in every part of it."""
-    found = [block for block in blocks_of(page.text) if block.kind is BlockKind.HEADING]
+    found = [block for block in split_blocks(page.text) if block.kind is BlockKind.HEADING]
     return [(heading_text(page.text[block.start : block.end]), block.level) for block in found]
 
 
@@ -202,14 +202,14 @@ def test_too_many_parts_are_left_alone(tmp_path: Path) -> None:
 def test_what_sends_files_away_is_never_called() -> None:
     assert "ocr" not in inspect.signature(anydoc.to_document).parameters
     code = "".join(file.read_text("utf-8") for file in (ROOT / "localcrag").rglob("*.py"))
-    assert "to_markdown" not in code
+    assert "anydoc.to_markdown" not in code
     assert "hosted" not in code
 
 
 def test_a_slide_is_called_a_slide() -> None:
-    assert place("talk.PPTX", 3) == "talk.PPTX, slide 3"
-    assert place("handbook.pdf", 3) == "handbook.pdf, page 3"
-    assert place("notes.md", None) == "notes.md"
+    assert place_name("talk.PPTX", 3) == "talk.PPTX, slide 3"
+    assert place_name("handbook.pdf", 3) == "handbook.pdf, page 3"
+    assert place_name("notes.md", None) == "notes.md"
     assert page_name(None, 2) == "page 2"
     names = ("talk.odp", "handbook.pdf", "all.mbox")
-    assert [pages_in(name, 2) for name in names] == ["2 slides", "2 pages", "2 messages"]
+    assert [page_count_in_words(name, 2) for name in names] == ["2 slides", "2 pages", "2 messages"]

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app.collections.aliases import LOOKED_UP, DocumentNames, Meant, other_names
-from localcrag.app.collections.locator import Homes
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.collections.aliases import MAX_LOOKUPS, DocumentNames, ResolvedName, document_aliases
+from localcrag.app.collections.locator import CollectionLocator
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.interfaces.cli.terminal import answer_text
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.chat.html import answer_html
@@ -21,7 +21,7 @@ from localcrag.interfaces.page.run_panel import panel
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import QuestionError
-from localcrag.records.ingest import BoundFolder, KnownFile, Stamp, WhenGone
+from localcrag.records.ingest import GoneFilePolicy, KnownFile, Stamp, WatchedFolder
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run
 from localcrag.runs import recording as record
@@ -32,7 +32,7 @@ from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.collections.queries import documents_of
 from localcrag.storage.database import Database
-from localcrag.text.places import place, shown
+from localcrag.text.places import place_name, visible_name
 from tests.support.desk import ANSWERABLE, DOCUMENT, Desk
 
 OTHER, ALSO = "z/copy.txt", "rules.txt (also as z/copy.txt)"
@@ -41,7 +41,7 @@ OTHER, ALSO = "z/copy.txt", "rules.txt (also as z/copy.txt)"
 def asked(desk: Desk, restriction: Restriction = EVERYWHERE) -> Run:
     """Return the run of a question to a document that is called OTHER as well."""
     parts = dataclasses.replace(
-        desk.parts(), other_names=lambda names: {name: (OTHER,) for name in names if name == "rules.txt"}
+        desk.parts(), document_aliases=lambda names: {name: (OTHER,) for name in names if name == "rules.txt"}
     )
     recording: Recording = answer(ANSWERABLE, parts=parts, settings=desk.settings, restriction=restriction)
     for _ in recording:
@@ -78,9 +78,9 @@ def test_a_question_is_restricted_by_any_of_the_names(tmp_path: Path, wanted: Re
 
 
 def test_of_many_names_the_first_are_said_and_how_many_more_there_are() -> None:
-    assert place("a.pdf", 3, (), ("b.pdf", "c.pdf")) == "a.pdf, page 3 (also as b.pdf, c.pdf)"
-    assert place("a.pdf", None, (), tuple("bcdef")) == "a.pdf (also as b, c, d and 2 more)"
-    assert place("a.pdf", None) == "a.pdf"
+    assert place_name("a.pdf", 3, (), ("b.pdf", "c.pdf")) == "a.pdf, page 3 (also as b.pdf, c.pdf)"
+    assert place_name("a.pdf", None, (), tuple("bcdef")) == "a.pdf (also as b, c, d and 2 more)"
+    assert place_name("a.pdf", None) == "a.pdf"
 
 
 def test_the_list_shows_other_names_and_is_searched_by_them(tmp_path: Path) -> None:
@@ -99,8 +99,14 @@ def test_names_are_those_of_files_that_are_there_with_the_content_also_of_what_l
 
     def bind(path: str, prefix: str) -> int:
         return store.bind(
-            BoundFolder(
-                id=0, collection="default", path=Path(path), prefix=prefix, include=(), exclude=(), gone=WhenGone.ASK
+            WatchedFolder(
+                id=0,
+                collection="default",
+                path=Path(path),
+                prefix=prefix,
+                include=(),
+                exclude=(),
+                gone=GoneFilePolicy.ASK,
             )
         ).id
 
@@ -114,20 +120,22 @@ def test_names_are_those_of_files_that_are_there_with_the_content_also_of_what_l
     store.put(bind("/attic", "attic/"), [known("a.txt", "a.txt"), known("chest.zip", "box.zip")])
     there = {"a.txt": ("attic/a.txt", "b.txt"), "box.zip/lamp.txt": ("attic/chest.zip/lamp.txt",)}
     few = ["a.txt", "box.zip/lamp.txt", "c.txt"]
-    assert {name: tuple(sorted(names)) for name, names in other_names(database, "default", few).items()} == there
-    many = [*few, *(f"{number}.txt" for number in range(LOOKED_UP))]
-    assert other_names(database, "default", many) == other_names(database, "default", few)
-    assert other_names(database, "another", few) == {}
+    assert {name: tuple(sorted(names)) for name, names in document_aliases(database, "default", few).items()} == there
+    many = [*few, *(f"{number}.txt" for number in range(MAX_LOOKUPS))]
+    assert document_aliases(database, "default", many) == document_aliases(database, "default", few)
+    assert document_aliases(database, "another", few) == {}
     # A document that a person renamed is called so, unless it has several files.
-    assert other_names(database, "default", ["Our plan.txt", "Our map.txt"]) == {"Our map.txt": ("copy.txt", "map.txt")}
+    assert document_aliases(database, "default", ["Our plan.txt", "Our map.txt"]) == {
+        "Our map.txt": ("copy.txt", "map.txt")
+    }
 
 
-def meant_of_all(database: Database, documents: list[str], names: list[str]) -> list[Meant]:
+def meant_of_all(database: Database, documents: list[str], names: list[str]) -> list[ResolvedName]:
     """Return what names mean as it is found among all documents and all that these are called."""
-    also = other_names(database, "default", documents)
+    also = document_aliases(database, "default", documents)
     of_other = {other: document for document, others in also.items() for other in others}
     found = dict.fromkeys(one if one in documents else of_other.get(one, one) for one in names)
-    return [Meant(one, also.get(one, ())) for one in found]
+    return [ResolvedName(one, also.get(one, ())) for one in found]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -137,14 +145,14 @@ def test_what_names_mean_is_what_is_found_among_the_names_of_all_documents(tmp_p
     store = DocumentStore(database, "default", embedder="fake", dimension=2)
     files = ["a.txt", "b.txt", "sub/a.txt", "box.zip", "sub/box.zip", "ж.txt", "x\u202ey.txt", "\udcff.txt"]
     within = ["lamp.txt", "more.zip", "more.zip/lamp.txt"]
-    called = [shown(prefix + file) for prefix in ("", "attic/") for file in files]
+    called = [visible_name(prefix + file) for prefix in ("", "attic/") for file in files]
     called += [f"{one}/{inner}" for one in called if one.endswith(".zip") for inner in within]
     documents = draw.sample(called, len(called) // 2)
     for name in documents:
         put(store, name)
     folders = FolderStore(database)
     for prefix in ("", "attic/"):
-        folder = folders.bind(BoundFolder(id=0, collection="default", path=Path(f"/{prefix}x"), prefix=prefix))
+        folder = folders.bind(WatchedFolder(id=0, collection="default", path=Path(f"/{prefix}x"), prefix=prefix))
         known = [
             KnownFile(
                 file, Stamp(1, 1, 1, 1), 1, "x", draw.choice([*called, None]), draw.choice("xxxy"), None,
@@ -153,8 +161,8 @@ def test_what_names_mean_is_what_is_found_among_the_names_of_all_documents(tmp_p
             for file in draw.sample(files, 6)
         ]  # fmt: skip
         folders.put(folder.id, known)
-    settings = SettingsInUse(load(data_dir=tmp_path))
-    named = DocumentNames(settings, database, Homes(settings, database))
+    settings = CurrentSettings(load(data_dir=tmp_path))
+    named = DocumentNames(settings, database, CollectionLocator(settings, database))
     for one in [*called, "gone.txt", "a.txt/", ""]:
         assert named.meant([one]) == meant_of_all(database, sorted(documents), [one])
     many = draw.sample([*called, "gone.txt"], 9)
@@ -165,12 +173,12 @@ def test_a_name_is_looked_for_without_reading_the_list_of_documents(tmp_path: Pa
     database = Database(tmp_path / "db.sqlite3")
     store = DocumentStore(database, "default", embedder="fake", dimension=2)
     put(store, "a.txt")
-    folder = FolderStore(database).bind(BoundFolder(id=0, collection="default", path=Path("/papers")))
+    folder = FolderStore(database).bind(WatchedFolder(id=0, collection="default", path=Path("/papers")))
     FolderStore(database).put(
         folder.id, [KnownFile(name, Stamp(1, 1, 1, 1), 1, "x", "a.txt", "x") for name in ("a.txt", "b.txt")]
     )
-    settings = SettingsInUse(load(data_dir=tmp_path))
-    named = DocumentNames(settings, database, Homes(settings, database))
+    settings = CurrentSettings(load(data_dir=tmp_path))
+    named = DocumentNames(settings, database, CollectionLocator(settings, database))
     asked: list[str] = []
     database._connection.set_trace_callback(asked.append)
     assert named.own(["b.txt", "a.txt", "gone.txt"]) == ["a.txt", "gone.txt"]

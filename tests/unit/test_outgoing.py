@@ -20,7 +20,7 @@ from localcrag.privacy.egress_log import Purpose
 from localcrag.records.enums import Preset, WebMode
 from localcrag.settings import ENGLISH_EMBEDDER, load
 from localcrag.storage.collections import admin
-from localcrag.storage.collections.admin import Elsewhere, HomeState
+from localcrag.storage.collections.admin import MoveState, ServerLocation
 from localcrag.text import translation
 from tests.support.command_line import as_json, localcrag
 
@@ -101,8 +101,8 @@ def made(folder: Path, case: Case) -> Assembly:
     """Return the app in a configuration."""
     assembly = Assembly(load(data_dir=folder, **case.settings))
     for number, (name, address) in enumerate(case.collections.items()):
-        admin.make(
-            assembly.database, name, Elsewhere(address, number, HomeState.THERE),
+        admin.add_server_collection(
+            assembly.database, name, ServerLocation(address, number, MoveState.THERE),
             embedder=ENGLISH_EMBEDDER, dimension=384, created_at="2026-11-29T00:00:00+00:00",
         )  # fmt: skip
     for name, mode in case.modes.items():

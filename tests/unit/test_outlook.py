@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from localcrag.documents.readers import kinds, outlook
-from localcrag.documents.readers.open_document import OpenDocument, open_document
-from localcrag.documents.readers.outlook import unpacked
+from localcrag.documents.readers.open_document import ParsedDocument, open_document
+from localcrag.documents.readers.outlook import unpack_rtf
 from localcrag.records.errors import UnreadableDocument
 from tests.support.compound_files import compound
 from tests.support.outlook_files import Attached, Message, make_msg, packed
@@ -24,11 +24,11 @@ ADDRESS = "\n\nAda Thorne: ada@example.org"
 LETTER = Message(body=SAID, headers=f"From: x\n{DATE}\n")
 
 
-def opened(folder: Path, message: Message, name: str = "keys.msg") -> OpenDocument:
+def opened(folder: Path, message: Message, name: str = "keys.msg") -> ParsedDocument:
     return open_document(make_msg(folder / "a", message), name)
 
 
-def text_of(document: OpenDocument) -> str:
+def text_of(document: ParsedDocument) -> str:
     (page,) = document.pages
     return page.text
 
@@ -154,9 +154,9 @@ def test_packed_rtf_refers_to_what_was_written_before() -> None:
     head = bytes.fromhex("2d0000002b0000004c5a4675f1c5c7a7")
     body = bytes.fromhex("03000a007263706731323542320af32068656c090020627705b06c647d0a800fa0")
     rtf = b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}\r\n"
-    assert unpacked(head + body) == rtf
-    assert unpacked(head + body[:12]) == rtf[: len(unpacked(head + body[:12]))]
-    assert unpacked(head[:8] + b"MELA" + head[12:] + rtf) == rtf
+    assert unpack_rtf(head + body) == rtf
+    assert unpack_rtf(head + body[:12]) == rtf[: len(unpack_rtf(head + body[:12]))]
+    assert unpack_rtf(head[:8] + b"MELA" + head[12:] + rtf) == rtf
 
 
 @pytest.mark.parametrize(
@@ -229,5 +229,5 @@ def test_a_file_that_lies_within_itself_is_entered_once(tmp_path: Path) -> None:
     root = written.index("Root Entry".encode("utf-16-le"))
     written[root + 66], written[root + 76 : root + 80] = 1, bytes(4)  # A folder; its first part is the first entry.
     (tmp_path / "a").write_bytes(written)
-    with kinds.opened(tmp_path / "a") as folder:
+    with kinds.open_compound(tmp_path / "a") as folder:
         assert len(list(folder.folders("root"))) == 1

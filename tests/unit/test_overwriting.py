@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.collections.deletion import LONGEST_WAIT, Overwriting, finish
+from localcrag.app.collections.deletion import LONGEST_WAIT, SecureDeletion, finish_overwriting
 from localcrag.records.documents import Chunk
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.document_store import DocumentStore
@@ -51,8 +51,8 @@ def change(database: Database, text: str) -> None:
     )  # fmt: skip
 
 
-def beside(database: Database, going: Going) -> Overwriting:
-    return Overwriting(
+def beside(database: Database, going: Going) -> SecureDeletion:
+    return SecureDeletion(
         database, asked=lambda: going.asked, working=lambda: going.working, clock=going.clock
     )  # fmt: skip
 
@@ -110,8 +110,8 @@ def test_what_is_left_when_the_app_is_closed_is_done_at_the_end(database: Databa
     overwriting.close()
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
-    assert finish(database) is None
-    assert not full_text.are_left(database)
+    assert finish_overwriting(database) is None
+    assert not full_text.has_pending_words(database)
 
 
 def test_what_cannot_be_done_at_the_end_is_said_and_noted(database: Database) -> None:
@@ -120,17 +120,17 @@ def test_what_cannot_be_done_at_the_end_is_said_and_noted(database: Database) ->
         other.execute("SELECT count(*) FROM chunks").fetchone()
         change(database, "the quormvellity is kept")
         change(database, "the lamp is kept")
-        assert "another localcrag reads the database" in (finish(database) or "")
-        assert full_text.are_left(database)
+        assert "another localcrag reads the database" in (finish_overwriting(database) or "")
+        assert full_text.has_pending_words(database)
         other.execute("COMMIT")
-    assert finish(database) is None
+    assert finish_overwriting(database) is None
 
 
 def test_the_thread_does_it_by_itself(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localcrag.app.collections.deletion.BETWEEN_LOOKS", 0.01)
+    monkeypatch.setattr("localcrag.app.collections.deletion.CHECK_SECONDS", 0.01)
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
     overwriting = beside(database, Going()).begin()
-    while full_text.are_left(database):
+    while full_text.has_pending_words(database):
         time.sleep(0.01)
     overwriting.close()

@@ -10,15 +10,15 @@ import pytest
 
 from localcrag.crag.answer import quotations
 from localcrag.crag.answer.generate import Certainty, Task
-from localcrag.crag.context import Asked
-from localcrag.crag.refine.refine import Rules, chosen
+from localcrag.crag.context import AskedQuestion
+from localcrag.crag.refine.refine import RefineRules, select_evidence
 from localcrag.crag.refine.strips import split_into_strips
 from localcrag.records.enums import Grade, StripMode, StripReason
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.run import WebUse
 from tests.support.made_records import graded
 
-RULES = Rules(threshold=0.3, lowest=0.1, most=10, tokens=800, retention=0.3)
+RULES = RefineRules(threshold=0.3, lowest=0.1, most=10, tokens=800, retention=0.3)
 DEPOSIT = "The deposit is two months' rent and is paid back within thirty days."
 CONTEXT: Any = SimpleNamespace(parts=SimpleNamespace(rules=()))
 
@@ -31,22 +31,24 @@ def task(question: str, *passages: GradedPassage, relevances: Sequence[float]) -
         for span in split_into_strips(passage.text, StripMode.SENTENCE, window_words=40)
     ]
     reasons = [StripReason.KEPT] * len(strips)
-    refinement = chosen(question, passages, strips, reasons, rules=RULES, count_tokens=lambda texts: [1] * len(texts))
-    return Task(Asked(question, question), refinement, (), passages, passages, WebUse())
+    refinement = select_evidence(
+        question, passages, strips, reasons, rules=RULES, count_tokens=lambda texts: [1] * len(texts)
+    )
+    return Task(AskedQuestion(question, question), refinement, (), passages, passages, WebUse())
 
 
 def test_where_a_less_sure_passage_says_the_same_it_is_shown() -> None:
     sure, less = graded(0.8, DEPOSIT, id="a"), graded(0.6, DEPOSIT, id="b", grade=Grade.AMBIGUOUS)
     made = task("What is the deposit?", sure, less, relevances=(0.70, 0.71))
     assert made.certainty is Certainty.SURE
-    assert [one.piece.text for one in quotations.to_lay_out(made, CONTEXT)] == [DEPOSIT]
+    assert [one.piece.text for one in quotations.select_quotations(made, CONTEXT)] == [DEPOSIT]
 
 
 def test_a_heading_is_shown_where_there_is_nothing_else() -> None:
     made = task("What is the deposit?", graded(0.8, "## Deposit: two months' rent", id="a"), relevances=(0.7,))
-    assert quotations.to_lay_out(made, CONTEXT) == []
-    shown = quotations.all_of_it(made, CONTEXT)
-    assert quotations.written(shown, made.refinement.sources) == "**Deposit: two months' rent** [1]"
+    assert quotations.select_quotations(made, CONTEXT) == []
+    shown = quotations.all_quotations(made, CONTEXT)
+    assert quotations.render(shown, made.refinement.sources) == "**Deposit: two months' rent** [1]"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_a_heading_is_shown_where_there_is_nothing_else() -> None:
 )
 def test_a_piece_is_left_out_only_where_it_is_said_word_for_word(said: str, left: int) -> None:
     made = task("What is the limit?", graded(0.8, "The limit is 10.", id="a"), relevances=(0.7,))
-    assert len(quotations.laid(made.evidence, made, CONTEXT, said)) == left
+    assert len(quotations.make_quotations(made.evidence, made, CONTEXT, said)) == left
 
 
 @pytest.mark.parametrize(
@@ -77,11 +79,13 @@ def test_a_piece_is_left_out_only_where_it_is_said_word_for_word(said: str, left
     ],
 )
 def test_a_row_or_a_list_in_one_line_is_no_sentence(said: str, expected: bool) -> None:
-    assert quotations.is_no_sentence(said) is expected
+    assert quotations.is_copied_list(said) is expected
 
 
 def test_what_is_said_already_stays_among_the_sentences_that_are_shown() -> None:
     text = "Put on the guard when nights fall below 8 degrees. Tilt the hive two degrees forward."
     made = task("When do I put on the guard?", graded(0.8, text, id="a"), relevances=(0.7,))
-    (shown,) = quotations.laid(made.evidence, made, CONTEXT, "Put on the guard when nights fall below 8 degrees [1].")
+    (shown,) = quotations.make_quotations(
+        made.evidence, made, CONTEXT, "Put on the guard when nights fall below 8 degrees [1]."
+    )
     assert shown.body == [text]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.documents.readers.open_document import open_document
-from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.text.blocks import BlockKind, split_blocks
 from tests.support import documents
 
 PROSE = "The desk pays for the hotel of everybody who asks for it in due time, and checks every claim"
@@ -17,7 +17,7 @@ def read(path: Path, *lines: str) -> list[str]:
     """Return the lines of a page of these lines; a tabulator goes to the next column."""
     made = documents.make_typed_pdf(path / "a.pdf", [[PROSE, "", *lines, "", PROSE]])
     (page,) = open_document(made, "a.pdf").pages
-    assert not [block for block in blocks_of(page.text, page.headings) if block.kind is BlockKind.HEADING]
+    assert not [block for block in split_blocks(page.text, page.headings) if block.kind is BlockKind.HEADING]
     return [line for line in page.text.split("\n") if line and line != PROSE]
 
 

@@ -18,8 +18,8 @@ from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run, Turn, WebAnswer, WebResult
 from localcrag.records.thresholds import UNCALIBRATED
 from localcrag.runs import recording
-from localcrag.runs.labels import proposed
-from localcrag.runs.recording import reading_in_words
+from localcrag.runs.labels import propose_question
+from localcrag.runs.recording import describe_reading
 from localcrag.settings import load
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer, FakeWeb
@@ -146,7 +146,7 @@ def test_below_an_answer_from_doubtful_passages_stand_the_likeliest_ones(tmp_pat
     assert doubt == "It is not certain that your documents answer this. What comes nearest:"
     assert "The hotel limit in London is 195 euros." in nearest
     assert not run.without_answer
-    assert proposed(run).answers
+    assert propose_question(run).answers
 
 
 def test_a_model_that_finds_no_answer_is_not_believed_where_a_passage_is_correct(tmp_path: Path) -> None:
@@ -485,7 +485,7 @@ def test_a_doubtful_question_that_the_documents_answer_by_itself_is_read_as_its_
     assert own.relevance >= joined.relevance
     assert (run.standalone_question, run.history) == (run.question, ())
     assert "moon" not in " ".join(message.content for message in desk.llm.prompts[-1])
-    assert reading_in_words(run).startswith("read as a question of its own: its best passage has relevance 0.")
+    assert describe_reading(run).startswith("read as a question of its own: its best passage has relevance 0.")
     assert "read as a question of its own" in panel(run)
     assert [event.readings for event in events if isinstance(event, Condensed)] == [run.readings]
     assert recording.to_json(run)["readings"][0]["kept"] is True
@@ -501,7 +501,7 @@ def test_a_doubtful_question_that_needs_its_conversation_is_read_with_it(tmp_pat
     assert [reading.kept for reading in run.readings] == [False, True]
     assert run.standalone_question == "What is the hotel limit in London per night?"
     assert run.history == (before,)
-    assert reading_in_words(run).startswith("read as a follow-up to “What is the hotel limit in London?”: its best")
+    assert describe_reading(run).startswith("read as a follow-up to “What is the hotel limit in London?”: its best")
 
 
 def test_a_doubtful_question_that_only_the_answer_before_would_help_is_read_as_its_own(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from localcrag.interfaces.cli import command
 from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode, WebMode
 from localcrag.records.passages import Thresholds
-from localcrag.records.thresholds import PRESETS, REFERENCE, fit
+from localcrag.records.thresholds import PRESETS, REFERENCE, shift_thresholds
 from localcrag.settings import load, save
 from localcrag.storage.collections.queries import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.storage.database import Database
@@ -27,14 +27,14 @@ def test_every_preset_has_rules_and_says_in_one_sentence_whom_it_is_for() -> Non
 
 @pytest.mark.parametrize("preset", Preset)
 def test_for_a_scorer_of_the_presets_own_scale_the_thresholds_are_the_numbers_themselves(preset: Preset) -> None:
-    fitted = fit(PRESETS[preset].thresholds, REFERENCE)
+    fitted = shift_thresholds(PRESETS[preset].thresholds, REFERENCE)
     assert fitted.upper == pytest.approx(PRESETS[preset].thresholds.upper, abs=1e-4)
     assert fitted.lower == pytest.approx(PRESETS[preset].thresholds.lower, abs=1e-4)
     assert fitted.strip == pytest.approx(PRESETS[preset].thresholds.strip, abs=1e-4)
 
 
 def test_on_another_scale_general_is_the_scorers_own_and_stricter_presets_ask_for_more() -> None:
-    fitted = {preset: fit(PRESETS[preset].thresholds, OWN) for preset in Preset}
+    fitted = {preset: shift_thresholds(PRESETS[preset].thresholds, OWN) for preset in Preset}
     assert fitted[Preset.GENERAL] == OWN
     in_order = [fitted[preset].upper for preset in (Preset.NEWS, Preset.GENERAL, Preset.LEGAL, Preset.MEDICAL)]
     assert in_order == sorted(in_order)
@@ -45,7 +45,7 @@ def test_on_another_scale_general_is_the_scorers_own_and_stricter_presets_ask_fo
 @pytest.mark.parametrize("edge", [0.0, 1.0])
 def test_a_threshold_that_lets_through_all_or_nothing_stays(edge: float) -> None:
     own = Thresholds(edge, edge, edge)
-    assert fit(PRESETS[Preset.MEDICAL].thresholds, own) == own
+    assert shift_thresholds(PRESETS[Preset.MEDICAL].thresholds, own) == own
 
 
 def test_a_preset_chooses_what_was_left_open_and_nothing_else(tmp_path: Path) -> None:

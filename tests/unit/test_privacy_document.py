@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.storage import MADE_OF_DOCUMENTS
+from localcrag.app.storage import DOCUMENT_DATA
 from localcrag.privacy import egress_log
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.guard import passage
-from localcrag.privacy.private_folder import OUR_FOLDERS
+from localcrag.privacy.guard import allow_egress
+from localcrag.privacy.private_folder import OWN_FOLDERS
 from localcrag.storage.database import Database
 from tests.support.privacy_document import named, rows_of, unnamed
 
@@ -40,13 +40,13 @@ def test_every_purpose_is_one_of_something_that_the_code_does(purpose: Purpose) 
 
 
 def test_nothing_leads_to_another_machine_without_a_purpose() -> None:
-    with pytest.raises(ValueError, match="has no purpose"), passage(Purpose.NONE, ("192.0.2.1", 80)):
+    with pytest.raises(ValueError, match="has no purpose"), allow_egress(Purpose.NONE, ("192.0.2.1", 80)):
         pass
-    with passage(Purpose.NONE, programs=True) as opened, pytest.raises(ValueError, match="has no purpose"):
+    with allow_egress(Purpose.NONE, programs=True) as opened, pytest.raises(ValueError, match="has no purpose"):
         opened.admit("192.0.2.1", 80)
 
 
-@pytest.mark.parametrize("folder", [*OUR_FOLDERS, *MADE_OF_DOCUMENTS])
+@pytest.mark.parametrize("folder", [*OWN_FOLDERS, *DOCUMENT_DATA])
 def test_every_folder_of_ours_is_named(folder: str) -> None:
     assert folder.split("/", maxsplit=1)[0] in named("Files in the data folder")
 

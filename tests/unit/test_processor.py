@@ -31,21 +31,21 @@ def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Library
     stand_in = Library()
     monkeypatch.setattr(llama_cpp, "__file__", str(tmp_path / "__init__.py"))
     monkeypatch.setattr(gguf, "libllama", stand_in)
-    gguf.take_best.cache_clear()
+    gguf.load_best_backend.cache_clear()
     yield stand_in
-    gguf.take_best.cache_clear()
+    gguf.load_best_backend.cache_clear()
 
 
 def test_one_that_was_compiled_for_one_kind_is_left_alone(library: Library) -> None:
-    gguf.take_best()
+    gguf.load_best_backend()
     assert library.told == []
 
 
 @pytest.mark.parametrize("name", ["libggml-cpu-haswell.so", "ggml-cpu-haswell.dll"])
 def test_one_that_has_several_is_told_once_where_they_lie(library: Library, tmp_path: Path, name: str) -> None:
     (tmp_path / "lib" / name).touch()
-    gguf.take_best()
-    gguf.take_best()
+    gguf.load_best_backend()
+    gguf.load_best_backend()
     assert library.told == [str(tmp_path / "lib").encode()]
 
 
@@ -53,9 +53,9 @@ def test_one_that_has_several_is_told_once_where_they_lie(library: Library, tmp_
 def test_what_is_loaded_goes_to_the_ggml_that_llama_cpp_computes_with() -> None:
     """Beside it there is a copy of the same library, which llama_cpp opens for itself."""
     own = ctypes.CDLL(str(Path(llama_cpp.__file__).parent / "lib" / "libllama.so"))
-    address = ctypes.cast(gguf.loader_of(libllama), ctypes.c_void_p).value
+    address = ctypes.cast(gguf.backend_loader(libllama), ctypes.c_void_p).value
     assert address == ctypes.cast(own.ggml_backend_load_all_from_path, ctypes.c_void_p).value
 
 
 def test_a_library_that_does_not_show_what_it_is_linked_to_has_one_ggml() -> None:
-    assert gguf.loader_of(object()) is _ggml.libggml.ggml_backend_load_all_from_path
+    assert gguf.backend_loader(object()) is _ggml.libggml.ggml_backend_load_all_from_path

@@ -8,9 +8,9 @@ from localcrag.text.question_form import (
     asks_for_list,
     asks_how,
     asks_yes_or_no,
-    leaves_to_be_judged,
-    to_summarise,
-    topic_of,
+    needs_inference,
+    requested_topic,
+    summary_subject,
 )
 
 
@@ -77,7 +77,7 @@ def test_a_question_for_several_things_is_recognised(question: str, several: boo
     ],
 )
 def test_what_has_to_be_concluded_is_left_to_the_language_model(question: str, judged: bool) -> None:
-    assert leaves_to_be_judged(question) is judged
+    assert needs_inference(question) is judged
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_question_for_yes_or_no_may_say_first_what_it_is_about(question: str, 
     ],
 )
 def test_what_all_there_is_of_is_asked_for(question: str, topic: str | None) -> None:
-    assert topic_of(question) == topic
+    assert requested_topic(question) == topic
 
 
 @pytest.mark.parametrize(
@@ -134,4 +134,4 @@ def test_what_all_there_is_of_is_asked_for(question: str, topic: str | None) -> 
     ],
 )
 def test_a_summary_is_asked_for_of_what_is_named(question: str, words: set[str] | None) -> None:
-    assert to_summarise(question) == words
+    assert summary_subject(question) == words

@@ -12,7 +12,7 @@ import pytest
 from localcrag.records.run import TurnState
 from localcrag.storage.chat_store import ChatStore
 from localcrag.storage.database import Database
-from localcrag.storage.quotations import Quoting, are_quoted, passages_of, remove_quotations
+from localcrag.storage.quotations import QuotedDocuments, found_passages, has_quotations, remove_quotations
 from localcrag.storage.run_store import RunStore
 from tests.support.made_records import graded, some_run
 
@@ -31,25 +31,25 @@ def test_a_document_is_found_by_its_name_as_it_is_written_in_runs(database: Data
     runs = RunStore(database)
     runs.save(some_run(1, passages=(graded(0.9, "Of it.", document=name), graded(0.8, "Other.", document="b.txt"))))
     runs.save(some_run(2, passages=(graded(0.9, f"It says {name}.", document="b.txt"),)))
-    assert passages_of(database, "default", [name]) == ["Of it."]
-    assert are_quoted(database, "default", ["gone.txt", name])
-    assert not are_quoted(database, "other", [name])
-    assert not are_quoted(database, "default", [name[1:]])
+    assert found_passages(database, "default", [name]) == ["Of it."]
+    assert has_quotations(database, "default", ["gone.txt", name])
+    assert not has_quotations(database, "other", [name])
+    assert not has_quotations(database, "default", [name[1:]])
 
 
 def test_a_run_of_a_very_old_version_that_names_it_in_its_question_quotes_nothing(database: Database) -> None:
     with database.transaction() as connection:
         row = ("r", "2025-01-01", "default", "a.txt", None, '{"question":"a.txt"}')
         connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
-    assert not are_quoted(database, "default", ["a.txt"])
+    assert not has_quotations(database, "default", ["a.txt"])
 
 
 @pytest.mark.parametrize(
     ("looked_for", "found"),
     [
-        (lambda database: are_quoted(database, "default", ["a.txt"]), True),
-        (lambda database: are_quoted(database, "default", ["b.txt"]), False),
-        (lambda database: passages_of(database, "default", ["a.txt"]), ["Short."]),
+        (lambda database: has_quotations(database, "default", ["a.txt"]), True),
+        (lambda database: has_quotations(database, "default", ["b.txt"]), False),
+        (lambda database: found_passages(database, "default", ["a.txt"]), ["Short."]),
     ],
     ids=["quoted", "not quoted", "its passages"],
 )
@@ -79,7 +79,7 @@ def asked(chats: ChatStore, chat: int, question: str, answer: str = "Yes.", *, i
 
 
 def forget_the_secret(database: Database) -> None:
-    remove_quotations(database, Quoting("default", frozenset({"a.txt"}), (HIDING_PLACE,), (HIDING_PLACE,)))
+    remove_quotations(database, QuotedDocuments("default", frozenset({"a.txt"}), (HIDING_PLACE,), (HIDING_PLACE,)))
 
 
 @pytest.mark.parametrize("hidden", [True, False])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from localcrag.app.web_search import SlidingMinute
+from localcrag.app.web_search import SlidingMinuteLimit
 
 
 class Time:
@@ -20,7 +20,7 @@ class Time:
 
 def test_a_query_more_than_allowed_waits_until_the_oldest_is_a_minute_old() -> None:
     time = Time()
-    limit = SlidingMinute(now=time, sleep=time.sleep)
+    limit = SlidingMinuteLimit(now=time, sleep=time.sleep)
     assert limit.claim(2) == 0
     time.sleep(10)
     assert limit.claim(2) == 0
@@ -32,7 +32,7 @@ def test_a_query_more_than_allowed_waits_until_the_oldest_is_a_minute_old() -> N
 
 def test_asking_how_long_does_not_count_as_a_query() -> None:
     time = Time()
-    limit = SlidingMinute(now=time, sleep=time.sleep)
+    limit = SlidingMinuteLimit(now=time, sleep=time.sleep)
     limit.claim(1)
     assert [limit.claim(1) for _ in range(5)] == [60] * 5
     time.sleep(60)
@@ -41,7 +41,7 @@ def test_asking_how_long_does_not_count_as_a_query() -> None:
 
 def test_a_limit_that_was_lowered_holds_for_what_left_before() -> None:
     time = Time()
-    limit = SlidingMinute(now=time, sleep=time.sleep)
+    limit = SlidingMinuteLimit(now=time, sleep=time.sleep)
     for _ in range(3):
         limit.claim(3)
         time.sleep(10)
@@ -50,7 +50,7 @@ def test_a_limit_that_was_lowered_holds_for_what_left_before() -> None:
 
 
 def test_threads_together_get_no_more_than_one_alone() -> None:
-    limit = SlidingMinute(now=Time())
+    limit = SlidingMinuteLimit(now=Time())
     with ThreadPoolExecutor(8) as pool:
         waits = list(pool.map(lambda _: limit.claim(20), range(200)))
     assert waits.count(0.0) == 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from localcrag.app.collections.open_collections import ReEmbeddings
+from localcrag.app.collections.open_collections import ReindexingTasks
 from localcrag.app.tasks import TaskState
 from localcrag.records.errors import UnknownCollection
 
@@ -15,12 +15,12 @@ SECONDS = 30.0
 def test_how_far_it_is_is_told_until_it_is_done() -> None:
     go = threading.Event()
 
-    def re_embed(collection: str) -> Iterator[tuple[int, int]]:
+    def reindex(collection: str) -> Iterator[tuple[int, int]]:
         yield 0, 3
         assert go.wait(SECONDS)
         yield 3, 3
 
-    made = ReEmbeddings(re_embed)
+    made = ReindexingTasks(reindex)
     made.start("notes")
     made.start("notes")  # It is under way.
     seen = made.follow()
@@ -34,12 +34,12 @@ def test_how_far_it_is_is_told_until_it_is_done() -> None:
 def test_what_is_wrong_is_kept_and_it_can_be_tried_again() -> None:
     tried: list[str] = []
 
-    def re_embed(collection: str) -> Iterator[tuple[int, int]]:
+    def reindex(collection: str) -> Iterator[tuple[int, int]]:
         tried.append(collection)
         yield 0, 1
         raise UnknownCollection(f"There is no collection “{collection}”.") if len(tried) < 2 else ValueError("odd")
 
-    made = ReEmbeddings(re_embed)
+    made = ReindexingTasks(reindex)
     made.start("notes")
     *_, (last,) = made.follow()
     assert last.error == "There is no collection “notes”."

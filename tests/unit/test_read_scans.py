@@ -10,7 +10,7 @@ import pytest
 
 from localcrag.documents.ingest import ingest
 from localcrag.documents.readers.open_document import open_document
-from localcrag.documents.scans import Parts, ReadPage, read_scans
+from localcrag.documents.scans import ReadPage, ScanTools, read_scans
 from localcrag.records.documents import Document, Member, ScannedLine, ScannedPage
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import UnreadableDocument
@@ -76,7 +76,7 @@ class Shelf:
 
     def reads(self, reader: ReadPage = read_page) -> Iterator[IngestProgress | IngestResult]:
         return read_scans(
-            Parts(
+            ScanTools(
                 shelf=self.scans, index=self.index, embedder=self.embedder, chunk_tokens=60, open_file=open_document,
                 read_page=reader, as_file=self.as_file,
             )
@@ -180,7 +180,7 @@ def test_a_page_that_cannot_be_read_says_so_and_is_tried_again_when_asked(shelf:
     assert result.warnings == ("The text of lease.pdf, page 3 cannot be recognised: nothing came of it.",)
     assert (shelf.one.waiting, shelf.one.recognised, shelf.one.illegible) == (0, 2, 1)
     assert results(shelf.reads()) == []
-    shelf.scans.try_again()
+    shelf.scans.retry_failed()
     assert len(results(shelf.reads())) == 1
     assert (shelf.one.recognised, shelf.one.illegible) == (3, 0)
 

@@ -77,7 +77,7 @@ def run(
 def test_each_rule_decides_or_says_why_it_cannot(
     rule: str, local: Claim, web: Claim, winner: str | None, why: str
 ) -> None:
-    decided = reconcile.decided(conflict(local, web), ConflictRule(rule))
+    decided = reconcile.decide_conflict(conflict(local, web), ConflictRule(rule))
     assert decided.winner == winner
     assert why in decided.resolution
     assert decided.loser == {None: None, "local": web, "web": local}[winner]
@@ -101,7 +101,7 @@ def test_a_statement_that_lost_elsewhere_is_not_shown_as_undecided() -> None:
     evidence = pieces(LONDON, DEARER, "Else.", DEARER.replace("210", "220"))
     sources = [source(1, "2019-01-01"), source(2, "2026-01-01"), source(3), source(4)]
     found = [
-        (reconcile.Pair(evidence[a - 1], evidence[b - 1], LONDON, DEARER, 0.9), Difference("", ""),
+        (reconcile.StatementPair(evidence[a - 1], evidence[b - 1], LONDON, DEARER, 0.9), Difference("", ""),
          ConflictJudge.FACTS)
         for a, b in pairs
     ]  # fmt: skip
@@ -183,22 +183,25 @@ def test_a_language_model_that_fails_is_said_and_the_facts_stand() -> None:
 def test_the_answer_says_that_sources_disagree_with_both_quoted_cited_and_dated() -> None:
     undecided = conflict(claim(1, "2019-05-02"), claim(2))
     sources = [source(1, "2019-05-02"), source(2)]
-    text = reconcile.told("It is 195 euros [1].", "What is it?", [undecided], pieces("a", "b"), sources)
+    text = reconcile.add_source_notes("It is 195 euros [1].", "What is it?", [undecided], pieces("a", "b"), sources)
     assert text == (
         "Your documents and the web disagree here.\n\n"
         "- Your document 1.pdf, page 3 (2019-05-02) says: “Statement 1.” [1]\n"
         "- The web page “Page 2” (no date) says: “Statement 2.” [2]\n\n"
         "It is 195 euros [1]."
     )
-    settled = reconcile.decided(undecided, ConflictRule.WEB)
-    assert reconcile.told("It is 210 [2].", "What is it?", [settled], pieces("a", "b"), sources) == "It is 210 [2]."
+    settled = reconcile.decide_conflict(undecided, ConflictRule.WEB)
+    assert (
+        reconcile.add_source_notes("It is 210 [2].", "What is it?", [settled], pieces("a", "b"), sources)
+        == "It is 210 [2]."
+    )
 
 
 def test_the_place_of_a_statement_that_is_disputed_is_said_as_citations_say_it() -> None:
     rows = (SheetRow(0, "Prices", 14), SheetRow(20, "Prices", 15))
     sheet = Source("source-1", Origin.LOCAL, "prices.xlsx", None, None, None)
     piece = dataclasses.replace(pieces("a")[0], rows=rows)
-    pair = reconcile.Pair(piece, pieces("a", "b")[1], LONDON, DEARER, 1.0)
+    pair = reconcile.StatementPair(piece, pieces("a", "b")[1], LONDON, DEARER, 1.0)
     (found,) = reconcile.resolve(
         [(pair, Difference("195", "210"), ConflictJudge.FACTS)],
         [sheet, source(2)],

@@ -12,7 +12,7 @@ from localcrag.documents.ingest import recut
 from localcrag.records.documents import Chunk, Document
 from localcrag.settings import load
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.salvage import salvaged
+from localcrag.storage.salvage import copy_readable_rows
 from tests.support.fakes import FakeEmbedder, FakeScorer
 
 EMBEDDER = FakeEmbedder()
@@ -94,7 +94,7 @@ def test_what_is_saved_of_a_damaged_database_has_no_document_with_half_of_its_ch
         damaged.execute("DELETE FROM vectors WHERE chunk_id = (SELECT max(chunk_id) FROM vectors)")
         damaged.commit()
     (tmp_path / "new").mkdir()
-    salvaged(path, tmp_path / "new" / path.name)
+    copy_readable_rows(path, tmp_path / "new" / path.name)
     assembly, store = opened(tmp_path / "new")
     assert [(one.name, one.chunks) for one in store.documents()] == [("half.md", 0), ("whole.md", 1)]
     assert health._recut(assembly, "default") == 1

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from localcrag.crag.refine.completeness import Wording, say_the_same
-from localcrag.crag.refine.refine import Refinement, Rules, by_relevance, limit, mean_embedding, refine
+from localcrag.crag.refine.completeness import Wording, are_duplicates
+from localcrag.crag.refine.refine import Refinement, RefineRules, apply_limits, by_relevance, mean_embedding, refine
 from localcrag.records.enums import Grade, StripMode, StripReason
 from localcrag.records.passages import GradedPassage, Strip, Thresholds
 from localcrag.records.thresholds import REFERENCE, lowest_strip
@@ -19,9 +19,9 @@ KEPT, BEST, RETENTION, BELOW = StripReason.KEPT, StripReason.BEST, StripReason.R
 OVER_CAP, OVER_TOKENS, DUPLICATE = StripReason.OVER_CAP, StripReason.OVER_TOKENS, StripReason.DUPLICATE
 
 
-def rules(**changed: object) -> Rules:
+def rules(**changed: object) -> RefineRules:
     values: dict[str, object] = {"threshold": 0.5, "lowest": 0.1, "most": 9, "tokens": 1000, "retention": 0.0}
-    return Rules(**{**values, **changed})  # type: ignore[arg-type]
+    return RefineRules(**{**values, **changed})  # type: ignore[arg-type]
 
 
 def refined(*passages: GradedPassage, **changed: object) -> Refinement:
@@ -38,7 +38,7 @@ def strips_of(*relevances: float, passage: str = "p", words: int = 1) -> list[St
 
 def fates(strips: Sequence[Strip], **changed: object) -> list[StripReason | None]:
     wanted = rules(**changed)
-    done = limit(strips, by_relevance(strips, wanted), wanted, FakeEmbedder().count_tokens)
+    done = apply_limits(strips, by_relevance(strips, wanted), wanted, FakeEmbedder().count_tokens)
     assert [strip.kept for strip in done] == [strip.reason in (KEPT, BEST, RETENTION) for strip in done]
     return [strip.reason for strip in done]
 
@@ -206,8 +206,8 @@ TOWER = "The tower in the old harbour was built by the town council in the year 
     ],
 )
 def test_near_duplicates_are_the_same_words_but_for_harmless_additions(one: str, other: str, expected: bool) -> None:
-    assert say_the_same(Wording.of(one), Wording.of(other)) is expected
-    assert say_the_same(Wording.of(other), Wording.of(one)) is expected
+    assert are_duplicates(Wording.of(one), Wording.of(other)) is expected
+    assert are_duplicates(Wording.of(other), Wording.of(one)) is expected
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from localcrag.crag.context import Clock
-from localcrag.crag.refine.refine import Refinement, Rules
-from localcrag.crag.refine.step import KEY_POINTS, carriers, extract, prompt
+from localcrag.crag.refine.refine import Refinement, RefineRules
+from localcrag.crag.refine.step import KEY_POINTS, carrying_strips, extract, prompt
 from localcrag.records.enums import Grade, Origin, StripReason
 from localcrag.records.errors import GenerationError
 from localcrag.records.events import Event, PointPiece, StepStarted, Warned
@@ -37,7 +37,7 @@ def written(*points: str, relevant: str = "yes") -> str:
 
 
 def refined(llm: FakeLanguageModel, *passages: GradedPassage, most: int = 9) -> tuple[Refinement, list[Event], Clock]:
-    rules = Rules(threshold=0.5, lowest=0.1, most=most, tokens=1000, retention=0.0)
+    rules = RefineRules(threshold=0.5, lowest=0.1, most=most, tokens=1000, retention=0.0)
     clock = Clock("refine")
     steps = extract(
         QUESTION, passages, llm=llm, scorer=FakeScorer(), rules=rules, count_tokens=FakeEmbedder().count_tokens,
@@ -154,7 +154,7 @@ def test_the_limits_hold_for_key_points_too_and_what_is_said_twice_is_kept_once(
 
 def test_stopping_stops_the_model() -> None:
     llm = FakeLanguageModel(written("Cats purr on warm sofas."))
-    rules = Rules(threshold=0.5, lowest=0.1, most=9, tokens=1000, retention=0.0)
+    rules = RefineRules(threshold=0.5, lowest=0.1, most=9, tokens=1000, retention=0.0)
     steps = extract(
         QUESTION, [passage()], llm=llm, scorer=FakeScorer(), rules=rules, count_tokens=FakeEmbedder().count_tokens,
         clock=Clock("refine"),
@@ -194,6 +194,6 @@ def test_a_point_drawn_from_all_over_a_passage_is_not_believed() -> None:
         Strip("p", span.start, span.end, span.text, 0.0, 0.5, kept=False)
         for span in split_sentences("Cats purr. Dogs bark. Hens lay. Cows moo.")
     ]
-    assert carriers("Cats bark.", strips) == {0, 1}
-    assert carriers("Cats bark, lay and moo.", strips) == frozenset()
-    assert carriers("", strips) == frozenset()
+    assert carrying_strips("Cats bark.", strips) == {0, 1}
+    assert carrying_strips("Cats bark, lay and moo.", strips) == frozenset()
+    assert carrying_strips("", strips) == frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from localcrag.app.tasks import RegularLooks
+from localcrag.app.tasks import PeriodicTask
 from localcrag.records.errors import StoreError
 
 
@@ -18,7 +18,7 @@ def test_it_looks_at_once_and_goes_on_after_a_busy_database() -> None:
             raise StoreError("busy")
         again.set()
 
-    looks = RegularLooks(look, 0.001, "looks").begin()
+    looks = PeriodicTask(look, 0.001, "looks").begin()
     assert again.wait(30)
     looks.close()
     assert looks.closing.is_set()
@@ -32,7 +32,7 @@ def test_closing_waits_for_the_look_that_goes_on() -> None:
         looks.closing.wait(30)
         ended.set()
 
-    looks = RegularLooks(look, 60, "looks")
+    looks = PeriodicTask(look, 60, "looks")
     looks.begin()
     assert begun.wait(30)
     looks.close()
@@ -40,4 +40,4 @@ def test_closing_waits_for_the_look_that_goes_on() -> None:
 
 
 def test_one_that_never_began_can_be_closed() -> None:
-    RegularLooks(lambda: None, 60, "looks").close()
+    PeriodicTask(lambda: None, 60, "looks").close()

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.crag.context import choose
+from localcrag.crag.context import choose_documents
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.errors import NameRefused, QuestionError, UnknownDocument
-from localcrag.records.restriction import EVERYWHERE, Restriction, folders_of
+from localcrag.records.restriction import EVERYWHERE, Restriction, parent_folders
 from localcrag.records.run import Run
 from localcrag.runs import recording as record
 from localcrag.runs import replay
-from localcrag.runs.recording import Recording, scope_in_words
+from localcrag.runs.recording import Recording, describe_scope
 from localcrag.settings import load
 from localcrag.storage.chat_store import ChatStore
 from localcrag.storage.collections import queries
@@ -81,7 +81,7 @@ def test_a_restriction_is_said_in_words_and_what_of_it_fits_nothing_as_well() ->
         "no document has the tag “tax”",
         "no document is of the kind “Word”",
     )
-    assert folders_of("a/b/c.txt") == ["a", "a/b"]
+    assert parent_folders("a/b/c.txt") == ["a", "a/b"]
 
 
 @pytest.mark.parametrize("day", ["yesterday", "2024-13", "2024-02-30", "24-01-01", "2024-01-01-01", "-"])
@@ -170,12 +170,12 @@ def test_a_question_is_put_to_the_documents_that_are_chosen_and_the_run_says_so(
     wanted = Restriction(documents=(names[1],))
     run = played(answer("When does the harbour open?", parts=parts, settings=settings, restriction=wanted))
     assert {passage.document for passage in run.passages} == {names[1]}
-    assert scope_in_words(run) == f"searched: 1 of 2 documents ({names[1]}); 1 of 1 passage read"
+    assert describe_scope(run) == f"searched: 1 of 2 documents ({names[1]}); 1 of 1 passage read"
     assert record.read(record.dump(run)) == run
     everywhere = played(answer("When does the harbour open?", parts=parts, settings=settings))
     assert {passage.document for passage in everywhere.passages} == set(names)
-    assert scope_in_words(everywhere) == "searched: all 2 documents; 2 of 2 passages read"
-    assert scope_in_words(dataclasses.replace(run, scope=None)) == ""
+    assert describe_scope(everywhere) == "searched: all 2 documents; 2 of 2 passages read"
+    assert describe_scope(dataclasses.replace(run, scope=None)) == ""
     warned = Restriction(documents=(names[1], "gone.txt"))
     run = played(answer("When does the harbour open?", parts=parts, settings=settings, restriction=warned))
     assert run.warnings[0] == "Only some documents are searched, and no document is called “gone.txt”."
@@ -192,4 +192,4 @@ def test_a_question_that_no_document_may_answer_is_refused_at_once(tmp_path: Pat
         "No document fits “tag contract”: no document has the tag “contract”. Ask without it, or choose others; "
         "localcrag documents lists names, tags and kinds."
     )
-    assert choose(EVERYWHERE, desk.store) is None
+    assert choose_documents(EVERYWHERE, desk.store) is None

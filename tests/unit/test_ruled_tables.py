@@ -11,7 +11,7 @@ import reportlab.lib.styles
 import reportlab.platypus
 
 from localcrag.documents.readers.open_document import open_document
-from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.text.blocks import BlockKind, split_blocks
 from tests.support.documents import A4
 
 lab: Any = reportlab  # has no type hints
@@ -44,7 +44,7 @@ def test_a_cell_of_several_lines_stays_one(tmp_path: Path) -> None:
         f"| Ottilie Brandt | {PEOPLE[1][1]} |",
         "| Marek Sobol | Books cars |",
     ]
-    kinds = [block.kind for block in blocks_of("\n".join(lines))]
+    kinds = [block.kind for block in split_blocks("\n".join(lines))]
     assert kinds.count(BlockKind.ROW) + kinds.count(BlockKind.HEADER) == 3
 
 

@@ -8,12 +8,20 @@ import pytest
 
 from localcrag.crag import condense
 from localcrag.crag.answer.verify import verify
-from localcrag.crag.condense import Leaning, leaning
+from localcrag.crag.condense import FollowUpStatus, follow_up_status
 from localcrag.crag.contradiction import difference
 from localcrag.records.enums import Backing, Strictness
 from localcrag.records.passages import Evidence
 from localcrag.records.run import Turn
-from localcrag.text.lexicon import GERMAN, LEXICONS, SPANISH, Lexicon, lexicon, reading, steps_in
+from localcrag.text.lexicon import (
+    GERMAN,
+    LEXICONS,
+    SPANISH,
+    Lexicon,
+    comparing_in_language,
+    current_lexicon,
+    run_in_language,
+)
 from localcrag.text.words import content_words, names, overlap
 from tests.support.other_languages import LEASES
 
@@ -35,54 +43,56 @@ SUPPORTED, PARTLY, NOT = Backing
     ],
 )  # fmt: skip
 def test_words_are_compared_by_their_stems_without_function_words(language: str, text: str, words: set[str]) -> None:
-    with reading(language):
+    with comparing_in_language(language):
         assert content_words(text) == words
 
 
 def test_a_question_shares_words_with_a_text_that_has_them_in_another_form() -> None:
     question = "Welche Reparatur bezahlen Mieter?"
     assert overlap(question, LEASES["de"]) < 1
-    with reading("de"):
+    with comparing_in_language("de"):
         assert overlap(question, LEASES["de"]) == 1
 
 
 def test_german_nouns_are_no_names() -> None:
-    with reading("de"):
+    with comparing_in_language("de"):
         assert names("Der Vermieter nahm die Heizung KX-40 von BMW.") == {"kx-40", "bmw"}
-    with reading("es"):
+    with comparing_in_language("es"):
         assert names("¿Vive María en Ávila?") == {"mar", "avil"}
 
 
 LEANS = {
     "de": [
-        ("Und in Bergen?", Leaning.FOLLOW_UP), ("Wie hoch ist sie?", Leaning.FOLLOW_UP), ("Warum?", Leaning.FOLLOW_UP),
-        ("Wie hoch ist die Kaution für die Wohnung?", Leaning.ALONE), ("Was ist eine Kaution?", Leaning.ALONE),
-        ("Können Sie mir sagen, wann die Miete zu zahlen ist?", Leaning.ALONE),
-        ("Gibt es einen Keller im Haus?", Leaning.ALONE),
-        ("Wann muss der Mieter die Wohnung verlassen, wenn er kündigt?", Leaning.ALONE),
-        ("Und wer zahlt dafür?", Leaning.FOLLOW_UP),
+        ("Und in Bergen?", FollowUpStatus.FOLLOW_UP), ("Wie hoch ist sie?", FollowUpStatus.FOLLOW_UP),
+        ("Warum?", FollowUpStatus.FOLLOW_UP),
+        ("Wie hoch ist die Kaution für die Wohnung?", FollowUpStatus.ALONE),
+        ("Was ist eine Kaution?", FollowUpStatus.ALONE),
+        ("Können Sie mir sagen, wann die Miete zu zahlen ist?", FollowUpStatus.ALONE),
+        ("Gibt es einen Keller im Haus?", FollowUpStatus.ALONE),
+        ("Wann muss der Mieter die Wohnung verlassen, wenn er kündigt?", FollowUpStatus.ALONE),
+        ("Und wer zahlt dafür?", FollowUpStatus.FOLLOW_UP),
     ],
     "es": [
-        ("¿Y en Bergen?", Leaning.FOLLOW_UP), ("¿Cuánto cuesta?", Leaning.FOLLOW_UP),
-        ("¿Cuánto cuesta la fianza del piso?", Leaning.ALONE), ("¿Quién paga eso?", Leaning.FOLLOW_UP),
-        ("¿Qué es una fianza?", Leaning.ALONE),
+        ("¿Y en Bergen?", FollowUpStatus.FOLLOW_UP), ("¿Cuánto cuesta?", FollowUpStatus.FOLLOW_UP),
+        ("¿Cuánto cuesta la fianza del piso?", FollowUpStatus.ALONE), ("¿Quién paga eso?", FollowUpStatus.FOLLOW_UP),
+        ("¿Qué es una fianza?", FollowUpStatus.ALONE),
     ],
     "fr": [
-        ("Et à Bergen ?", Leaning.FOLLOW_UP), ("Combien coûte-t-il ?", Leaning.FOLLOW_UP),
-        ("Quand le locataire paie-t-il le loyer ?", Leaning.ALONE),
-        ("Y a-t-il une cave dans la maison ?", Leaning.ALONE),
+        ("Et à Bergen ?", FollowUpStatus.FOLLOW_UP), ("Combien coûte-t-il ?", FollowUpStatus.FOLLOW_UP),
+        ("Quand le locataire paie-t-il le loyer ?", FollowUpStatus.ALONE),
+        ("Y a-t-il une cave dans la maison ?", FollowUpStatus.ALONE),
     ],
     "pt": [
-        ("E em Bergen?", Leaning.FOLLOW_UP), ("Quem paga isso?", Leaning.FOLLOW_UP),
-        ("Quanto custa a caução do apartamento?", Leaning.ALONE),
+        ("E em Bergen?", FollowUpStatus.FOLLOW_UP), ("Quem paga isso?", FollowUpStatus.FOLLOW_UP),
+        ("Quanto custa a caução do apartamento?", FollowUpStatus.ALONE),
     ],
     "it": [
-        ("E a Bergen?", Leaning.FOLLOW_UP), ("Chi paga questo?", Leaning.FOLLOW_UP),
-        ("Quanto costa la cauzione per gli appartamenti?", Leaning.ALONE),
+        ("E a Bergen?", FollowUpStatus.FOLLOW_UP), ("Chi paga questo?", FollowUpStatus.FOLLOW_UP),
+        ("Quanto costa la cauzione per gli appartamenti?", FollowUpStatus.ALONE),
     ],
     "ru": [
-        ("А в Бергене?", Leaning.FOLLOW_UP), ("Кто её платит?", Leaning.FOLLOW_UP),
-        ("Сколько составляет залог за квартиру?", Leaning.ALONE),
+        ("А в Бергене?", FollowUpStatus.FOLLOW_UP), ("Кто её платит?", FollowUpStatus.FOLLOW_UP),
+        ("Сколько составляет залог за квартиру?", FollowUpStatus.ALONE),
     ],
 }  # fmt: skip
 
@@ -91,9 +101,9 @@ LEANS = {
     ("language", "question", "expected"),
     [(language, *asked) for language, some in LEANS.items() for asked in some],
 )
-def test_a_follow_up_is_told_by_its_words(language: str, question: str, expected: Leaning) -> None:
-    with reading(language):
-        assert leaning(question) is expected
+def test_a_follow_up_is_told_by_its_words(language: str, question: str, expected: FollowUpStatus) -> None:
+    with comparing_in_language(language):
+        assert follow_up_status(question) is expected
 
 
 @pytest.mark.parametrize(
@@ -107,8 +117,8 @@ def test_a_follow_up_is_told_by_its_words(language: str, question: str, expected
     ],
 )
 def test_a_new_name_takes_the_place_of_the_former_one(language: str, before: str, question: str) -> None:
-    with reading(language):
-        assert condense.by_rule(question, [Turn(before, "640.")]) == before.replace("Oslo", "Bergen")
+    with comparing_in_language(language):
+        assert condense.rewrite_by_rule(question, [Turn(before, "640.")]) == before.replace("Oslo", "Bergen")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +165,7 @@ def test_a_new_name_takes_the_place_of_the_former_one(language: str, before: str
 def test_an_answer_is_held_against_its_evidence(
     language: str, sentence: str, evidence: str, question: str, backing: Backing
 ) -> None:
-    with reading(language):
+    with comparing_in_language(language):
         (support,) = verify(sentence, [Evidence(1, evidence, "p", "s", 1.0)], question, Strictness.LENIENT)
     assert support.backing is backing, support.why
 
@@ -174,17 +184,17 @@ def test_an_answer_is_held_against_its_evidence(
     ],
 )  # fmt: skip
 def test_german_statements_contradict_each_other_by_a_denial(first: str, second: str, differ: bool) -> None:
-    with reading("de"):
+    with comparing_in_language("de"):
         assert bool(difference(first, second)) is differ
 
 
 def test_a_language_is_read_within_its_own_steps_alone() -> None:
     def steps() -> Generator[Lexicon | None, None, Lexicon | None]:
-        yield lexicon()
-        return lexicon()
+        yield current_lexicon()
+        return current_lexicon()
 
-    german, spanish = steps_in("de", steps()), steps_in("es", steps())
-    assert (next(german), next(spanish), lexicon()) == (GERMAN, SPANISH, None)
+    german, spanish = run_in_language("de", steps()), run_in_language("es", steps())
+    assert (next(german), next(spanish), current_lexicon()) == (GERMAN, SPANISH, None)
     with pytest.raises(StopIteration) as end:
         next(german)
     assert end.value.value is GERMAN
@@ -195,5 +205,5 @@ def test_a_language_is_read_within_its_own_steps_alone() -> None:
 def test_every_list_of_a_language_can_be_used(known: Lexicon) -> None:
     assert known.values[known.numbers.split()[10]] == "12"
     assert len(known.function_words) > 150
-    for pattern in (known.points_back, known.denies, known.limits, known.another, known.asks_what_it_is):
+    for pattern in (known.pronoun_pattern, known.denies, known.limits, known.another, known.definition_pattern):
         assert not pattern.search("xyz")

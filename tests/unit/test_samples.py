@@ -11,13 +11,13 @@ from lab.evaluation_sets.search import normalised
 from make_samples import TEXTS, read_text
 
 from localcrag.app import samples
-from localcrag.documents.readers.open_document import SUPPORTED, open_document, properties_of
+from localcrag.documents.readers.open_document import SUPPORTED, open_document, read_properties
 from localcrag.evaluation.recorded_search import recorded_search
-from localcrag.records.evaluation_set import HeldBy, Question, read
+from localcrag.records.evaluation_set import AnswerLocation, Question, read
 from localcrag.search import SearXNG
 
 SET = read(samples.FOLDER)
-QUESTIONS = {held: [one for one in SET.questions if one.held_by is held] for held in HeldBy}
+QUESTIONS = {held: [one for one in SET.questions if one.held_by is held] for held in AnswerLocation}
 MOST_BYTES = 300_000
 
 
@@ -35,28 +35,31 @@ def holding(texts: list[str], question: Question) -> list[str]:
     return [text for text in texts if any(normalised(answer) in text for answer in question.answers)]
 
 
-def named(kind: HeldBy) -> pytest.MarkDecorator:
+def named(kind: AnswerLocation) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("question", QUESTIONS[kind], ids=lambda question: question.id)
 
 
 def test_there_are_forty_questions_of_all_kinds_and_follow_ups_among_each() -> None:
     assert {held: len(questions) for held, questions in QUESTIONS.items()} == {
-        HeldBy.DOCUMENTS: 20, HeldBy.WEB: 10, HeldBy.NOWHERE: 10,
+        AnswerLocation.DOCUMENTS: 20, AnswerLocation.WEB: 10, AnswerLocation.NOWHERE: 10,
     }  # fmt: skip
-    assert [sum(bool(one.history) for one in QUESTIONS[held]) for held in HeldBy] == [3, 1, 1]
+    assert [sum(bool(one.history) for one in QUESTIONS[held]) for held in AnswerLocation] == [3, 1, 1]
     held = {question.id: question.held_by for question in SET.questions}
-    assert {held[name] for name in samples.FIRST_QUESTIONS} == {HeldBy.DOCUMENTS}
-    assert [held[samples.FOR_THE_WEB], held[samples.FOR_NOBODY]] == [HeldBy.WEB, HeldBy.NOWHERE]
+    assert {held[name] for name in samples.FIRST_QUESTIONS} == {AnswerLocation.DOCUMENTS}
+    assert [held[samples.WEB_ONLY_QUESTION], held[samples.UNANSWERABLE_QUESTION]] == [
+        AnswerLocation.WEB,
+        AnswerLocation.NOWHERE,
+    ]
 
 
 def test_the_documents_are_of_every_form_dated_and_small() -> None:
     assert Counter(path.suffix for path in SET.files) == {".md": 3, ".html": 2, ".docx": 2, ".pdf": 2, ".txt": 1}
     assert sum(path.stat().st_size for path in samples.FOLDER.rglob("*") if path.is_file()) < MOST_BYTES
     assert all(300 <= len(whole_text(path).split()) <= 700 for path in SET.files)
-    assert all(properties_of(path, SUPPORTED[path.suffix]).dated for path in SET.files if path.suffix != ".txt")
+    assert all(read_properties(path, SUPPORTED[path.suffix]).dated for path in SET.files if path.suffix != ".txt")
 
 
-@named(HeldBy.DOCUMENTS)
+@named(AnswerLocation.DOCUMENTS)
 def test_the_documents_named_hold_the_answer(question: Question, documents: dict[str, str]) -> None:
     assert question.documents
     texts = [documents[name] for name in question.documents]
@@ -64,7 +67,7 @@ def test_the_documents_named_hold_the_answer(question: Question, documents: dict
     assert not question.web
 
 
-@named(HeldBy.WEB)
+@named(AnswerLocation.WEB)
 def test_the_recorded_web_alone_holds_the_answer_and_a_search_finds_it(
     question: Question, documents: dict[str, str]
 ) -> None:
@@ -91,7 +94,7 @@ def test_what_reads_as_if_answered_names_what_a_document_is_about(documents: dic
         "kx50": "bruma kx40", "line-4": "fourth line", "grade-4": "grade", "third-floor": "18 quay street",
         "coopers-wharf": "coopers wharf",
     }.items():  # fmt: skip
-        assert name in {question.id for question in QUESTIONS[HeldBy.NOWHERE]}
+        assert name in {question.id for question in QUESTIONS[AnswerLocation.NOWHERE]}
         assert any(f" {near} " in text for text in documents.values())
 
 
@@ -100,7 +103,7 @@ def test_what_was_made_from_a_text_says_what_the_text_says(source: Path) -> None
     document, form = read_text(source)
     path = samples.FOLDER / "documents" / f"{document.name}.{form}"
     text = whole_text(path)
-    assert properties_of(path, SUPPORTED[path.suffix]).dated == str(document.dated)
+    assert read_properties(path, SUPPORTED[path.suffix]).dated == str(document.dated)
     for paragraph in document.paragraphs:
         pieces = [cell for row in table_rows(paragraph) for cell in row] or [paragraph.removeprefix("## ")]
         for piece in pieces:

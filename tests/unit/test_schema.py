@@ -13,7 +13,7 @@ from localcrag.records.errors import StoreError
 from localcrag.storage import backup
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.database import Database
-from localcrag.storage.schema import SCHEMA, SCHEMA_VERSION, STEPS
+from localcrag.storage.schema import MIGRATIONS, SCHEMA, SCHEMA_VERSION
 from tests.support.fakes import FakeEmbedder
 from tests.support.schemas import FIRST, database_before_0_1_0, database_of_0_1_0, tables_of
 
@@ -62,7 +62,10 @@ def test_a_database_of_0_1_0_gets_the_tables_of_a_new_one_and_keeps_its_content(
 
 
 def test_a_step_brings_an_older_database_up_to_date_once(tmp_path: Path) -> None:
-    path, steps = tmp_path / "db.sqlite3", (*STEPS, "ALTER TABLE runs ADD COLUMN note TEXT;\nCREATE TABLE more (x);\n")
+    path, steps = (
+        tmp_path / "db.sqlite3",
+        (*MIGRATIONS, "ALTER TABLE runs ADD COLUMN note TEXT;\nCREATE TABLE more (x);\n"),
+    )
     database_of_0_1_0(path, CONTENT)
     for _ in range(2):
         with closing(Database(path, steps=steps)) as database:
@@ -72,7 +75,7 @@ def test_a_step_brings_an_older_database_up_to_date_once(tmp_path: Path) -> None
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None:
-    path, steps = tmp_path / "db.sqlite3", (*STEPS, "CREATE TABLE more (x);\nALTER TABLE missing ADD COLUMN y;\n")
+    path, steps = tmp_path / "db.sqlite3", (*MIGRATIONS, "CREATE TABLE more (x);\nALTER TABLE missing ADD COLUMN y;\n")
     database_of_0_1_0(path, CONTENT)
     before = tables_in(path)
     with pytest.raises(StoreError, match="no such table: missing"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.lexicon import reading
+from localcrag.text.lexicon import comparing_in_language
 from localcrag.text.sentences import split_sentences
 from tests.support.hostile_texts import HOSTILE
 
@@ -124,7 +124,7 @@ def test_a_text_is_split_by_the_rules_of_its_own_language(sentences: list[str]) 
 def test_a_short_text_is_split_by_the_rules_of_the_language_that_is_read() -> None:
     text = "Am 3. Oktober bleibt zu."
     assert [span.text for span in split_sentences(text)] == ["Am 3.", "Oktober bleibt zu."]
-    with reading("de"):
+    with comparing_in_language("de"):
         assert [span.text for span in split_sentences(text)] == [text]
 
 

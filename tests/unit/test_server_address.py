@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.models.library import ModelServers, role_of
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.models import server_address
 from localcrag.models.server_address import parse_server
 from localcrag.records.enums import Preset
-from localcrag.records.errors import ServerError, ServerNotAgreed, SettingsError
+from localcrag.records.errors import ServerError, ServerNotApproved, SettingsError
 from localcrag.records.models import ModelRole
 from localcrag.settings import load
 from tests.support.model_servers import ModelServer, overlap, serving
@@ -81,47 +81,47 @@ def test_what_reranks_is_not_offered_to_write_where_one_model_runs(
     tmp_path: Path, owned_by: str, found: list[str]
 ) -> None:
     server = ModelServer(owned_by=owned_by, rerank="documents", score=lambda q, t: overlap(q, t) - 3.0)
-    servers = ModelServers(SettingsInUse(load(data_dir=tmp_path)))
+    servers = ModelServers(CurrentSettings(load(data_dir=tmp_path)))
     with serving(server) as url:
         assert [model.name.removeprefix(url) for model in servers.look(url)] == found
 
 
 def test_another_computer_is_agreed_to_once_and_the_agreement_can_be_taken_back(tmp_path: Path) -> None:
-    in_use = SettingsInUse(load(data_dir=tmp_path))
+    in_use = CurrentSettings(load(data_dir=tmp_path))
     servers = ModelServers(in_use)
-    assert "leave this computer" in servers.to_agree(AWAY)
-    with pytest.raises(ServerNotAgreed, match=r"192\.168\.1\.20:8000 is another computer.*leave this computer"):
+    assert "leave this computer" in servers.required_agreement(AWAY)
+    with pytest.raises(ServerNotApproved, match=r"192\.168\.1\.20:8000 is another computer.*leave this computer"):
         servers.check_allowed(AWAY, in_use.now)
     servers.agree(AWAY)
-    assert servers.to_agree(AWAY) == ""
+    assert servers.required_agreement(AWAY) == ""
     servers.check_allowed("http://192.168.1.20:8000/rerank", in_use.now)
-    with pytest.raises(ServerNotAgreed):
+    with pytest.raises(ServerNotApproved):
         servers.check_allowed("http://192.168.1.21:8000/v1", in_use.now)
     assert load(data_dir=tmp_path).agreed_servers == ("192.168.1.20:8000",)
     servers.disagree(AWAY)
-    with pytest.raises(ServerNotAgreed):
+    with pytest.raises(ServerNotApproved):
         servers.check_allowed(AWAY, in_use.now)
 
 
 def test_documents_only_forbids_other_computers_whatever_was_agreed(tmp_path: Path) -> None:
-    in_use = SettingsInUse(load(data_dir=tmp_path))
+    in_use = CurrentSettings(load(data_dir=tmp_path))
     servers = ModelServers(in_use)
     servers.agree(AWAY)
     confidential = in_use.now.under(Preset.DOCUMENTS_ONLY)
-    with pytest.raises(ServerNotAgreed, match="documents-only"):
+    with pytest.raises(ServerNotApproved, match="documents-only"):
         servers.check_allowed(AWAY, confidential)
     servers.check_allowed("http://127.0.0.1:11434/v1#llama3.2", confidential)
 
 
 def test_a_key_is_for_one_host_and_port_and_for_this_user_alone(tmp_path: Path) -> None:
     address = parse_server(AWAY)
-    server_address.keep(address, " sk-one \n", tmp_path)
-    assert stat.S_IMODE((tmp_path / server_address.FILE_NAME).stat().st_mode) == 0o600
-    assert server_address.key_of(address, tmp_path, {}) == "sk-one"
-    assert server_address.key_of(parse_server("http://192.168.1.20:8001"), tmp_path, {}) is None
-    told = {server_address.VARIABLE: "gpu.lan:80=x 192.168.1.20:8000=sk-of=environment"}
-    assert server_address.key_of(address, tmp_path, told) == "sk-of=environment"
-    server_address.keep(address, "", tmp_path)
-    assert json.loads((tmp_path / server_address.FILE_NAME).read_text()) == {}
+    server_address.store_key(address, " sk-one \n", tmp_path)
+    assert stat.S_IMODE((tmp_path / server_address.KEYS_FILE).stat().st_mode) == 0o600
+    assert server_address.read_key(address, tmp_path, {}) == "sk-one"
+    assert server_address.read_key(parse_server("http://192.168.1.20:8001"), tmp_path, {}) is None
+    told = {server_address.KEYS_VARIABLE: "gpu.lan:80=x 192.168.1.20:8000=sk-of=environment"}
+    assert server_address.read_key(address, tmp_path, told) == "sk-of=environment"
+    server_address.store_key(address, "", tmp_path)
+    assert json.loads((tmp_path / server_address.KEYS_FILE).read_text()) == {}
     with pytest.raises(SettingsError, match="no key"):
-        server_address.keep(address, "two words", tmp_path)
+        server_address.store_key(address, "two words", tmp_path)

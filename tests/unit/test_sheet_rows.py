@@ -12,7 +12,7 @@ import pytest
 from localcrag.documents.chunking import join_pages, split_into_chunks
 from localcrag.documents.readers import packages
 from localcrag.documents.readers.kinds import XLS, XLSX
-from localcrag.documents.readers.office.sheets import of_tables, of_workbook
+from localcrag.documents.readers.office.sheets import open_document_sheets, workbook_sheets
 from localcrag.documents.readers.open_document import open_document
 from localcrag.documents.readers.process import ReaderProcesses
 from localcrag.interfaces.cli import terminal
@@ -26,7 +26,7 @@ from localcrag.runs.export import ExportForm, export
 from localcrag.storage.collections.admin import move_documents
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.database import Database
-from localcrag.text.places import SheetRow, place, row_names, rows_within
+from localcrag.text.places import SheetRow, place_name, row_names, rows_within
 from tests.support.desk import Desk
 from tests.support.documents import replace_part
 from tests.support.fakes import FakeEmbedder
@@ -88,13 +88,13 @@ def test_rows_have_the_numbers_that_the_spreadsheet_program_shows(tmp_path: Path
 def test_what_an_open_document_spreadsheet_says_is_unpacked_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unpacked, taken = packages.unpacked, list[str]()
+    unpacked, taken = packages.read_part, list[str]()
 
     def counted(archive: ZipFile, part: ZipInfo) -> bytes:
         taken.append(part.filename)
         return unpacked(archive, part)
 
-    monkeypatch.setattr(packages, "unpacked", counted)
+    monkeypatch.setattr(packages, "read_part", counted)
     assert rows_of(make_ods(tmp_path / "a", {"Stock": STOCK}), "stock.ods") == READ
     assert taken == ["content.xml"]
 
@@ -157,7 +157,7 @@ def test_cells_that_are_read_as_paragraphs_keep_their_row(tmp_path: Path) -> Non
 
 
 def test_rows_that_the_file_does_not_bear_out_have_no_number(tmp_path: Path) -> None:
-    sheets = of_workbook(make_xlsx(tmp_path / "a", {"Stock": STOCK}), XLSX)
+    sheets = workbook_sheets(make_xlsx(tmp_path / "a", {"Stock": STOCK}), XLSX)
     assert list(sheets.numbered(None, 10)[1]) == list(range(2, 12))
     assert set(sheets.numbered(None, 9)[1]) == set(sheets.numbered(None, 11)[1]) == {0}
     assert set(sheets.numbered("Another", 10)[1]) == {0}
@@ -167,8 +167,12 @@ def test_a_workbook_that_cannot_be_understood_has_no_numbers(tmp_path: Path) -> 
     (tmp_path / "a").write_bytes(b"PK\x03\x04")
     (tmp_path / "b").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(2000))
     replace_part(make_xlsb(tmp_path / "c", {"Stock": STOCK}), "xl/worksheets/sheet1.bin", b"\xff" * 9)
-    assert of_workbook(tmp_path / "c", XLSX).names == []
-    for sheets in (of_workbook(tmp_path / "a", XLSX), of_workbook(tmp_path / "b", XLS), of_tables(b"")):
+    assert workbook_sheets(tmp_path / "c", XLSX).names == []
+    for sheets in (
+        workbook_sheets(tmp_path / "a", XLSX),
+        workbook_sheets(tmp_path / "b", XLS),
+        open_document_sheets(b""),
+    ):
         assert set(sheets.numbered(None, 3)[1]) == {0}
 
 
@@ -178,8 +182,8 @@ def test_a_workbook_that_cannot_be_understood_has_no_numbers(tmp_path: Path) -> 
 def test_markup_without_end_is_gone_through_once(tmp_path: Path, repeated: str) -> None:
     make_xlsx(tmp_path / "a", {"Stock": STOCK})
     replace_part(tmp_path / "a", "xl/worksheets/sheet1.xml", f"<sheetData>{repeated * 200_000}".encode())
-    assert of_workbook(tmp_path / "a", XLSX).names == []
-    assert of_tables(b"<table:table table:name " * 100_000).names == []
+    assert workbook_sheets(tmp_path / "a", XLSX).names == []
+    assert open_document_sheets(b"<table:table table:name " * 100_000).names == []
 
 
 @pytest.mark.parametrize("claimed", ["9" * 5000 + " x", "x", "5 Prices"])
@@ -228,14 +232,14 @@ def test_rows_are_cut_as_their_text_is(start: int, end: int, found: list[tuple[i
 )
 def test_rows_are_named(numbers: list[int], said: str) -> None:
     rows = [SheetRow(0, "Prices", number) for number in numbers]
-    assert place("prices.xlsx", None, rows) == f"prices.xlsx, {said}"
+    assert place_name("prices.xlsx", None, rows) == f"prices.xlsx, {said}"
 
 
 def test_rows_of_several_sheets_and_of_none_are_named() -> None:
     assert row_names([SheetRow(0, "", 3), SheetRow(9, "", 3)]) == "row 3"
     both = row_names([SheetRow(0, "May", 3), SheetRow(9, "June", 1), SheetRow(12, "June", 2)])
     assert both == "sheet May, row 3; sheet June, rows 1–2"
-    assert place("a.pdf", 2) == "a.pdf, page 2"
+    assert place_name("a.pdf", 2) == "a.pdf, page 2"
 
 
 def put(store: DocumentStore, path: Path, name: str) -> None:

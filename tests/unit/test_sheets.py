@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.documents.readers.office.sheets import ACROSS, Line, SheetTable, tables_of
+from localcrag.documents.readers.office.sheets import SPANNED, GridRow, SheetTable, find_tables
 from localcrag.documents.readers.open_document import open_document
 from localcrag.records.errors import UnreadableDocument
-from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.text.blocks import BlockKind, split_blocks
 from tests.support.office_files import Cell, make_xlsx
 
 PRICES: list[list[Cell]] = [
@@ -46,7 +46,7 @@ def test_sheets_have_their_names_over_them_and_hidden_ones_are_left_out(tmp_path
 
 def test_rows_of_a_sheet_are_rows_of_a_table_with_its_header(tmp_path: Path) -> None:
     text = read(make_xlsx(tmp_path / "a", {"Prices": PRICES}), "prices.xlsx")
-    kinds = [block.kind for block in blocks_of(text)]
+    kinds = [block.kind for block in split_blocks(text)]
     assert kinds[-3:] == [BlockKind.HEADER, BlockKind.ROW, BlockKind.ROW]
 
 
@@ -74,10 +74,10 @@ def test_an_archive_named_csv_is_no_table(tmp_path: Path) -> None:
 
 def tables(*rows: str) -> list[tuple[tuple[str, ...], str, list[str]]]:
     """Return the tables of a grid that is written with bars; ">" is a cell that the one before reaches over."""
-    grid = [[ACROSS if cell.strip() == ">" else cell.strip() for cell in row.split("|")] for row in rows]
+    grid = [[SPANNED if cell.strip() == ">" else cell.strip() for cell in row.split("|")] for row in rows]
     return [
         (one.captions, "|".join(one.header), ["|".join(row) for row in one.rows])
-        for one in tables_of(Line(0, row) for row in grid)
+        for one in find_tables(GridRow(0, row) for row in grid)
     ]
 
 
@@ -113,5 +113,5 @@ def test_tables_are_told_apart(rows: list[str], found: list[tuple[tuple[str, ...
 
 def test_what_stands_below_the_last_table_is_kept() -> None:
     rows: list[list[str]] = [["Name", "Phone"], ["Ada", "55"], [], ["As of May", ""]]
-    (first, last) = tables_of(map(Line, count(1), rows))
+    (first, last) = find_tables(map(GridRow, count(1), rows))
     assert (first.header, last) == (["Name", "Phone"], SheetTable(("As of May",), (), (), (4,)))

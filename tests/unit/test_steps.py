@@ -143,13 +143,13 @@ def test_what_is_no_token_to_the_embedder_makes_no_chunk_of_its_own_and_stops_no
     ids=str,
 )
 def test_pages_in_a_row_are_named_as_one(numbers: list[int], named: str) -> None:
-    assert prepare.named(numbers) == named
+    assert prepare.page_ranges(numbers) == named
 
 
 def test_a_page_is_unread_when_it_shows_something_and_nothing_of_it_is_in_a_chunk() -> None:
     pages = [Page(1, "Text."), Page(2, ""), Page(3, "", unread=True), Page(4, "\uf76f"), Page(5, " \n")]
-    assert prepare.numbers(pages, [Chunk(1, 0, 5, "Text.")]) == [3, 4]
-    assert prepare.numbers([Page(None, "Text.")], [Chunk(None, 0, 5, "Text.")]) == []
+    assert prepare.lost_page_numbers(pages, [Chunk(1, 0, 5, "Text.")]) == [3, 4]
+    assert prepare.lost_page_numbers([Page(None, "Text.")], [Chunk(None, 0, 5, "Text.")]) == []
 
 
 def test_a_page_is_shared_out_evenly_instead_of_leaving_a_remainder() -> None:
@@ -208,7 +208,7 @@ class _Shelf:
     def number_of_documents(self) -> int:
         return 3
 
-    def documents_with(self, word: str) -> frozenset[int] | None:
+    def documents_containing(self, word: str) -> frozenset[int] | None:
         return {"auk": frozenset({1}), "fuel": frozenset({1, 2}), "boat": None, "utilities": frozenset({3})}.get(
             word, frozenset()
         )
@@ -378,7 +378,7 @@ def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (generate.NOT_SAID, True),
+        (generate.NO_ANSWER_TEXT, True),
         ("The evidence does not say.", True),
         ("Not in the evidence provided, but [1] is close.", True),
         ("Not in the tower but in the hall [1].", False),
@@ -396,7 +396,7 @@ def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected
     ],
 )
 def test_the_app_knows_when_the_model_found_no_answer(answer: str, expected: bool) -> None:
-    assert generate.says_nothing(answer) is expected
+    assert generate.is_no_answer(answer) is expected
 
 
 @pytest.mark.parametrize(
@@ -414,8 +414,8 @@ def test_the_app_knows_when_the_model_found_no_answer(answer: str, expected: boo
     ],
 )
 def test_what_an_answer_says_beside_that_something_is_not_said_is_kept(answer: str, said: str | None) -> None:
-    assert not generate.says_nothing(answer)
-    assert generate.said(answer) == (said or answer)
+    assert not generate.is_no_answer(answer)
+    assert generate.without_no_answer(answer) == (said or answer)
 
 
 def count_words(messages: list[Message]) -> int:

@@ -15,16 +15,16 @@ import pytest
 
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun
-from localcrag.records.ingest import FileAsRead
+from localcrag.records.ingest import OriginalFile
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
 from localcrag.storage.collections.admin import rename_document
 from localcrag.storage.collections.chunks import replace_vectors
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.collections.engine_choice import EngineChoice, why_not_hnswlib
+from localcrag.storage.collections.engine_choice import EngineChoice, hnswlib_import_error
 from localcrag.storage.collections.index_files import COLUMNS
-from localcrag.storage.collections.queries import DOCUMENT, original_of, text_of
+from localcrag.storage.collections.queries import DOCUMENTS_QUERY, original_of, text_of
 from localcrag.storage.collections.vector_index import BATCH, ChunkIndex
 from localcrag.storage.database import Database
 from localcrag.storage.run_store import RunStore
@@ -119,10 +119,10 @@ def test_an_index_of_which_one_file_cannot_be_trusted_is_built_anew(
     (file,) = tmp_path.glob("*" + (SUFFIXES[engines] if which == "graph" else COLUMNS))
     damage(file)
     again = ChunkIndex(store, tmp_path, engines=engines, most_recent=0)
-    assert not again.consistent()
+    assert not again.is_consistent()
     assert nearest(again, store, "dogs bark") == ["dogs bark"]
     again.save()
-    assert ChunkIndex(store, tmp_path, engines=engines).consistent()
+    assert ChunkIndex(store, tmp_path, engines=engines).is_consistent()
 
 
 @pytest.mark.parametrize("engines", EACH_ENGINE)
@@ -202,7 +202,7 @@ class Killed(DocumentStore):
 folder = Path(sys.argv[1])
 store = Killed(Database(folder / "db.sqlite3"), "default", embedder="fake-embedder", dimension=int(sys.argv[2]))
 ChunkIndex(
-    store, folder, engines=EngineChoice(IndexEngine(sys.argv[3])), most_recent=0, written_after=4999
+    store, folder, engines=EngineChoice(IndexEngine(sys.argv[3])), most_recent=0, rows_per_write=4999
 ).refresh()
 """
 
@@ -295,7 +295,7 @@ def test_where_hnswlib_cannot_be_imported_usearch_serves(tmp_path: Path) -> None
     """In a process of its own, in which `import hnswlib` fails as it does where it could not be compiled."""
     store = open_store(tmp_path)
     put(store, "a.txt", "cats purr", "dogs bark")
-    if not why_not_hnswlib():
+    if not hnswlib_import_error():
         ChunkIndex(store, tmp_path, engines=HNSWLIB, most_recent=0).refresh()
         assert written(store) == (".hnsw", 2)
     subprocess.run([sys.executable, "-c", WITHOUT_HNSWLIB, str(tmp_path), str(EMBEDDER.dimension)], check=True)
@@ -477,7 +477,7 @@ def test_what_was_asked_last_is_the_newest_run_where_the_clock_was_set_back_also
         )
     with database.transaction() as connection:
         connection.execute("DELETE FROM runs WHERE id = 'r1'")
-    database.empty_log(anew=True)
+    database.empty_log(vacuum=True)
     assert [run.run_id for run in runs.newest(2)] == ["r3", "r2"]
     assert [run.run_id for run in runs.lines()] == ["r0", "r2", "r3"]
     database.close()
@@ -508,14 +508,14 @@ def test_a_list_of_documents_reads_no_texts_and_knows_how_long_they_are(tmp_path
     with database.transaction() as connection:
         connection.execute("UPDATE documents SET text = 'read' WHERE name = 'old.txt'")
     assert [one.characters for one in store.documents()] == [16, 4]
-    plan = [row["detail"] for row in database.rows(f"EXPLAIN QUERY PLAN {DOCUMENT} ORDER BY d.name", "default")]
+    plan = [row["detail"] for row in database.rows(f"EXPLAIN QUERY PLAN {DOCUMENTS_QUERY} ORDER BY d.name", "default")]
     assert "SEARCH d USING COVERING INDEX documents_listed (collection_id=?)" in plan
 
 
 def keep(store: DocumentStore, name: str, path: Path) -> None:
     store.put(
         name, sha256="0", media_type="application/pdf", pages=1, text="text", chunks=[Chunk(1, 0, 4, "text")],
-        vectors=EMBEDDER.embed(["text"]), original=FileAsRead(path, hashlib.sha256(path.read_bytes()).hexdigest()),
+        vectors=EMBEDDER.embed(["text"]), original=OriginalFile(path, hashlib.sha256(path.read_bytes()).hexdigest()),
     )  # fmt: skip
 
 

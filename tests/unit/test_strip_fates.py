@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from localcrag.crag.refine.refine import KEPT, recompose
+from localcrag.crag.refine.refine import KEPT_REASONS, recompose
 from localcrag.interfaces.cli import terminal
 from localcrag.interfaces.page import run_panel
 from localcrag.records.enums import Action, StripReason
@@ -22,7 +22,7 @@ TEXT = "Cats purr. Cats sleep."
 def run_with(*reasons: StripReason | None, points: tuple[str, ...] = ()) -> Run:
     passage = graded(0.9, TEXT, id="p")
     strips = [
-        Strip("p", start, end, TEXT[start:end], 0.0, 0.042 + 0.3 * place, reason in KEPT, reason, points)
+        Strip("p", start, end, TEXT[start:end], 0.0, 0.042 + 0.3 * place, reason in KEPT_REASONS, reason, points)
         for place, (reason, start, end) in enumerate(zip(reasons, (0, 11), (10, 22), strict=True))
     ]
     evidence, sources = recompose([passage], strips)

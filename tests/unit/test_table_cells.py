@@ -7,30 +7,30 @@ from decimal import Decimal
 import pytest
 
 from localcrag.tables.parse import Table, tables_in
-from localcrag.tables.values import Amount, Mark, Moment, amount_of, mark_of, moments_in, written
-from localcrag.tables.vocabulary import Kind, columns_of, has_header, rows_of
+from localcrag.tables.values import Amount, DecimalMark, Moment, decimal_mark, format_amount, moments_in, parse_amount
+from localcrag.tables.vocabulary import ColumnKind, columns_of, has_header, rows_of
 
 
 @pytest.mark.parametrize(
     ("text", "mark", "value", "unit"),
     [
-        pytest.param("12", Mark.POINT, "12", "", id="a plain number"),
-        pytest.param("1,234.50 €", Mark.POINT, "1234.50", "euro", id="thousands and cents"),
-        pytest.param("€1,140", Mark.POINT, "1140", "euro", id="a currency in front"),
-        pytest.param("EUR 12.00", Mark.POINT, "12.00", "euro", id="a code in front"),
-        pytest.param("1.234,50 €", Mark.COMMA, "1234.50", "euro", id="a decimal comma"),
-        pytest.param("1 234,5", Mark.COMMA, "1234.5", "", id="a space between thousands"),
-        pytest.param("1'234.50", Mark.POINT, "1234.50", "", id="an apostrophe between thousands"),
-        pytest.param("-3.5", Mark.POINT, "-3.5", "", id="below zero"),
-        pytest.param("−3.5 °C", Mark.POINT, "-3.5", "°c", id="a real minus"),
-        pytest.param("(12.00)", Mark.POINT, "-12.00", "", id="in brackets, as accountants write it"),
-        pytest.param("5.5%", Mark.POINT, "5.5", "percent", id="percent"),
-        pytest.param("2.5 kg", Mark.POINT, "2.5", "kilogram", id="a unit"),
-        pytest.param("0.1", Mark.POINT, "0.1", "", id="what no float is"),
+        pytest.param("12", DecimalMark.POINT, "12", "", id="a plain number"),
+        pytest.param("1,234.50 €", DecimalMark.POINT, "1234.50", "euro", id="thousands and cents"),
+        pytest.param("€1,140", DecimalMark.POINT, "1140", "euro", id="a currency in front"),
+        pytest.param("EUR 12.00", DecimalMark.POINT, "12.00", "euro", id="a code in front"),
+        pytest.param("1.234,50 €", DecimalMark.COMMA, "1234.50", "euro", id="a decimal comma"),
+        pytest.param("1 234,5", DecimalMark.COMMA, "1234.5", "", id="a space between thousands"),
+        pytest.param("1'234.50", DecimalMark.POINT, "1234.50", "", id="an apostrophe between thousands"),
+        pytest.param("-3.5", DecimalMark.POINT, "-3.5", "", id="below zero"),
+        pytest.param("−3.5 °C", DecimalMark.POINT, "-3.5", "°c", id="a real minus"),
+        pytest.param("(12.00)", DecimalMark.POINT, "-12.00", "", id="in brackets, as accountants write it"),
+        pytest.param("5.5%", DecimalMark.POINT, "5.5", "percent", id="percent"),
+        pytest.param("2.5 kg", DecimalMark.POINT, "2.5", "kilogram", id="a unit"),
+        pytest.param("0.1", DecimalMark.POINT, "0.1", "", id="what no float is"),
     ],
 )
-def test_amounts_are_read_exactly(text: str, mark: Mark, value: str, unit: str) -> None:
-    amount = amount_of(text, mark)
+def test_amounts_are_read_exactly(text: str, mark: DecimalMark, value: str, unit: str) -> None:
+    amount = parse_amount(text, mark)
     assert amount is not None
     assert (amount.value, amount.unit) == (Decimal(value), unit)
 
@@ -41,39 +41,39 @@ def test_amounts_are_read_exactly(text: str, mark: Mark, value: str, unit: str) 
      "3 of 4", "A4", "€", "1.2.3", "(12"],
 )  # fmt: skip
 def test_whatever_is_not_a_number_as_a_whole_is_none(text: str) -> None:
-    assert amount_of(text, Mark.POINT) is None
+    assert parse_amount(text, DecimalMark.POINT) is None
 
 
 @pytest.mark.parametrize(
     ("cells", "mark"),
     [
-        pytest.param(["1,234", "12.5"], Mark.POINT, id="one has a decimal point"),
-        pytest.param(["1.234", "12,5"], Mark.COMMA, id="one has a decimal comma"),
-        pytest.param(["1,234", "15"], Mark.POINT, id="English thousands"),
-        pytest.param(["1.234", "15"], Mark.UNKNOWN, id="a little more than one, or more than a thousand"),
-        pytest.param(["12.5", "12,5"], Mark.UNKNOWN, id="both"),
-        pytest.param(["0.125"], Mark.POINT, id="no thousands begin with zero"),
-        pytest.param(["1.234.567"], Mark.COMMA, id="millions with points"),
+        pytest.param(["1,234", "12.5"], DecimalMark.POINT, id="one has a decimal point"),
+        pytest.param(["1.234", "12,5"], DecimalMark.COMMA, id="one has a decimal comma"),
+        pytest.param(["1,234", "15"], DecimalMark.POINT, id="English thousands"),
+        pytest.param(["1.234", "15"], DecimalMark.UNKNOWN, id="a little more than one, or more than a thousand"),
+        pytest.param(["12.5", "12,5"], DecimalMark.UNKNOWN, id="both"),
+        pytest.param(["0.125"], DecimalMark.POINT, id="no thousands begin with zero"),
+        pytest.param(["1.234.567"], DecimalMark.COMMA, id="millions with points"),
     ],
 )
-def test_what_a_point_means_is_told_by_the_other_numbers(cells: list[str], mark: Mark) -> None:
-    assert mark_of(cells) is mark
+def test_what_a_point_means_is_told_by_the_other_numbers(cells: list[str], mark: DecimalMark) -> None:
+    assert decimal_mark(cells) is mark
 
 
 @pytest.mark.parametrize(
     ("value", "cells", "mark", "text"),
     [
-        ("1234.5", ["1,000.00 €"], Mark.POINT, "1,234.50 €"),
-        ("1234.5", ["€999"], Mark.POINT, "€1,234.5"),
-        ("1234.5", ["1.000,00 €"], Mark.COMMA, "1.234,50 €"),
-        ("-7", ["5 kg"], Mark.POINT, "-7 kg"),
-        ("12", ["5%"], Mark.POINT, "12%"),
-        ("20000", ["15000"], Mark.POINT, "20000"),
+        ("1234.5", ["1,000.00 €"], DecimalMark.POINT, "1,234.50 €"),
+        ("1234.5", ["€999"], DecimalMark.POINT, "€1,234.5"),
+        ("1234.5", ["1.000,00 €"], DecimalMark.COMMA, "1.234,50 €"),
+        ("-7", ["5 kg"], DecimalMark.POINT, "-7 kg"),
+        ("12", ["5%"], DecimalMark.POINT, "12%"),
+        ("20000", ["15000"], DecimalMark.POINT, "20000"),
     ],
 )
-def test_a_result_is_written_like_the_cells(value: str, cells: list[str], mark: Mark, text: str) -> None:
-    like = [amount for cell in cells if (amount := amount_of(cell, mark))]
-    assert written(Decimal(value), like, mark) == text
+def test_a_result_is_written_like_the_cells(value: str, cells: list[str], mark: DecimalMark, text: str) -> None:
+    like = [amount for cell in cells if (amount := parse_amount(cell, mark))]
+    assert format_amount(Decimal(value), like, mark) == text
 
 
 @pytest.mark.parametrize(
@@ -160,11 +160,11 @@ def test_columns_know_their_kind_and_unit() -> None:
     )
     kinds = {column.name: (column.kind, column.unit) for column in columns_of(table, rows_of(table))}
     assert kinds == {
-        "Invoice no": (Kind.NAME, ""),
-        "Since": (Kind.DATE, ""),
-        "Price": (Kind.AMOUNT, "euro"),
-        "Weight (kg)": (Kind.AMOUNT, "kilogram"),
-        "Town": (Kind.TEXT, ""),
+        "Invoice no": (ColumnKind.NAME, ""),
+        "Since": (ColumnKind.DATE, ""),
+        "Price": (ColumnKind.AMOUNT, "euro"),
+        "Weight (kg)": (ColumnKind.AMOUNT, "kilogram"),
+        "Town": (ColumnKind.TEXT, ""),
     }
     assert columns_of(table, rows_of(table))[2].values[2] is None
 
@@ -174,7 +174,7 @@ def test_whole_numbers_that_name_things_are_names() -> None:
         "Run | Orders | Order | Key | Price\n7 | 3 | 4711 | 007 | 12\n8 | 5 | 4699 | 041 | 14\n9 | 4 | 4802 | 113 | 11"
     )
     kinds = [column.kind for column in columns_of(table, rows_of(table))]
-    assert kinds == [Kind.NAME, Kind.AMOUNT, Kind.NAME, Kind.NAME, Kind.AMOUNT]
+    assert kinds == [ColumnKind.NAME, ColumnKind.AMOUNT, ColumnKind.NAME, ColumnKind.NAME, ColumnKind.AMOUNT]
 
 
 def test_what_speaks_against_computing_is_said() -> None:
@@ -191,4 +191,4 @@ def test_what_speaks_against_computing_is_said() -> None:
 def test_a_first_row_of_values_is_no_header() -> None:
     (table,) = tables("1 | 2\n3 | 4\n5 | 6\n7 | 8")
     assert not has_header(table)
-    assert Amount(Decimal(1)) == amount_of("1", Mark.POINT)
+    assert Amount(Decimal(1)) == parse_amount("1", DecimalMark.POINT)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.crag.compute import MOST_SHOWN, answer_of, computation_in_words, result_in_words
+from localcrag.crag.compute import MAX_SHOWN, answer_text, computation_in_words, result_in_words
 from localcrag.records.run import Computation
 from localcrag.tables.execute import MOST_ROWS, compute
 from localcrag.tables.parse import tables_in
-from localcrag.tables.plan import plan_of
-from localcrag.tables.question import request_of
+from localcrag.tables.plan import build_plan
+from localcrag.tables.question import parse_request
 
 ORDERS = """# Orders 2026
 
@@ -25,10 +25,10 @@ Total | | 1,246.80 € |
 
 
 def computed(question: str, text: str = ORDERS) -> Computation:
-    request = request_of(question)
+    request = parse_request(question)
     assert request
     (table,) = tables_in(text, 0, paged=False)
-    plan = plan_of(request, table, ["orders"])
+    plan = build_plan(request, table, ["orders"])
     assert plan, "not taken for a computation"
     return compute(plan, "orders.csv", None)
 
@@ -44,7 +44,7 @@ def test_a_sum_is_exact_and_says_what_it_leaves_out() -> None:
     done = computed("What is the total amount?")
     assert (done.result, done.row_count, done.of_rows) == ("1,246.80 €", 4, 6)
     assert left_out(done) == [(1, "Amount is “tbc”"), (1, "Amount is empty"), TOTAL]
-    assert answer_of(done, "[1]").split("\n\n")[:2] == [
+    assert answer_text(done, "[1]").split("\n\n")[:2] == [
         "**Total of Amount: 1,246.80 €** over 4 rows of the table “Orders 2026” [1]:",
         " ".join(
             f"1 row is not counted: {why}." for why in ("Amount is “tbc”", "Amount is empty", "a total of other rows")
@@ -63,7 +63,7 @@ def test_conditions_choose_the_rows() -> None:
     done = computed("What is the total amount of open orders in March?")
     assert (done.result, done.filters) == ("0.30 €", ("Date is in March", "Status is open"))
     assert [row.cells[2] for row in done.rows] == ["0.10 €", "0.20 €"]
-    assert answer_of(done, "[1]").startswith(
+    assert answer_text(done, "[1]").startswith(
         "**Total of Amount: 0.30 €** over 2 rows of the table “Orders 2026” "
         "where Date is in March and Status is open [1]:"
     )
@@ -100,15 +100,17 @@ def test_results(question: str, result: str, rows: int) -> None:
 def test_values_of_a_column_are_listed_once() -> None:
     done = computed("List all customers")
     assert done.values == ("Alpha", "Beta, Ltd", "Gamma")
-    assert answer_of(done, "[1]").startswith("**3 values** of Customer of the table “Orders 2026” [1]:\n\n1 row is not")
-    assert answer_of(done, "[1]").endswith("- Alpha\n- Beta, Ltd\n- Gamma")
+    assert answer_text(done, "[1]").startswith(
+        "**3 values** of Customer of the table “Orders 2026” [1]:\n\n1 row is not"
+    )
+    assert answer_text(done, "[1]").endswith("- Alpha\n- Beta, Ltd\n- Gamma")
 
 
 def test_equal_extremes_are_all_shown() -> None:
     text = "Name | Price\nA | 3 €\nB | 9 €\nC | 9 €"
     done = computed("Which is the most expensive name?", text)
     assert [row.cells[0] for row in done.rows] == ["B", "C"]
-    assert answer_of(done, "[1]").startswith("**Highest value of Price: 9 €** in 2 rows [1]:")
+    assert answer_text(done, "[1]").startswith("**Highest value of Price: 9 €** in 2 rows [1]:")
 
 
 def test_an_average_that_does_not_come_out_even_is_said_to_be_rounded() -> None:
@@ -118,7 +120,7 @@ def test_an_average_that_does_not_come_out_even_is_said_to_be_rounded() -> None:
 
 def test_no_row_is_an_answer() -> None:
     done = computed("Which orders are over 2,000 euros?")
-    assert answer_of(done, "[1]").startswith(
+    assert answer_text(done, "[1]").startswith(
         "**0 rows** of the table “Orders 2026” where Amount is more than 2,000 euros [1]."
     )
 
@@ -143,8 +145,8 @@ def test_no_row_is_an_answer() -> None:
 def test_what_cannot_be_done_exactly_is_refused(text: str, question: str, why: str) -> None:
     done = computed(question, text)
     assert (done.refused, done.result) == (why, "")
-    assert answer_of(done, "[1]").startswith("**Not computed: ")
-    assert why.replace("$", "") in answer_of(done, "[1]").replace("$", "")
+    assert answer_text(done, "[1]").startswith("**Not computed: ")
+    assert why.replace("$", "") in answer_text(done, "[1]").replace("$", "")
     assert result_in_words(done) == f"not computed: {why}"
 
 
@@ -179,14 +181,14 @@ def test_of_many_rows_some_are_shown_and_kept() -> None:
     text = "Item | Price\n" + "\n".join(f"Nr{number} | {number} €" for number in range(1, 251))
     done = computed("What is the total price?", text)
     assert (done.result, done.row_count, len(done.rows)) == ("31,375 €", 250, MOST_ROWS)
-    said = answer_of(done, "[1]")
-    assert said.count("| Nr") == MOST_SHOWN
+    said = answer_text(done, "[1]")
+    assert said.count("| Nr") == MAX_SHOWN
     assert said.endswith("And 230 more.")
 
 
 def test_cells_show_as_what_they_are() -> None:
     text = "Item | Price\n<img src=x> | 3 €\n[a](http://b) | 4 €\n`c | 5 €"
-    said = answer_of(computed("Which items cost more than 2 euros?", text), "[1]")
+    said = answer_text(computed("Which items cost more than 2 euros?", text), "[1]")
     assert "<img" not in said
     assert "](" not in said
 

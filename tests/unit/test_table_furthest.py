@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.crag.compute import answer_of, computation_in_words
+from localcrag.crag.compute import answer_text, computation_in_words
 from tests.support.table_questions import computed_on
 
 DEPARTMENTS = """# Departments
@@ -50,8 +50,8 @@ PLANNED = PROJECTS.replace("Estimate", "Planned").replace("Project |", "Departme
 def test_the_budget_is_the_column_of_what_was_planned(question: str, answer: str) -> None:
     found = computed_on(PLANNED, question)
     assert found is not None
-    assert answer in answer_of(found, "[1]")
-    assert "Roof" not in answer_of(found, "[1]")
+    assert answer in answer_text(found, "[1]")
+    assert "Roof" not in answer_text(found, "[1]")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_was_compared_and_what_is_left_out_is_said() -> None:
     assert done
     assert done.filters == ("Spending is more than Budget",)
     assert [(one.rows, one.why) for one in done.left_out] == [(1, "Spending is empty"), (1, "a total of other rows")]
-    assert answer_of(done, "[1]").startswith(
+    assert answer_text(done, "[1]").startswith(
         "**Greatest difference between Spending and Budget: 50.00 €** in 2 rows of the table “Departments” "
         "where Spending is more than Budget [1]:"
     )
@@ -104,7 +104,9 @@ def test_a_percentage_is_of_what_was_planned_and_said_to_be_rounded() -> None:
     done = computed_on(DEPARTMENTS, "Which department is furthest under budget in percent?")
     assert done
     assert done.notes == ("The percentage is rounded.",)
-    assert answer_of(done, "").startswith("**Greatest difference between Budget and Spending, in percent of Budget: 33")
+    assert answer_text(done, "").startswith(
+        "**Greatest difference between Budget and Spending, in percent of Budget: 33"
+    )
 
 
 def test_that_none_is_over_is_an_answer() -> None:

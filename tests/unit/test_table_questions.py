@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from localcrag.tables.parse import Table, tables_in
-from localcrag.tables.plan import plan_of
-from localcrag.tables.plan_columns import Plan
-from localcrag.tables.question import request_of
+from localcrag.tables.plan import build_plan
+from localcrag.tables.plan_columns import TablePlan
+from localcrag.tables.question import parse_request
 from localcrag.tables.values import Amount
 
 CATALOGUE = """# Product catalogue
@@ -27,12 +27,12 @@ def table_of(text: str) -> Table:
     return table
 
 
-def plan(question: str, text: str = CATALOGUE, *names: str) -> Plan | None:
-    request = request_of(question)
-    return plan_of(request, table_of(text), names or ("catalogue",)) if request else None
+def plan(question: str, text: str = CATALOGUE, *names: str) -> TablePlan | None:
+    request = parse_request(question)
+    return build_plan(request, table_of(text), names or ("catalogue",)) if request else None
 
 
-def told(found: Plan | None) -> tuple[str, str | None, list[str]] | None:
+def told(found: TablePlan | None) -> tuple[str, str | None, list[str]] | None:
     """Return operation, column and conditions in short, None where there is nothing to compute."""
     if found is None:
         return None

@@ -12,13 +12,13 @@ import pytest
 from localcrag.app.assembly import Assembly
 from localcrag.records.enums import Action, Policy, Preset, ScorerKind
 from localcrag.records.errors import SettingsError
-from localcrag.records.thresholds import UNCALIBRATED, HowFitted, Logistic
-from localcrag.runs.threshold_explorer import Explorer, LeftOut, PastQuestion, Rules, on_slider
+from localcrag.records.thresholds import UNCALIBRATED, CalibrationOrigin, Logistic
+from localcrag.runs.threshold_explorer import DecisionRules, ExclusionReason, Explorer, PastQuestion, slider_threshold
 from localcrag.settings import load
 from tests.support.command_line import localcrag
 from tests.support.scored_runs import scored_run
 
-NOW = Rules(Policy.MAX, upper=0.33, lower=0.05, enough_relevant=0.6)
+NOW = DecisionRules(Policy.MAX, upper=0.33, lower=0.05, enough_relevant=0.6)
 QUESTIONS = [
     PastQuestion("r1", "sure", (0.9, 0.6, 0.01)),
     PastQuestion("r2", "rather", (0.4, 0.02)),
@@ -28,7 +28,7 @@ QUESTIONS = [
 ]
 
 
-def actions(questions: list[PastQuestion], rules: Rules) -> dict[Action, int]:
+def actions(questions: list[PastQuestion], rules: DecisionRules) -> dict[Action, int]:
     return Explorer(questions, {}).explore(NOW, rules).actions_then
 
 
@@ -51,12 +51,14 @@ def test_questions_are_decided_anew_as_the_flow_decides(
 
 
 def test_what_would_change_is_listed_with_the_predicted_web_rate() -> None:
-    found = Explorer(QUESTIONS, {LeftOut.STOPPED: 2}).explore(NOW, dataclasses.replace(NOW, upper=0.5, lower=0.09))
+    found = Explorer(QUESTIONS, {ExclusionReason.STOPPED: 2}).explore(
+        NOW, dataclasses.replace(NOW, upper=0.5, lower=0.09)
+    )
     assert [(change.question, change.before, change.after, change.best) for change in found.changes] == [
         ("rather", Action.CORRECT, Action.AMBIGUOUS, 0.4),
     ]
     assert (found.web_rate_now, found.web_rate_then) == (0.6, 0.8)
-    assert found.left_out == {LeftOut.STOPPED: 2}
+    assert found.left_out == {ExclusionReason.STOPPED: 2}
     bars = {f"{bar.low:.2f}": bar.number for bar in found.histogram if bar.number}
     assert bars == {"0.00": 2, "0.10": 1, "0.40": 1, "0.90": 1}
 
@@ -72,7 +74,7 @@ def test_without_questions_there_is_no_web_rate() -> None:
     ids=["nothing", "the step next to it", "below", "above"],
 )
 def test_a_slider_at_the_step_next_to_what_is_in_force_means_that(value: float | None, meant: float) -> None:
-    assert on_slider(value, 0.3275) == meant
+    assert slider_threshold(value, 0.3275) == meant
 
 
 @pytest.fixture
@@ -106,10 +108,10 @@ def test_stored_runs_count_once_by_their_local_passages_and_others_are_left_out(
     assert (found.now.upper, found.now.lower) == (own.upper, own.lower)
     assert found.questions == 2
     assert found.left_out == {
-        LeftOut.ASKED_AGAIN: 1,
-        LeftOut.OTHER_SCORER: 2,
-        LeftOut.NOT_SCORED: 1,
-        LeftOut.STOPPED: 1,
+        ExclusionReason.ASKED_AGAIN: 1,
+        ExclusionReason.OTHER_SCORER: 2,
+        ExclusionReason.NOT_SCORED: 1,
+        ExclusionReason.STOPPED: 1,
     }
     (change,) = found.changes
     assert (change.question, change.before, change.after) == ("asked TWICE?", Action.CORRECT, Action.AMBIGUOUS)
@@ -124,7 +126,7 @@ def test_another_calibration_counts_from_the_stored_logits(assembly: Assembly) -
         passage=dataclasses.replace(own, bias=own.bias + 1),
         thresholds=UNCALIBRATED.thresholds,
     )
-    how = HowFitted(criterion="f1", passages=60, relevant=20, questions=12, strips=0, figures={})
+    how = CalibrationOrigin(criterion="f1", passages=60, relevant=20, questions=12, strips=0, figures={})
     before = assembly.past_questions.explore()
     assembly.calibrations.apply(shifted, how)
     found = assembly.past_questions.explore()
@@ -141,7 +143,7 @@ def test_of_a_language_model_as_scorer_its_own_runs_count_as_they_are(tmp_path: 
     store(assembly)
     found = assembly.past_questions.explore()
     assert found.questions == 1
-    assert found.left_out[LeftOut.OTHER_SCORER] == 4
+    assert found.left_out[ExclusionReason.OTHER_SCORER] == 4
 
 
 def test_a_preset_and_thresholds_set_by_hand_are_what_is_in_force(assembly: Assembly) -> None:

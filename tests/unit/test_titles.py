@@ -14,7 +14,7 @@ from localcrag.records.passages import Passage
 from localcrag.records.protocols import Vectors
 from localcrag.text.blocks import Heading
 from localcrag.text.sentences import Span
-from localcrag.text.titles import LONGEST, heading_text, in_context, is_heading, may_be_title, title_of
+from localcrag.text.titles import LONGEST, find_title, heading_text, is_heading, may_be_title, with_context
 from tests.support.fakes import CALIBRATION, FakeScorer
 
 
@@ -60,12 +60,12 @@ from tests.support.fakes import CALIBRATION, FakeScorer
     ],
 )  # fmt: skip
 def test_a_document_is_called_what_it_calls_itself_else_as_its_file(beginning: str, name: str, title: str) -> None:
-    assert title_of(beginning, name) == title
+    assert find_title(beginning, name) == title
 
 
 def test_a_title_is_one_short_line() -> None:
-    assert title_of("x" * 500, "a.txt") == "x" * LONGEST
-    assert title_of("a\tb\x0bc", "a.txt") == "a b"
+    assert find_title("x" * 500, "a.txt") == "x" * LONGEST
+    assert find_title("a\tb\x0bc", "a.txt") == "a b"
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_a_running_header_is_no_title() -> None:
 
 
 def test_what_says_its_title_itself_is_left_as_it_is() -> None:
-    assert in_context("The KX-40", "The tank holds 3.5 litres.") == "The KX-40\n\nThe tank holds 3.5 litres."
-    assert in_context("The KX-40", "The KX-40\n\nThank you.") == "The KX-40\n\nThank you."
-    assert in_context(None, "Text.") == in_context("", "Text.") == "Text."
+    assert with_context("The KX-40", "The tank holds 3.5 litres.") == "The KX-40\n\nThe tank holds 3.5 litres."
+    assert with_context("The KX-40", "The KX-40\n\nThank you.") == "The KX-40\n\nThank you."
+    assert with_context(None, "Text.") == with_context("", "Text.") == "Text."
 
 
 @pytest.mark.parametrize(("line", "heading"), [("Pay", True), ("Pay:", True), ("Pay is due.", False), ("", False)])
@@ -135,8 +135,8 @@ def test_what_a_heading_says(line: str, says: str) -> None:
 
 def test_a_title_in_front_matter_is_read_in_one_go() -> None:
     gap = " " * 50_000
-    assert title_of(f'---\ntitle: "Fees{gap}" of"x"y\n---\nText.', "a.md").startswith("Fees")
-    assert title_of("---\ntitle: ''\n---\n# Fees\n", "a.md") == "Fees"
+    assert find_title(f'---\ntitle: "Fees{gap}" of"x"y\n---\nText.', "a.md").startswith("Fees")
+    assert find_title("---\ntitle: ''\n---\n# Fees\n", "a.md") == "Fees"
 
 
 @pytest.mark.parametrize("inner", [" ", "_", "=", "\t"])

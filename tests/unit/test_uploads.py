@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.tasks import TaskState
-from localcrag.app.uploads import FOLDER, Uploading, Uploads
+from localcrag.app.uploads import SLASH_STAND_IN, Uploads, UploadTask
 from localcrag.interfaces.page import renderers
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError, UnknownCollection
 from localcrag.records.ingest import (
-    BoundFolder,
     FolderChange,
     FolderEvent,
     FolderStatus,
@@ -22,6 +21,7 @@ from localcrag.records.ingest import (
     IngestProgress,
     IngestResult,
     Upload,
+    WatchedFolder,
 )
 
 
@@ -46,7 +46,7 @@ def files(folder: Path, *names: str) -> list[Path]:
     return [folder / name for name in names]
 
 
-def last(uploads: Uploads) -> dict[str, Uploading]:
+def last(uploads: Uploads) -> dict[str, UploadTask]:
     for _ in uploads.follow():
         pass
     return {one.name: one for one in uploads.items()}
@@ -186,7 +186,7 @@ def test_the_end_of_the_app_ends_what_is_under_way(tmp_path: Path) -> None:
 def test_files_of_one_name_from_several_folders_go_in_side_by_side(tmp_path: Path) -> None:
     uploads = Uploads(taken_in)
     paths = []
-    for folder, name in (("1", "a.txt"), ("2", "a.txt"), ("3", f"notes{FOLDER}a.txt"), ("4", "a.txt")):
+    for folder, name in (("1", "a.txt"), ("2", "a.txt"), ("3", f"notes{SLASH_STAND_IN}a.txt"), ("4", "a.txt")):
         (tmp_path / folder).mkdir()
         paths += files(tmp_path / folder, name)
     # Of files that are the same to the last byte, Gradio names one twice.
@@ -237,7 +237,7 @@ def test_a_file_goes_before_followed_folders_that_wait_and_between_two_documents
 
     uploads = Uploads(taken, follow=followed)
     for number in (1, 2):
-        uploads.follow_folder(BoundFolder(id=number, collection="default", path=tmp_path / str(number)))
+        uploads.sync_folder(WatchedFolder(id=number, collection="default", path=tmp_path / str(number)))
     assert begun.wait(20)
     uploads.add(files(tmp_path, "new.txt"), "default")
     dropped.set()
@@ -285,7 +285,7 @@ def test_scans_are_read_behind_the_files_and_nothing_waits_for_them(tmp_path: Pa
     goes_on = threading.Event()
     uploads = scanned(read, waits=goes_on)
     uploads.add(files(tmp_path, "a.pdf"), "default")
-    reading: Uploading | None = None
+    reading: UploadTask | None = None
     for items in uploads.follow():
         reading = next((one for one in items if one.recognises and one.progress), None)
         if reading:

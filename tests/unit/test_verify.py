@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.models.library import ModelLibrary
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.crag.answer import generate
 from localcrag.crag.answer.verify import compose, is_answer, verify, with_citations
-from localcrag.evaluation.model_check import Part
+from localcrag.evaluation.model_check import CheckPart
 from localcrag.records.enums import Action, Backing, Origin, Skill, Strictness
 from localcrag.records.events import AnswerPiece, StepStarted, Verified
 from localcrag.records.passages import Evidence, Source
@@ -283,7 +283,7 @@ def test_where_a_model_finds_nothing_in_passages_that_are_sure_to_answer_they_ar
     tmp_path: Path, skills: frozenset[Skill]
 ) -> None:
     desk = Desk(tmp_path, *DOCUMENT)
-    desk.skills, desk.llm = skills, FakeLanguageModel(generate.NOT_SAID)
+    desk.skills, desk.llm = skills, FakeLanguageModel(generate.NO_ANSWER_TEXT)
     _, run = desk.ask(ANSWERABLE)
     assert run.action is Action.CORRECT
     assert not run.abstained
@@ -298,17 +298,17 @@ def test_what_a_model_says_beside_that_something_is_not_said_is_the_answer(tmp_p
 
 
 def test_only_the_embedded_model_is_not_asked_about_doubtful_passages(tmp_path: Path) -> None:
-    library = ModelLibrary(SettingsInUse(load(data_dir=tmp_path)))
+    library = ModelLibrary(CurrentSettings(load(data_dir=tmp_path)))
     assert Skill.AMBIGUOUS not in library.skills("smollm2-135m-answerer")
     assert Skill.AMBIGUOUS in library.skills("/home/me/mine.gguf")
 
 
 def test_a_check_of_a_model_says_what_it_is_used_for_unless_that_was_measured(tmp_path: Path) -> None:
-    library = ModelLibrary(SettingsInUse(load(data_dir=tmp_path)))
-    parts = [Part("answers", 3, 3), Part("abstains", 1, 3, "It is 12.")]
-    assert library.keep_check("/home/me/mine.gguf", parts, {Skill.QUERIES}, "2026-11-27")
+    library = ModelLibrary(CurrentSettings(load(data_dir=tmp_path)))
+    parts = [CheckPart("answers", 3, 3), CheckPart("abstains", 1, 3, "It is 12.")]
+    assert library.save_check("/home/me/mine.gguf", parts, {Skill.QUERIES}, "2026-11-27")
     assert library.skills("/home/me/mine.gguf") == {Skill.QUERIES}
-    assert not library.keep_check("smollm2-135m-answerer", parts, set(), "2026-11-27")
+    assert not library.save_check("smollm2-135m-answerer", parts, set(), "2026-11-27")
     assert library.skills("smollm2-135m-answerer") == {Skill.FOLLOW_UPS}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcrag.app.models.library import WantedModels
+from localcrag.app.models.library import ModelInstaller
 from localcrag.records.errors import DownloadFailed
 from localcrag.records.models import DownloadPhase, DownloadProgress, Report
 
@@ -50,18 +50,18 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture
-def wanted(shelf: Shelf) -> Iterator[WantedModels]:
-    yield WantedModels(shelf, shelf.used.append)
+def wanted(shelf: Shelf) -> Iterator[ModelInstaller]:
+    yield ModelInstaller(shelf, shelf.used.append)
     for go in shelf.go.values():
         go.set()
 
 
-def ended(wanted: WantedModels) -> None:
+def ended(wanted: ModelInstaller) -> None:
     """Wait until nothing is on its way."""
     list(wanted.follow())
 
 
-def all_come(shelf: Shelf, wanted: WantedModels) -> None:
+def all_come(shelf: Shelf, wanted: ModelInstaller) -> None:
     """Let every model come, and wait for it."""
     for go in shelf.go.values():
         go.set()
@@ -73,7 +73,7 @@ def begun(shelf: Shelf, times: int) -> None:
         assert shelf.begun.acquire(timeout=SECONDS)
 
 
-def test_what_is_there_is_used_at_once_and_what_is_only_downloaded_never(shelf: Shelf, wanted: WantedModels) -> None:
+def test_what_is_there_is_used_at_once_and_what_is_only_downloaded_never(shelf: Shelf, wanted: ModelInstaller) -> None:
     shelf.there.update(SETS["multilingual"])
     wanted.use("multilingual")
     assert shelf.used == ["multilingual"]
@@ -83,7 +83,7 @@ def test_what_is_there_is_used_at_once_and_what_is_only_downloaded_never(shelf: 
     assert shelf.used == ["multilingual"]
 
 
-def test_a_set_is_used_once_when_the_last_of_it_has_come(shelf: Shelf, wanted: WantedModels) -> None:
+def test_a_set_is_used_once_when_the_last_of_it_has_come(shelf: Shelf, wanted: ModelInstaller) -> None:
     wanted.use("multilingual")
     begun(shelf, 2)
     assert shelf.used == []
@@ -93,7 +93,7 @@ def test_a_set_is_used_once_when_the_last_of_it_has_come(shelf: Shelf, wanted: W
     assert shelf.used == ["multilingual"]
 
 
-def test_another_models_download_cancelled_leaves_the_set_wanted(shelf: Shelf, wanted: WantedModels) -> None:
+def test_another_models_download_cancelled_leaves_the_set_wanted(shelf: Shelf, wanted: ModelInstaller) -> None:
     wanted.use("multilingual")
     wanted.use("big")
     begun(shelf, 3)
@@ -102,7 +102,7 @@ def test_another_models_download_cancelled_leaves_the_set_wanted(shelf: Shelf, w
     assert shelf.used == ["multilingual"]
 
 
-def test_one_of_its_models_cancelled_the_set_is_wanted_no_more(shelf: Shelf, wanted: WantedModels) -> None:
+def test_one_of_its_models_cancelled_the_set_is_wanted_no_more(shelf: Shelf, wanted: ModelInstaller) -> None:
     wanted.use("multilingual")
     begun(shelf, 2)
     wanted.cancel("judge")
@@ -117,7 +117,7 @@ def test_a_model_that_cannot_be_used_says_so_where_its_download_is_shown(shelf: 
     def use(name: str) -> None:
         raise DownloadFailed(f"{name} is not one of these")
 
-    wanted = WantedModels(shelf, use)
+    wanted = ModelInstaller(shelf, use)
     shelf.go["big"].set()
     wanted.use("big")
     ended(wanted)

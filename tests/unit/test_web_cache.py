@@ -10,7 +10,7 @@ import pytest
 
 from localcrag.records.run import WebAnswer, WebResult
 from localcrag.storage.database import Database
-from localcrag.storage.egress import StoredAnswers
+from localcrag.storage.egress import WebAnswerCache
 
 ANSWER = WebAnswer((WebResult("Moon", "http://example.org/moon", "It orbits.", "2026-01-01"),), (("bing", "CAPTCHA"),))
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -24,8 +24,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def cache(database: Database, *, endpoint: str = "http://a", results: int = 5, hours: int = 24,
-          now: datetime = NOON) -> StoredAnswers:  # fmt: skip
-    return StoredAnswers(database, endpoint=endpoint, parameters={"results": results}, hours=hours, now=lambda: now)
+          now: datetime = NOON) -> WebAnswerCache:  # fmt: skip
+    return WebAnswerCache(database, endpoint=endpoint, parameters={"results": results}, hours=hours, now=lambda: now)
 
 
 def rows(database: Database) -> int:

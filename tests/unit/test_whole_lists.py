@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.crag.grading import LONGEST, goes_on, graded, made_whole, without_doubles
+from localcrag.crag.grading import MAX_CHARACTERS, complete_list, graded, list_continues, without_contained
 from localcrag.documents.chunking import join_pages, split_into_chunks
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Origin
@@ -55,7 +55,7 @@ def test_a_list_is_whole_wherever_it_was_cut(tmp_path: Path, listed: str) -> Non
     parts = [one for one in found if "To sell" not in one.text]
     assert len(parts) > 1
     for part in parts:
-        whole = made_whole(part, store)
+        whole = complete_list(part, store)
         assert listed in whole.text
         assert "Ask the owner" not in whole.text
         assert text[whole.start : whole.end] == whole.text
@@ -66,40 +66,40 @@ def test_a_passage_without_a_list_that_goes_on_is_itself(tmp_path: Path) -> None
     prose = " ".join(f"Sentence number {number} is about the boiler." for number in range(30))
     store, found = passages(tmp_path, f"# Boiler\n\n{prose}\n\nIts valves:\n\n{ROWS}")
     assert len(found) > 3
-    assert all(made_whole(one, store) is one for one in found)
+    assert all(complete_list(one, store) is one for one in found)
 
 
 def test_lists_of_two_pages_or_that_begin_anew_are_two(tmp_path: Path) -> None:
     store, found = passages(tmp_path, f"To drain it:\n\n{BULLETS[:90]}", BULLETS[90:])
-    assert all(made_whole(one, store) is one for one in found)
+    assert all(complete_list(one, store) is one for one in found)
     anew = "\n".join(f"1. Something that is done first, whatever comes then: {n}." for n in range(8))
     store, found = passages(tmp_path / "anew", anew)
     assert len(found) > 1
-    assert all(made_whole(one, store) is one for one in found)
+    assert all(complete_list(one, store) is one for one in found)
 
 
 def test_of_a_very_long_list_as_much_is_taken_as_has_room(tmp_path: Path) -> None:
     store, found = passages(tmp_path, "\n".join(f"{number}. Turn valve {number} left." for number in range(1, 400)))
-    whole = made_whole(found[3], store)
-    assert LONGEST / 2 < len(whole.text) <= LONGEST
+    whole = complete_list(found[3], store)
+    assert MAX_CHARACTERS / 2 < len(whole.text) <= MAX_CHARACTERS
     assert found[3].text in whole.text
 
 
 def test_what_lies_within_another_passage_is_not_shown_twice(tmp_path: Path) -> None:
     store, found = passages(tmp_path, f"To drain it:\n\n{STEPS}\n\n## To sell it\n\nAsk the owner first, and wait.")
     part, other = found[0], found[-1]
-    whole = made_whole(part, store)
+    whole = complete_list(part, store)
     likely, likelier, partly, apart = (
         graded(one, logit=1.0, relevance=relevance, thresholds=THRESHOLDS)
         for one, relevance in ((whole, 0.6), (whole, 0.7), (part, 0.9), (other, 0.1))
     )
-    assert without_doubles([likely, partly, apart, likelier]) == (apart, likelier)
-    assert without_doubles([partly, apart]) == (partly, apart)
+    assert without_contained([likely, partly, apart, likelier]) == (apart, likelier)
+    assert without_contained([partly, apart]) == (partly, apart)
 
 
 def test_a_chunk_of_nothing_but_quotation_marks_is_no_list() -> None:
-    assert not goes_on(Chunk(None, 0, 11, "- a\n- b"), Chunk(None, 11, 20, "> > > > >"))
-    assert not goes_on(Chunk(None, 0, 9, "> > > > >"), Chunk(None, 9, 20, "- a\n- b"))
+    assert not list_continues(Chunk(None, 0, 11, "- a\n- b"), Chunk(None, 11, 20, "> > > > >"))
+    assert not list_continues(Chunk(None, 0, 9, "> > > > >"), Chunk(None, 9, 20, "- a\n- b"))
 
 
 class _LikesShort(FakeScorer):

@@ -7,8 +7,8 @@ from pathlib import Path
 import docx
 import pytest
 
-from localcrag.documents.readers.office.drawings import parsed
-from localcrag.documents.readers.office.word import COMMENTS, Drawn, comments_below
+from localcrag.documents.readers.office.drawings import parse_xml
+from localcrag.documents.readers.office.word import COMMENTS, DrawingText, add_comments
 from localcrag.documents.readers.open_document import open_document
 from tests.support import drawn_files as drawn
 
@@ -147,8 +147,8 @@ def test_comments_stand_below_the_text_with_what_they_are_on(tmp_path: Path) -> 
 
 def test_comments_without_end_on_texts_without_words_end() -> None:
     begun = "".join(f'<w:commentRangeStart w:id="{at}"/>' for at in range(5_000))
-    drawings = Drawn()
-    root = parsed(f'<w:p xmlns:w="{WORD}">{begun}{"<w:t/>" * 300_000}<w:t>Rent</w:t></w:p>'.encode())
+    drawings = DrawingText()
+    root = parse_xml(f'<w:p xmlns:w="{WORD}">{begun}{"<w:t/>" * 300_000}<w:t>Rent</w:t></w:p>'.encode())
     one = f'<w:comment xmlns:w="{WORD}" w:id="7"><w:p><w:r><w:t>When?</w:t></w:r></w:p></w:comment>'
-    comments_below(root, {COMMENTS: one.encode()}, drawings)
+    add_comments(root, {COMMENTS: one.encode()}, drawings)
     assert drawings.below == ["<p>Comment on “Rent”: When?</p>"]

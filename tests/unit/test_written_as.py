@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.documents.readers.open_document import SUPPORTED, open_document
-from localcrag.documents.readers.text import CUES_TOGETHER
-from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.documents.readers.text import PARAGRAPH_CHARACTERS
+from localcrag.text.blocks import BlockKind, split_blocks
 
 NOTEBOOK = {
     "cells": [
@@ -100,13 +100,13 @@ def test_long_subtitles_are_paragraphs_with_their_times(tmp_path: Path) -> None:
     )
     paragraphs = read(tmp_path, "a.vtt", f"WEBVTT\n\n{cues}").split("\n\n")
     assert len(paragraphs) > 2
-    assert all(len(paragraph) < 2 * CUES_TOGETHER for paragraph in paragraphs)
+    assert all(len(paragraph) < 2 * PARAGRAPH_CHARACTERS for paragraph in paragraphs)
     assert paragraphs[1].startswith("[0:04:00] Sentence number 4")
 
 
 def test_code_is_one_block_a_piece_and_has_no_headings(tmp_path: Path) -> None:
     text = read(tmp_path, "a.yaml", "# rents\nattic: 310\n\n# others\ncellar: 90\n")
-    assert [block.kind for block in blocks_of(text)] == [BlockKind.CODE, BlockKind.CODE]
+    assert [block.kind for block in split_blocks(text)] == [BlockKind.CODE, BlockKind.CODE]
 
 
 def test_secrets_and_pictures_are_not_among_what_is_read() -> None:

@@ -8,43 +8,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from localcrag.app.collections.locator import Home, Homes
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.collections.locator import CollectionBackend, CollectionLocator
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.documents import Document
-from localcrag.records.restriction import folders_of
+from localcrag.records.restriction import parent_folders
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.database import Database
 from localcrag.text.places import REPLACED
 
-LOOKED_UP = 500
+MAX_LOOKUPS = 500
 """Number of documents up to which files are looked up one by one; for more, reading all records is faster."""
 
 
-def other_names(database: Database, collection: str, documents: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def document_aliases(database: Database, collection: str, documents: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the aliases of those documents that have any, in the given order. Raises StoreError.
 
     A document inside an archive or an e-mail has an alias in each file with the content of that container.
     """
     wanted = None
-    if len(documents) <= LOOKED_UP:
-        wanted = {file for name in documents for file in (name, *folders_of(name))}
+    if len(documents) <= MAX_LOOKUPS:
+        wanted = {file for name in documents for file in (name, *parent_folders(name))}
     also = FolderStore(database).also(collection, wanted)
     found = {}
     for name in documents if also else ():
-        files = (name, *folders_of(name))
+        files = (name, *parent_folders(name))
         if names := tuple(other + name.removeprefix(file) for file in files for other in also.get(file, ())):
             found[name] = names
     return found
 
 
-def with_other_names(database: Database, collection: str, documents: Sequence[Document]) -> list[Document]:
+def with_aliases(database: Database, collection: str, documents: Sequence[Document]) -> list[Document]:
     """Return the documents with their aliases. Raises StoreError."""
-    found = other_names(database, collection, [one.name for one in documents])
+    found = document_aliases(database, collection, [one.name for one in documents])
     return [replace(one, also=found[one.name]) if one.name in found else one for one in documents]
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class ResolvedName:
     """The document that a name refers to: its own name and its aliases."""
 
     name: str
@@ -54,33 +54,33 @@ class Meant:
 class DocumentNames:
     """Resolves names that a user gives to documents of any collection."""
 
-    def __init__(self, settings: SettingsInUse, database: Database, homes: Homes) -> None:
-        self._settings, self._database, self._homes = settings, database, homes
+    def __init__(self, settings: CurrentSettings, database: Database, homes: CollectionLocator) -> None:
+        self._settings, self._database, self._locator = settings, database, homes
 
-    def meant(self, names: Sequence[str], collection: str | None = None) -> list[Meant]:
+    def meant(self, names: Sequence[str], collection: str | None = None) -> list[ResolvedName]:
         """Return the documents with these names, each once; unknown names are returned unchanged.
 
         A document's own name takes precedence over the aliases of others. Raises StoreError.
         """
         name = self._settings.collection(collection)
-        home = self._homes.of(name)
+        home = self._locator.of(name)
         own = home.names.there(names)
         others = self._of_files(home, [one for one in names if one not in own])
-        also = other_names(self._database, name, sorted({*own, *others}))
-        of_other = {other: document for document, others in also.items() for other in others}
-        found = dict.fromkeys(one if one in own else of_other.get(one, one) for one in names)
-        return [Meant(one, also.get(one, ())) for one in found]
+        also = document_aliases(self._database, name, sorted({*own, *others}))
+        documents_by_alias = {other: document for document, others in also.items() for other in others}
+        found = dict.fromkeys(one if one in own else documents_by_alias.get(one, one) for one in names)
+        return [ResolvedName(one, also.get(one, ())) for one in found]
 
-    def _of_files(self, home: Home, names: Sequence[str]) -> Iterable[str]:
+    def _of_files(self, home: CollectionBackend, names: Sequence[str]) -> Iterable[str]:
         """Return documents that may have the content of files with these names, or be inside such files."""
         if any(REPLACED in one for one in names):  # REPLACED may stand for anything, so any document may match.
             return [one.name for one in home.documents()]
-        files = {file: None for name in names for file in (name, *folders_of(name))}
+        files = {file: None for name in names for file in (name, *parent_folders(name))}
         holders = FolderStore(self._database).holders(home.name, files)
         return home.names.there(
             document + name.removeprefix(file)
             for name in names
-            for file in (name, *folders_of(name))
+            for file in (name, *parent_folders(name))
             for document in holders.get(file, ())
         )
 
@@ -92,8 +92,8 @@ class DocumentNames:
 class Tags:
     """The tags of all collections. Loads no model."""
 
-    def __init__(self, settings: SettingsInUse, homes: Homes, named: DocumentNames) -> None:
-        self._settings, self._homes, self._named = settings, homes, named
+    def __init__(self, settings: CurrentSettings, homes: CollectionLocator, named: DocumentNames) -> None:
+        self._settings, self._locator, self._named = settings, homes, named
 
     def change(
         self, names: Sequence[str], *, put: Sequence[str] = (), take: Sequence[str] = (), collection: str | None = None
@@ -103,8 +103,8 @@ class Tags:
         See localcrag.storage.collections.queries.tag.
         """
         own = self._named.own(names, collection)
-        self._homes.of(self._settings.collection(collection)).tag(own, put, take)
+        self._locator.of(self._settings.collection(collection)).tag(own, put, take)
 
     def of_folders(self, collection: str | None = None) -> dict[str, list[str]]:
         """Return the tags of a collection's folders, which apply to everything in them."""
-        return self._homes.of(self._settings.collection(collection)).folder_tags()
+        return self._locator.of(self._settings.collection(collection)).folder_tags()

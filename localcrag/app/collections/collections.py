@@ -7,26 +7,33 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
-from localcrag.app.collections.aliases import DocumentNames, Tags, other_names, with_other_names
-from localcrag.app.collections.locator import Home, Homes, Index, Moving, Store, move_documents
-from localcrag.app.collections.open_collections import OpenCollections, OwnEmbedders
+from localcrag.app.collections.aliases import DocumentNames, Tags, document_aliases, with_aliases
+from localcrag.app.collections.locator import (
+    CollectionBackend,
+    CollectionLocator,
+    CollectionMover,
+    Index,
+    Store,
+    move_documents,
+)
+from localcrag.app.collections.open_collections import CollectionEmbedders, OpenCollections
 from localcrag.app.models.hardware import cores, page_workers, workers
 from localcrag.app.models.lifecycle import LoadedModels
-from localcrag.app.shared_state import LazyCache, SettingsInUse
+from localcrag.app.shared_state import CurrentSettings, LazyCache
 from localcrag.documents.ingest import ingest
 from localcrag.documents.readers.process import ReaderProcesses
-from localcrag.documents.scans import Parts, Recogniser, read_scans
+from localcrag.documents.scans import Recogniser, ScanTools, read_scans
 from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
 from localcrag.records.errors import NameRefused
-from localcrag.records.ingest import Counted, IngestEvent, IngestProgress, Pace, Upload
+from localcrag.records.ingest import GrowingUploads, IngestEvent, IngestProgress, TimeEstimate, Upload
 from localcrag.settings import DEFAULT_COLLECTION, ENGLISH_EMBEDDER, Settings
 from localcrag.storage.collections import admin, queries
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.database import Database
-from localcrag.storage.files import as_file
-from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.storage.files import temporary_file
+from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.text.lexicon import ENGLISH
-from localcrag.text.places import place
+from localcrag.text.places import place_name
 
 ADVICE = (
     "Most documents of this collection are not in English, which the models in use were made for. "
@@ -40,26 +47,28 @@ def mostly_foreign(documents: Sequence[Document], settings: Settings) -> bool:
 
     Documents of unknown language are not counted.
     """
-    told = [document.language for document in documents if document.language]
-    return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in told) > len(told)
+    known = [document.language for document in documents if document.language]
+    return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in known) > len(known)
 
 
-LOOK = 0.2
+PROGRESS_SECONDS = 0.2
 """Seconds between two progress reports while files are being counted."""
 
 
-def while_loading(load: Callable[[], object], uploads: Sequence[Upload] | Counted) -> Iterator[IngestProgress]:
+def model_loading_progress(
+    load: Callable[[], object], uploads: Sequence[Upload] | GrowingUploads
+) -> Iterator[IngestProgress]:
     """Run `load` in a thread; yield the growing number of files to add until it has finished.
 
     Errors of `load` are ignored: the caller asks for the loaded object next, and that raises them.
     """
-    count = Pace(uploads).count
+    count = TimeEstimate(uploads).count
     loading = threading.Thread(target=_quietly, args=[load], name="load", daemon=True)
     loading.start()
     while loading.is_alive():
         now = count()
         yield IngestProgress("", 0, now.files, "loading", now.files, None, None, more=not now.all)
-        loading.join(LOOK)
+        loading.join(PROGRESS_SECONDS)
 
 
 def _quietly(load: Callable[[], object]) -> None:
@@ -71,7 +80,7 @@ SCAN_DPI = 200
 """Resolution in dots per inch of pages for text recognition; rapidocr shrinks larger pictures anyway."""
 
 
-def existing(collection: str | None, settings: SettingsInUse, database: Database) -> str:
+def existing_collection(collection: str | None, settings: CurrentSettings, database: Database) -> str:
     """Return the name of a collection, or of the one in the settings if None. Raises UnknownCollection."""
     name = settings.collection(collection)
     if name != DEFAULT_COLLECTION:
@@ -82,14 +91,14 @@ def existing(collection: str | None, settings: SettingsInUse, database: Database
 class Collections:
     """The collections of a data folder. Methods without a collection name use the one in the settings."""
 
-    def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
+    def __init__(self, settings: CurrentSettings, database: Database, models: LoadedModels, made: LazyCache) -> None:
         self._settings, self._database = settings, database
-        self.homes = Homes(settings, database)
-        self.embedders = OwnEmbedders(settings, database, models, self.homes)
+        self.homes = CollectionLocator(settings, database)
+        self.embedders = CollectionEmbedders(settings, database, models, self.homes)
         self.opened = OpenCollections(self.homes, self.embedders, made)
         self.named = DocumentNames(settings, database, self.homes)
         self.tags = Tags(settings, self.homes, self.named)
-        self.moving = Moving(self.homes, database, self.opened.forget)
+        self.moving = CollectionMover(self.homes, database, self.opened.forget)
         self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
 
     def names(self) -> list[str]:
@@ -102,16 +111,16 @@ class Collections:
 
     def require(self, collection: str | None = None) -> None:
         """Raise UnknownCollection unless the collection exists; the default collection always does."""
-        existing(collection, self._settings, self._database)
+        existing_collection(collection, self._settings, self._database)
 
     def require_past(self, collection: str) -> None:
         """Raise UnknownCollection unless the collection exists, or left questions or labels when it was deleted."""
-        if not queries.has_a_past(self._database, collection):
+        if not queries.has_history(self._database, collection):
             self.require(collection)
 
     def new(self, name: str) -> str:
         """Create an empty collection and return its name. Raises NameRefused, also if the name is taken."""
-        name = admin.checked(name, "collection")
+        name = admin.normalised_name(name, "collection")
         if name in {DEFAULT_COLLECTION, *self.names()}:
             raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
         # Opening the store creates the collection.
@@ -129,7 +138,7 @@ class Collections:
         """Remove a collection and its documents, wherever it lives. Raises UnknownCollection and StoreError."""
         # Get the index before the deletion: asking for the index of a missing collection would create it again.
         home, index = self.homes.of(name), self.index(name)
-        if isinstance(home, PostgresHome):
+        if isinstance(home, PostgresCollection):
             home.delete()
         admin.delete_collection(self._database, name)
         self.opened.forget(name)
@@ -138,11 +147,11 @@ class Collections:
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return the documents of a collection, sorted by name. Loads no model."""
         name = self._settings.collection(collection)
-        return with_other_names(self._database, name, self.homes.of(name).documents())
+        return with_aliases(self._database, name, self.homes.of(name).documents())
 
-    def other_names(self, documents: Sequence[str], collection: str) -> dict[str, tuple[str, ...]]:
-        """Return the aliases of those documents that have any; see `aliases.other_names`. Raises StoreError."""
-        return other_names(self._database, collection, documents)
+    def document_aliases(self, documents: Sequence[str], collection: str) -> dict[str, tuple[str, ...]]:
+        """Return the aliases of those documents that have any; see `aliases.document_aliases`. Raises StoreError."""
+        return document_aliases(self._database, collection, documents)
 
     def mostly_foreign(self, documents: Sequence[Document]) -> bool:
         """Return whether most of these documents are in languages that the current models do not support."""
@@ -171,11 +180,11 @@ class Collections:
         return self._readers.picture(data, document, page, texts, dpi=dpi, scan=scan)
 
     def add(
-        self, uploads: Sequence[Upload] | Counted, collection: str | None = None
+        self, uploads: Sequence[Upload] | GrowingUploads, collection: str | None = None
     ) -> Generator[IngestEvent, None, None]:
         """Add files to a collection; see localcrag.documents.ingest. Reports the file count while models load."""
         name = self._settings.collection(collection)
-        yield from while_loading(lambda: self.embedders.of(name), uploads)
+        yield from model_loading_progress(lambda: self.embedders.of(name), uploads)
         opened = self.opened.of(name)
         at_once = workers(self._settings.now.workers)
         readers = self._adding.shared(at_once)
@@ -191,14 +200,14 @@ class Collections:
             read_scans=self._settings.now.read_scans,
             workers=at_once,
             abandon=readers.abandon,
-            together=self._home(collection).together,
+            transaction=self._home(collection).together,
         )
 
     def scanned(self) -> list[str]:
         """Return the collections with pages that wait for text recognition, or none if that is turned off."""
         if not self._settings.now.read_scans:
             return []
-        return self.homes.to_recognise(self.embedders.is_there)
+        return self.homes.has_pages_to_recognise(self.embedders.is_there)
 
     def read_scans(
         self, collection: str | None = None, *, go_on: Callable[[], None] = lambda: None, again: bool = False
@@ -212,7 +221,7 @@ class Collections:
         queries.require_collection(self._database, name)
         shelf = self.homes.of(name).scans()
         if again:
-            shelf.try_again()
+            shelf.retry_failed()
         opened = self.opened.of(name)
         at_once = page_workers(self._settings.now.workers)
         readers, recogniser = self._adding.shared(at_once), self._recogniser.shared(at_once)
@@ -220,7 +229,7 @@ class Collections:
 
         def read_page(original: bytes, document: Document, page: int) -> ScannedPage:
             picture = readers.picture(original, document.name, page, dpi=SCAN_DPI)
-            return recogniser.read(picture.png, place(document.name, page), threads=threads, go_on=go_on)
+            return recogniser.read(picture.png, place_name(document.name, page), threads=threads, checkpoint=go_on)
 
         def abandon() -> None:
             readers.abandon()
@@ -228,7 +237,7 @@ class Collections:
 
         try:
             yield from read_scans(
-                Parts(
+                ScanTools(
                     shelf=shelf,
                     index=self.opened.following(name),
                     embedder=opened.embedder,
@@ -245,7 +254,7 @@ class Collections:
 
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
         data_dir = self._settings.now.data_dir
-        return as_file(member.data, data_dir, prefix=".within-", what=member.name, changed=member.changed)
+        return temporary_file(member.data, data_dir, prefix=".within-", description=member.name, modified_at=member.changed)
 
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document with its attachments and all derived data; return the number of attachments.
@@ -264,9 +273,9 @@ class Collections:
         name = self._settings.collection(collection)
         home = self.homes.of(name)
         # A server's database cannot take part in a local transaction.
-        with nullcontext() if isinstance(home, PostgresHome) else self._database.transaction():
+        with nullcontext() if isinstance(home, PostgresCollection) else self._database.transaction():
             home.rename_document(old, new)
-            FolderStore(self._database).renamed(name, {old: admin.checked(new, "document")})
+            FolderStore(self._database).renamed(name, {old: admin.normalised_name(new, "document")})
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
         """Move documents into another collection, which is created if needed. Raises as admin.move_documents does.
@@ -275,22 +284,22 @@ class Collections:
         """
         self.store(target)
         homes = self.homes.of(origin), self.homes.of(target)
-        if any(isinstance(home, PostgresHome) for home in homes):
+        if any(isinstance(home, PostgresCollection) for home in homes):
             move_documents(names, *homes)
         else:
             admin.move_documents(self._database, names, origin, target)
         self.opened.follow(origin)
         self.opened.follow(target)
 
-    def re_embed(self, collection: str | None = None) -> Generator[tuple[int, int], None, None]:
-        """Re-index a collection, see `OwnEmbedders.re_embed`; yields (done, total).
+    def reindex(self, collection: str | None = None) -> Generator[tuple[int, int], None, None]:
+        """Re-index a collection, see `CollectionEmbedders.reindex`; yields (done, total).
 
         Raises UnknownCollection, ModelError and StoreError.
         """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
         last = 0
-        for done, last in self.embedders.re_embed(name):
+        for done, last in self.embedders.reindex(name):
             if done < last:
                 # The last report is held back until the collection is open with its new vectors.
                 yield done, last
@@ -313,5 +322,5 @@ class Collections:
         self._recogniser.close()
         self.homes.close()
 
-    def _home(self, collection: str | None) -> Home:
+    def _home(self, collection: str | None) -> CollectionBackend:
         return self.homes.of(self._settings.collection(collection))

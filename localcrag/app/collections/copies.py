@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import Home, Moved
+from localcrag.app.collections.locator import CollectionBackend, TransferProgress
 from localcrag.app.shared_state import LazyCache
 from localcrag.records.documents import StoredDocument
 from localcrag.records.enums import Preset, WebMode
@@ -20,16 +20,16 @@ from localcrag.storage.collections.collection_file import (
     AboutCollection,
     CollectionReader,
     CollectionWriter,
-    arriving,
-    still_arrives,
+    hidden_collection,
+    refresh_import_lock,
 )
 from localcrag.storage.database import Database
-from localcrag.storage.postgres.collection import PostgresHome
-from localcrag.text.titles import in_front, named
+from localcrag.storage.postgres.collection import PostgresCollection
+from localcrag.text.titles import passage_context, title_from_name
 
-LONGEST_PIECE = 0.1
+LONGEST_TRANSACTION = 0.1
 """Seconds of an import's longest transaction, which is how long a question may have to wait for it."""
-BETWEEN = 0.02
+PAUSE_SECONDS = 0.02
 """Seconds between two transactions.
 
 A waiting process checks at most every 100 ms whether it can write (sqlite3_busy_timeout).
@@ -55,7 +55,7 @@ class CollectionCopies:
     def __init__(self, collections: Collections, database: Database, made: LazyCache) -> None:
         self._collections, self._database, self._made = collections, database, made
 
-    def copy(self, name: str, new: str) -> Generator[Moved, None, None]:
+    def copy(self, name: str, new: str) -> Generator[TransferProgress, None, None]:
         """Copy a collection with its settings and calibrations into a new local one; yields the progress.
 
         The collection stays readable and writable, and the copy appears once it is complete. A document that is removed
@@ -66,11 +66,11 @@ class CollectionCopies:
         embedder, dimension = source.embedder()
         names = [one.name for one in source.documents()]
         new = self._free(new)
-        yield Moved(0, len(names))
-        whole = arriving(self._database, embedder=embedder, dimension=dimension, created_at=_now())
+        yield TransferProgress(0, len(names))
+        whole = hidden_collection(self._database, embedder=embedder, dimension=dimension, created_at=_now())
         with whole as hidden:
             for done in self._put(_stored(source, names), hidden):
-                yield Moved(done, len(names))
+                yield TransferProgress(done, len(names))
             with self._database.transaction() as connection:
                 admin.rename_collection(self._database, hidden, new)
                 self._collections.homes.local(new).put_folder_tags(source.folder_tags())
@@ -96,22 +96,22 @@ class CollectionCopies:
             raise NameRefused(f"“{origin}” cannot be merged into itself. Name two collections.")
         source, into = self._collections.homes.of(origin), self._collections.homes.of(target)
         if source.embedder() != into.embedder():
-            raise admin.other_embedders(origin, source.embedder()[0], target, into.embedder()[0])
-        if isinstance(source, PostgresHome) or isinstance(into, PostgresHome):
+            raise admin.embedders_differ(origin, source.embedder()[0], target, into.embedder()[0])
+        if isinstance(source, PostgresCollection) or isinstance(into, PostgresCollection):
             merged = _merge_by_copies(source, into)
             with self._database.transaction() as connection:
-                admin.give_past(connection, origin, target)
+                admin.reassign_history(connection, origin, target)
             self._collections.delete(origin)
         else:
             with self._database.transaction() as connection:
                 merged = self._merge_here(source, into)
-                admin.give_past(connection, origin, target)
+                admin.reassign_history(connection, origin, target)
                 admin.delete_collection(self._database, origin)
         self._made.drop("store", "index")
-        full_text.overwrite(self._database)
+        full_text.overwrite_deleted_words(self._database)
         return merged
 
-    def _merge_here(self, source: Home, into: Home) -> Merged:
+    def _merge_here(self, source: CollectionBackend, into: CollectionBackend) -> Merged:
         renamed, same = _plan(source, into)
         for name in same:
             into.tag([name], _own_tags(source, name), ())
@@ -120,10 +120,10 @@ class CollectionCopies:
             admin.rename_document(self._database, source.name, old, new)
         names = [one.name for one in source.documents()]
         admin.move_documents(self._database, names, source.name, into.name)
-        into.put_folder_tags(_both(source.folder_tags(), into.folder_tags()))
+        into.put_folder_tags(_merged_tags(source.folder_tags(), into.folder_tags()))
         return Merged(len(names), tuple(renamed.items()), tuple(same))
 
-    def export(self, name: str, file: Path) -> Generator[Moved, None, None]:
+    def export(self, name: str, file: Path) -> Generator[TransferProgress, None, None]:
         """Write a collection to a new file, private to this user, and verify it; yields the progress.
 
         Raises UnknownCollection and StoreError, also if the file exists.
@@ -131,11 +131,11 @@ class CollectionCopies:
         queries.require_collection(self._database, name)
         home = self._collections.homes.of(name)
         names = [one.name for one in home.documents()]
-        yield Moved(0, len(names))
+        yield TransferProgress(0, len(names))
         with closing(CollectionWriter(file)) as writer:
             for done, document in enumerate(names, start=1):
                 writer.add(home.stored(document))
-                yield Moved(done, len(names))
+                yield TransferProgress(done, len(names))
             embedder, dimension = home.embedder()
             preset = queries.preset_of(self._database, name)
             web = queries.web_mode_of(self._database, name)
@@ -144,26 +144,28 @@ class CollectionCopies:
         CollectionReader(file).close()
 
     def import_file(
-        self, file: Path, name: str | None = None, *, beside: bool = False
-    ) -> Generator[tuple[str, Moved], None, None]:
+        self, file: Path, name: str | None = None, *, extra: bool = False
+    ) -> Generator[tuple[str, TransferProgress], None, None]:
         """Create a collection from a file, entirely or not at all; yields its name and the progress.
 
-        The name is that in the file unless `name` is given; with `beside`, a number is appended if it is taken. Other
+        The name is that in the file unless `name` is given; with `extra`, a number is appended if it is taken. Other
         processes can read and write in between: the documents arrive in small transactions, and the collection appears
         once it is complete. If its vectors are from another embedding model than the current one, it waits for
         re-indexing like any such collection. Raises NameRefused and StoreError.
         """
         with closing(CollectionReader(file)) as reader:
             about = reader.about
-            wanted = self._name_of(about, name, beside=beside)
-            yield wanted, Moved(0, about.documents)
-            whole = arriving(self._database, embedder=about.embedder, dimension=about.dimension, created_at=_now())
+            wanted = self._name_of(about, name, extra=extra)
+            yield wanted, TransferProgress(0, about.documents)
+            whole = hidden_collection(
+                self._database, embedder=about.embedder, dimension=about.dimension, created_at=_now()
+            )
             with whole as hidden:
                 for done in self._put(reader.documents(), hidden):
-                    yield wanted, Moved(done, about.documents)
+                    yield wanted, TransferProgress(done, about.documents)
                 # The name is checked again at the end: others may have taken it during the import.
-                new = self._show(hidden, about, name, beside=beside)
-        yield new, Moved(about.documents, about.documents)
+                new = self._show(hidden, about, name, extra=extra)
+        yield new, TransferProgress(about.documents, about.documents)
 
     def _put(self, documents: Iterator[StoredDocument], hidden: str) -> Iterator[int]:
         """Add documents in short transactions; after each, yield the number added so far and let others write."""
@@ -173,31 +175,31 @@ class CollectionCopies:
             with self._database.transaction():
                 # `documents` is an iterator, so each transaction continues where the last one stopped.
                 for document in documents:
-                    home.put_stored(document)
+                    home.save_document(document)
                     done += 1
-                    if time.perf_counter() - begun > LONGEST_PIECE:
+                    if time.perf_counter() - begun > LONGEST_TRANSACTION:
                         break
             if done == before:
                 return
-            still_arrives(self._database, hidden)
+            refresh_import_lock(self._database, hidden)
             yield done
-            time.sleep(BETWEEN)
+            time.sleep(PAUSE_SECONDS)
 
-    def _name_of(self, about: AboutCollection, name: str | None, *, beside: bool) -> str:
+    def _name_of(self, about: AboutCollection, name: str | None, *, extra: bool) -> str:
         """Return the name for the imported collection. Raises NameRefused if it is taken."""
-        return self._beside(about.name) if beside else self._free(name or about.name)
+        return self._beside(about.name) if extra else self._free(name or about.name)
 
     def _free(self, name: str) -> str:
         """Return the name for a new collection, normalised. Raises NameRefused if it is taken."""
-        wanted = admin.checked(name, "collection")
+        wanted = admin.normalised_name(name, "collection")
         with self._database.transaction() as connection:
-            admin.require_free(connection, wanted)
+            admin.require_unused_name(connection, wanted)
         return wanted
 
-    def _show(self, hidden: str, about: AboutCollection, name: str | None, *, beside: bool) -> str:
+    def _show(self, hidden: str, about: AboutCollection, name: str | None, *, extra: bool) -> str:
         """Publish a complete collection with the settings from its file; return its name. Raises NameRefused."""
         with self._database.transaction():
-            new = self._name_of(about, name, beside=beside)
+            new = self._name_of(about, name, extra=extra)
             admin.rename_collection(self._database, hidden, new)
             self._collections.homes.local(new).put_folder_tags(about.folder_tags)
             if about.preset:
@@ -213,23 +215,23 @@ class CollectionCopies:
         return next(one for one in numbered if one not in there)
 
 
-def _merge_by_copies(source: Home, into: Home) -> Merged:
+def _merge_by_copies(source: CollectionBackend, into: CollectionBackend) -> Merged:
     renamed, same = _plan(source, into)
     names = [one.name for one in source.documents()]
     for name in names:
         if name in same:
             into.tag([name], _own_tags(source, name), ())
             continue
-        document = _called(source.stored(name), renamed.get(name, name))
-        into.put_stored(document)
-        if into.stored(document.name) != into.as_kept(document):
+        document = _renamed(source.stored(name), renamed.get(name, name))
+        into.save_document(document)
+        if into.stored(document.name) != into.as_stored(document):
             into.remove([document.name])
             raise NameRefused(f"“{name}” was not the same after it was copied. Nothing was removed; merge again.")
-    into.put_folder_tags(_both(source.folder_tags(), into.folder_tags()))
+    into.put_folder_tags(_merged_tags(source.folder_tags(), into.folder_tags()))
     return Merged(len(names) - len(same), tuple(renamed.items()), tuple(same))
 
 
-def _plan(source: Home, into: Home) -> tuple[dict[str, str], list[str]]:
+def _plan(source: CollectionBackend, into: CollectionBackend) -> tuple[dict[str, str], list[str]]:
     """Return the new names for documents whose name is taken, and the documents that the target already has.
 
     The attachments of an e-mail follow its name.
@@ -247,44 +249,49 @@ def _plan(source: Home, into: Home) -> tuple[dict[str, str], list[str]]:
         elif there[one.name] == one.sha256:
             same.append(one.name)
         else:
-            renamed[one.name] = _free(one.name, source.name, taken)
+            renamed[one.name] = _free_document_name(one.name, source.name, taken)
             taken.add(renamed[one.name])
     return renamed, same
 
 
-def _free(name: str, origin: str, taken: set[str]) -> str:
+def _free_document_name(name: str, origin: str, taken: set[str]) -> str:
     """Return a free name: with the origin collection appended and, if needed, a number."""
     path, number = PurePosixPath(name), 1
     while True:
-        origin_said = origin if number == 1 else f"{origin} {number}"
-        new = str(path.with_name(f"{path.stem} ({origin_said.replace('/', '-')}){path.suffix}"))
+        label = origin if number == 1 else f"{origin} {number}"
+        new = str(path.with_name(f"{path.stem} ({label.replace('/', '-')}){path.suffix}"))
         if new not in taken:
             return new
         number += 1
 
 
-def _called(document: StoredDocument, name: str) -> StoredDocument:
+def _renamed(document: StoredDocument, name: str) -> StoredDocument:
     """Return the document under another name; without a title of its own, its chunks are found by that name."""
     if name == document.name:
         return document
     chunks = document.chunks
     if document.title is None:
         chunks = tuple(
-            replace(one, front=in_front(named(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead))
+            replace(
+                one,
+                front=passage_context(
+                    title_from_name(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead
+                ),
+            )
             for one in chunks
         )
     return replace(document, name=name, chunks=chunks)
 
 
-def _own_tags(home: Home, name: str) -> Sequence[str]:
+def _own_tags(home: CollectionBackend, name: str) -> Sequence[str]:
     return home.stored(name).tags
 
 
-def _both(first: dict[str, list[str]], second: dict[str, list[str]]) -> dict[str, list[str]]:
+def _merged_tags(first: dict[str, list[str]], second: dict[str, list[str]]) -> dict[str, list[str]]:
     return {folder: sorted({*first.get(folder, ()), *second.get(folder, ())}) for folder in sorted({*first, *second})}
 
 
-def _stored(home: Home, names: Sequence[str]) -> Iterator[StoredDocument]:
+def _stored(home: CollectionBackend, names: Sequence[str]) -> Iterator[StoredDocument]:
     """Yield these documents, except those deleted since."""
     for name in names:
         with suppress(UnknownDocument):

@@ -19,28 +19,36 @@ from pathlib import Path
 import numpy as np
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import Home
-from localcrag.app.shared_state import SettingsInUse
-from localcrag.app.tasks import RegularLooks
-from localcrag.records.documents import Forgotten, Mark, Place, ScannedPage, Searched, StoredChunk, StoredDocument
+from localcrag.app.collections.locator import CollectionBackend
+from localcrag.app.shared_state import CurrentSettings
+from localcrag.app.tasks import PeriodicTask
+from localcrag.records.documents import (
+    ErasureReport,
+    ResidueLocation,
+    ResidueReport,
+    ResidueSignature,
+    ScannedPage,
+    StoredChunk,
+    StoredDocument,
+)
 from localcrag.records.errors import StoreError, UnknownDocument
 from localcrag.records.evaluation_set import RUNS
 from localcrag.storage.collections import full_text
-from localcrag.storage.collections.engines import coded
+from localcrag.storage.collections.engines import quantised
 from localcrag.storage.database import Database
 from localcrag.storage.postgres import schema
-from localcrag.storage.postgres.collection import PostgresHome
-from localcrag.storage.quotations import Quoting, are_quoted, passages_of, remove_quotations
+from localcrag.storage.postgres.collection import PostgresCollection
+from localcrag.storage.quotations import QuotedDocuments, found_passages, has_quotations, remove_quotations
 from localcrag.storage.residue import search as table_traces
 from localcrag.storage.residue.search import search
 from localcrag.text.words import shorten
 
 WORDS = 5
 """Words of a phrase; five words in a row hardly ever occur twice by chance."""
-LEAST_CHARACTERS = 12
+MIN_CHARACTERS = 12
 LONGEST_PHRASE = 120
 """Characters of a phrase; a longer one would more often lie across two pages of the database file."""
-SECTIONS, EACH = 40, 3
+SECTIONS, CANDIDATES_PER_SECTION = 40, 3
 """Number of sections that a text is divided into, and number of phrases tried in each.
 
 One phrase per section is kept, so that any fragment of the text is noticed. Several are tried, because other documents
@@ -60,14 +68,18 @@ def phrases(text: str, others: Iterable[str]) -> list[str]:
     for at in range(0, len(found), size):
         some = dict.fromkeys(found[at : at + size])
         # A phrase is rare if its words, on average, occur seldom in the text.
-        chosen.append(sorted(some, key=lambda one: sum(count[word] for word in one.split()) / len(one.split()))[:EACH])
+        chosen.append(
+            sorted(some, key=lambda one: sum(count[word] for word in one.split()) / len(one.split()))[
+                :CANDIDATES_PER_SECTION
+            ]
+        )
     known = {one for some in chosen for one in some}
     for other in others:
         known -= {one for one in known if one in other}
     return list(dict.fromkeys(one for some in chosen for one in [c for c in some if c in known][:1]))
 
 
-def forms(phrase: str) -> tuple[bytes, ...]:
+def encoded_forms(phrase: str) -> tuple[bytes, ...]:
     """Return the byte forms that a phrase may be stored in: UTF-8, UTF-16 of both byte orders, ASCII JSON."""
     made = [phrase.encode(), phrase.encode("utf-16-le"), phrase.encode("utf-16-be"), json.dumps(phrase)[1:-1].encode()]
     return tuple(dict.fromkeys(made))
@@ -79,30 +91,30 @@ def _candidates(text: str) -> Iterator[str]:
         for piece in _PLAIN.findall(line):
             tokens = list(_TOKEN.finditer(piece))
             for first, last in zip(tokens, tokens[WORDS - 1 :], strict=False):
-                yield from _fitting(piece[first.start() : last.end()])
+                yield from _usable_phrase(piece[first.start() : last.end()])
             if 0 < len(tokens) < WORDS:
-                yield from _fitting(piece[tokens[0].start() : tokens[-1].end()])
+                yield from _usable_phrase(piece[tokens[0].start() : tokens[-1].end()])
 
 
-def _fitting(words: str) -> Iterator[str]:
-    if len(words) >= LEAST_CHARACTERS:
+def _usable_phrase(words: str) -> Iterator[str]:
+    if len(words) >= MIN_CHARACTERS:
         yield words[:LONGEST_PHRASE]
 
 
 Documents = set[tuple[str, str]]
 """Documents, each as its collection and name."""
-PIECES, PIECE = 8, 48
+PIECES, PIECE_BYTES = 8, 48
 """Number of pieces of the original file to search for, and bytes of each."""
-LEAST_DIFFERENT = 24
+MIN_DISTINCT_BYTES = 24
 """Minimum number of different bytes in a piece; zeros or the table of a font occur in many files."""
-VECTORS = 3
+VECTOR_COUNT = 3
 """Number of chunks whose vectors are searched for."""
 VECTOR_BYTES = 64
 """Bytes of a vector to search for; a whole vector more often lies across two pages of the database."""
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class DocumentFingerprints:
     """The documents to erase, attachments included, and everything to recognise them by.
 
     `asked` are the requested documents that exist, `names` adds their attachments. `copies` are documents with the same
@@ -118,7 +130,9 @@ class Looked:
     copies: tuple[tuple[str, str], ...]
 
 
-def look_at(database: Database, home: Home, names: Sequence[str], quoted: Sequence[str] = ()) -> Looked:
+def fingerprint_documents(
+    database: Database, home: CollectionBackend, names: Sequence[str], quoted: Sequence[str] = ()
+) -> DocumentFingerprints:
     """Collect what identifies documents before they are deleted. Raises StoreError.
 
     `quoted` are texts that quote other documents, which are deleted already.
@@ -130,33 +144,33 @@ def look_at(database: Database, home: Home, names: Sequence[str], quoted: Sequen
     asked = tuple(name for name in asked if name not in within)
     chosen = tuple(dict.fromkeys((*asked, *within)))
     documents = list(_stored(home, chosen))
-    texts = (*(text for one in documents for text in (one.text, *_scanned(one))), *quoted)
+    texts = (*(text for one in documents for text in (one.text, *_recognised_texts(one))), *quoted)
     own = {(home.name, name) for name in chosen}
-    said = tuple(phrases("\n".join(texts), _others(database, home, own)))
-    return Looked(
+    distinctive = tuple(phrases("\n".join(texts), _other_texts(database, home, own)))
+    return DocumentFingerprints(
         asked=asked,
         names=chosen,
         texts=texts,
-        phrases=said,
+        phrases=distinctive,
         pieces=tuple(piece for one in documents for piece in _pieces(database, one, own)),
-        vectors=tuple(chunk.vector for one in documents for chunk in _telling(one, said)),
+        vectors=tuple(chunk.vector for one in documents for chunk in _distinctive_chunks(one, distinctive)),
         copies=tuple(copy for one in documents for copy in _copies(database, one, own)),
     )
 
 
-def marks_of(looked: Looked) -> list[Mark]:
+def residue_signatures(looked: DocumentFingerprints) -> list[ResidueSignature]:
     """Return the residue signatures of the documents, which are searched for in all files."""
-    marks = [Mark(f"“{shorten(phrase, 60)}”", forms(phrase)) for phrase in looked.phrases]
-    marks += [Mark("a piece of its file", (piece,)) for piece in looked.pieces]
+    marks = [ResidueSignature(f"“{shorten(phrase, 60)}”", encoded_forms(phrase)) for phrase in looked.phrases]
+    marks += [ResidueSignature("a piece of its file", (piece,)) for piece in looked.pieces]
     for vector in looked.vectors:
         # Take a piece from the middle of the vector, aligned to a 4-byte float, and the code of the vector index.
         middle = len(vector) // 2 // 4 * 4
-        code = coded(np.frombuffer(vector, "<f4")[None])[0].tobytes()
-        marks.append(Mark("a vector of its text", (vector[middle : middle + VECTOR_BYTES], code)))
+        code = quantised(np.frombuffer(vector, "<f4")[None])[0].tobytes()
+        marks.append(ResidueSignature("a vector of its text", (vector[middle : middle + VECTOR_BYTES], code)))
     return marks
 
 
-def _stored(home: Home, names: Sequence[str]) -> Iterator[StoredDocument]:
+def _stored(home: CollectionBackend, names: Sequence[str]) -> Iterator[StoredDocument]:
     for name in names:
         try:
             yield home.stored(name)
@@ -164,18 +178,18 @@ def _stored(home: Home, names: Sequence[str]) -> Iterator[StoredDocument]:
             continue  # The document was deleted while this ran.
 
 
-def _scanned(document: StoredDocument) -> Iterator[str]:
+def _recognised_texts(document: StoredDocument) -> Iterator[str]:
     """Yield the recognised text of each page; it may not be in the text of the document yet."""
     for scan in document.scans:
         if scan.read:
             yield "\n".join(line.text for line in ScannedPage.of(json.loads(scan.read)).lines)
 
 
-def _others(database: Database, home: Home, own: Documents) -> Iterator[str]:
+def _other_texts(database: Database, home: CollectionBackend, own: Documents) -> Iterator[str]:
     """Yield the texts of all other documents, one at a time."""
-    for number in _others_here(database, own):
+    for number in _other_document_ids(database, own):
         yield from (row["text"] for row in database.rows("SELECT text FROM documents WHERE id = ?", number))
-    if isinstance(home, PostgresHome):
+    if isinstance(home, PostgresCollection):
         yield from (text for name, text in home.texts().items() if (home.name, name) not in own)
 
 
@@ -183,25 +197,25 @@ def _pieces(database: Database, document: StoredDocument, own: Documents) -> Ite
     """Yield pieces of a document's original file that occur in no other original."""
     if not document.original:
         return
-    file, others = document.original, _others_here(database, own)
-    for at in np.linspace(0, max(0, len(file) - PIECE), PIECES).astype(int).tolist():
-        piece = file[at : at + PIECE]
-        if len(set(piece)) < LEAST_DIFFERENT:
+    file, others = document.original, _other_document_ids(database, own)
+    for at in np.linspace(0, max(0, len(file) - PIECE_BYTES), PIECES).astype(int).tolist():
+        piece = file[at : at + PIECE_BYTES]
+        if len(set(piece)) < MIN_DISTINCT_BYTES:
             continue
         having = database.rows("SELECT document_id FROM originals WHERE instr(data, ?)", piece)
         if others.isdisjoint(row["document_id"] for row in having):
             yield piece
 
 
-def _others_here(database: Database, own: Documents) -> set[int]:
+def _other_document_ids(database: Database, own: Documents) -> set[int]:
     """Return the ids of all other documents on this computer."""
     sql = "SELECT d.id, d.name, k.name AS collection FROM documents d JOIN collections k ON k.id = d.collection_id"
     return {row["id"] for row in database.rows(sql) if (row["collection"], row["name"]) not in own}
 
 
-def _telling(document: StoredDocument, said: Sequence[str]) -> list[StoredChunk]:
-    """Return a few chunks of a document that contain a phrase of `said`, which no other document contains."""
-    return [chunk for chunk in document.chunks if any(one in chunk.chunk.text for one in said)][:VECTORS]
+def _distinctive_chunks(document: StoredDocument, distinctive: Sequence[str]) -> list[StoredChunk]:
+    """Return a few chunks of a document that contain a phrase of `distinctive`, which no other document contains."""
+    return [chunk for chunk in document.chunks if any(one in chunk.chunk.text for one in distinctive)][:VECTOR_COUNT]
 
 
 def _copies(database: Database, document: StoredDocument, own: Documents) -> list[tuple[str, str]]:
@@ -214,19 +228,19 @@ def _copies(database: Database, document: StoredDocument, own: Documents) -> lis
     return [(row["name"], row["collection"]) for row in rows if (row["collection"], row["name"]) not in own]
 
 
-BETWEEN_LOOKS = 2.0
+CHECK_SECONDS = 2.0
 """Seconds between two checks for words to overwrite."""
-BETWEEN_STEPS = 0.02
+STEP_PAUSE_SECONDS = 0.02
 """Seconds of pause between two steps, about as long as a step takes."""
 LONGEST_WAIT = 600.0
 """Seconds after which running imports no longer postpone overwriting; they do at first, as each leaves words again."""
-RESTS = 50
+PAUSE_FACTOR = 50
 """Factor for the pause after overwriting, in terms of its duration: it takes at most 2 % of a core."""
-PATIENCE = 0.2
+READER_WAIT_SECONDS = 0.2
 """Seconds that a background attempt waits for a reading process; the next check tries again."""
 
 
-class Overwriting(RegularLooks):
+class SecureDeletion(PeriodicTask):
     """Background thread that overwrites deleted words in a database. Unfinished work is recorded and resumed."""
 
     def __init__(
@@ -239,31 +253,31 @@ class Overwriting(RegularLooks):
     ) -> None:
         """Pause while a question is `asked`, wait while files are added (`working`); `clock` returns seconds."""
         self._database, self._asked, self._working, self._clock = database, asked, working, clock
-        super().__init__(self.look, BETWEEN_LOOKS, "overwriting")
+        super().__init__(self.look, CHECK_SECONDS, "overwriting")
         self._since: float | None = None
         self._not_before = -float("inf")
 
     def look(self) -> bool:
         """Overwrite the deleted words if it is time; return whether that was done. Raises StoreError."""
         now = self._clock()
-        if not full_text.are_left(self._database):
+        if not full_text.has_pending_words(self._database):
             self._since = None
             return False
         self._since = now if self._since is None else self._since
         if now < self._not_before or self._asked() or (self._working() and now - self._since < LONGEST_WAIT):
             return False
         try:
-            full_text.overwrite(self._database, go_on=self._go_on, patience=PATIENCE)
+            full_text.overwrite_deleted_words(self._database, between_steps=self._go_on, patience=READER_WAIT_SECONDS)
         except _Closing:
             return False
         finally:
             done = self._clock()
-            self._not_before, self._since = done + RESTS * (done - now), None
+            self._not_before, self._since = done + PAUSE_FACTOR * (done - now), None
         return True
 
     def _go_on(self) -> None:
         """Pause between two steps, and for as long as a question is being answered."""
-        while not self.closing.wait(BETWEEN_STEPS):
+        while not self.closing.wait(STEP_PAUSE_SECONDS):
             if not self._asked():
                 return
         raise _Closing
@@ -273,11 +287,11 @@ class _Closing(Exception):
     """Raised between two steps when the app is being closed."""
 
 
-def finish(database: Database) -> str | None:
+def finish_overwriting(database: Database) -> str | None:
     """Overwrite the remaining words. Return the reason if that failed; the work then stays recorded."""
     try:
-        if full_text.are_left(database):
-            full_text.overwrite(database, patience=PATIENCE)
+        if full_text.has_pending_words(database):
+            full_text.overwrite_deleted_words(database, patience=READER_WAIT_SECONDS)
     except StoreError as error:
         return str(error)
     return None
@@ -288,12 +302,12 @@ QUOTING_FOLDERS = ("evaluations", "cache/calibrate")
 BACKUPS = "backups"
 
 
-class Forgetting:
+class DocumentDeletion:
     """Deletion and erasure of documents; `forget` clears what the app has cached of them."""
 
     def __init__(
         self,
-        settings: SettingsInUse,
+        settings: CurrentSettings,
         database: Database,
         collections: Collections,
         models_dir: Path,
@@ -312,14 +326,14 @@ class Forgetting:
             own = self._collections.named.own(names, collection)
             return sum(self._collections.delete_document(name, collection) for name in own)
         finally:
-            full_text.overwrite(self._database)
+            full_text.overwrite_deleted_words(self._database)
 
     def delete_collection(self, name: str) -> None:
         """Remove a collection with its documents, as `delete` does. Raises UnknownCollection and StoreError."""
         self._collections.delete(name)
-        full_text.overwrite(self._database)
+        full_text.overwrite_deleted_words(self._database)
 
-    def forget(self, names: Sequence[str], collection: str | None = None) -> Forgotten:
+    def forget(self, names: Sequence[str], collection: str | None = None) -> ErasureReport:
         """Remove documents, their attachments and all that quotes them, then search the data folder for residue.
 
         Any of their names will do. If the documents are already deleted, their quotations are removed. Raises
@@ -331,8 +345,8 @@ class Forgetting:
         there = home.names.there(names)
         gone = [name for name in names if name not in there]
         # Collect the signatures first: after the deletion nothing is left to recognise residue by.
-        looked = look_at(self._database, home, names, self._quoted(collection, gone) if gone else ())
-        marks = marks_of(looked)
+        looked = fingerprint_documents(self._database, home, names, self._quoted(collection, gone) if gone else ())
+        marks = residue_signatures(looked)
         for name in looked.asked:
             self._collections.delete_document(name, collection)
         removed = remove_quotations(self._database, self._quoting(collection, names, looked))
@@ -340,8 +354,8 @@ class Forgetting:
         self._forget()
         self.overwrite(collection)
         found = self._searched(marks)
-        left = schema.tables_with(home.database, marks) if isinstance(home, PostgresHome) else []
-        return Forgotten(
+        left = schema.tables_containing(home.database, marks) if isinstance(home, PostgresCollection) else []
+        return ErasureReport(
             documents=looked.names,
             removed=removed,
             searched=replace(found, places=(*found.places, *left)),
@@ -351,7 +365,7 @@ class Forgetting:
 
     def is_quoted(self, names: Sequence[str], collection: str | None = None) -> bool:
         """Return whether a run found a passage in one of these documents, deleted or not. Raises StoreError."""
-        return are_quoted(self._database, self._settings.collection(collection), names)
+        return has_quotations(self._database, self._settings.collection(collection), names)
 
     def overwrite(self, collection: str | None = None) -> None:
         """Remove all deleted data from the database files and from the vector index of a collection.
@@ -360,22 +374,22 @@ class Forgetting:
         PostgreSQL, its tables are rewritten. Raises UnknownCollection and StoreError.
         """
         name = self._settings.collection(collection)
-        self._collections.index(name).make_anew()
-        full_text.overwrite(self._database, whole=True)
+        self._collections.index(name).rebuild()
+        full_text.overwrite_deleted_words(self._database, vacuum=True)
         home = self._collections.homes.of(name)
-        if isinstance(home, PostgresHome):
+        if isinstance(home, PostgresCollection):
             home.vacuum()
 
     def overwrite_all(self) -> None:
         """Remove all deleted data from the database files and from all vector indexes. Raises StoreError."""
-        to_embed = self._collections.embedders.to_embed()
+        to_reindex = self._collections.embedders.to_reindex()
         for name in self._collections.names():
             # A collection that waits for re-indexing gets a new index file anyway, and its model may be missing.
-            if name not in to_embed:
-                self._collections.index(name).make_anew()
-        full_text.overwrite(self._database, whole=True)
+            if name not in to_reindex:
+                self._collections.index(name).rebuild()
+        full_text.overwrite_deleted_words(self._database, vacuum=True)
 
-    def verify(self, wanted: str, collection: str | None = None) -> Searched:
+    def verify(self, wanted: str, collection: str | None = None) -> ResidueReport:
         """Search the data folder for residue of a document, or for the given words if it is not a document.
 
         Changes nothing. Raises UnknownCollection and StoreError.
@@ -383,12 +397,12 @@ class Forgetting:
         home = self._collections.homes.of(self._settings.collection(collection))
         (document,) = self._collections.named.own([wanted], collection)
         if home.names.there([document]):
-            return self._searched(marks_of(look_at(self._database, home, [document])))
-        return self._searched([Mark(f"“{wanted}”", forms(wanted))])
+            return self._searched(residue_signatures(fingerprint_documents(self._database, home, [document])))
+        return self._searched([ResidueSignature(f"“{wanted}”", encoded_forms(wanted))])
 
     def _quoted(self, collection: str, names: Sequence[str]) -> list[str]:
         """Return all quotations of deleted documents. Raises UnknownDocument if there are none."""
-        texts = passages_of(self._database, collection, names)
+        texts = found_passages(self._database, collection, names)
         if not texts:
             raise UnknownDocument(
                 f"The collection “{collection}” has no document “{names[0]}”, and no run found anything in one. "
@@ -397,15 +411,15 @@ class Forgetting:
             )
         return texts
 
-    def _quoting(self, collection: str, names: Sequence[str], looked: Looked) -> Quoting:
+    def _quoting(self, collection: str, names: Sequence[str], looked: DocumentFingerprints) -> QuotedDocuments:
         there = self._database.rows(
             "SELECT k.name AS collection, d.name FROM documents d JOIN collections k ON k.id = d.collection_id"
         )
         gone = frozenset((*names, *looked.names))
         others = {(row["collection"], row["name"]) for row in there} - {(collection, name) for name in gone}
-        return Quoting(collection, gone, looked.texts, looked.phrases, frozenset(others))
+        return QuotedDocuments(collection, gone, looked.texts, looked.phrases, frozenset(others))
 
-    def _remove_folders(self, quoting: Quoting, marks: Sequence[Mark]) -> Iterator[str]:
+    def _remove_folders(self, quoting: QuotedDocuments, marks: Sequence[ResidueSignature]) -> Iterator[str]:
         """Remove the evaluation folders that contain parts of the documents, and yield their names."""
         for parent in (self._settings.now.data_dir / name for name in QUOTING_FOLDERS):
             if not parent.is_dir():
@@ -416,14 +430,14 @@ class Forgetting:
                     shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
                     yield folder.relative_to(self._settings.now.data_dir).as_posix()
 
-    def _searched(self, marks: Sequence[Mark]) -> Searched:
+    def _searched(self, marks: Sequence[ResidueSignature]) -> ResidueReport:
         """Search all tables, and all files of the data folder except models."""
         found = search(self._settings.now.data_dir, marks, [self._models_dir])
-        tables: list[Place] = table_traces.tables_with(self._database, marks)
+        tables: list[ResidueLocation] = table_traces.tables_containing(self._database, marks)
         return replace(found, places=(*tables, *found.places))
 
 
-def _quotes(runs: Path, quoting: Quoting) -> bool:
+def _quotes(runs: Path, quoting: QuotedDocuments) -> bool:
     """Return whether an evaluation has a run that quotes the documents."""
     if not runs.is_file():
         return False

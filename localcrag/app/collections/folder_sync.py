@@ -17,17 +17,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import Home
-from localcrag.app.uploads import counts, outside
-from localcrag.documents.folders import Found, Plan, ToRead, changes_of
+from localcrag.app.collections.locator import CollectionBackend
+from localcrag.app.uploads import is_file_or_folder, link_refusal
+from localcrag.documents.folders import FileToRead, FolderPlan, FolderSnapshot, plan_changes
 from localcrag.documents.prepare import checksum
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError
 from localcrag.records.ingest import (
-    BoundFolder,
     FolderChange,
     FolderEvent,
     FolderStatus,
+    GoneFilePolicy,
     IngestEvent,
     IngestProgress,
     IngestResult,
@@ -35,7 +35,7 @@ from localcrag.records.ingest import (
     SeenFile,
     Stamp,
     Upload,
-    WhenGone,
+    WatchedFolder,
 )
 from localcrag.storage.collections.folder_store import FolderStore, now
 from localcrag.storage.database import Database
@@ -50,9 +50,9 @@ class Patterns:
 
     def wants(self, path: str) -> bool:
         """Return whether a file is watched, given its path within the folder."""
-        return (not self._include or any(one.fits(path) for one in self._include)) and not self.leaves_out(path)
+        return (not self._include or any(one.fits(path) for one in self._include)) and not self.excludes(path)
 
-    def leaves_out(self, path: str) -> bool:
+    def excludes(self, path: str) -> bool:
         """Return whether a file, or a folder with everything in it, is excluded."""
         return any(one.fits(path) for one in self._exclude)
 
@@ -71,12 +71,12 @@ class _Pattern:
         return any(self._fits("/".join(parts[:number])) for number in range(1, len(parts) + 1))
 
 
-LOOKED_AT = 2_000
+FILES_PER_REPORT = 2_000
 """Number of files found between two progress reports."""
 
 
 @dataclass(slots=True)
-class Look:
+class FolderScan:
     """The content of a folder, by path: files, the devices of its folders, and folders that cannot be opened.
 
     `away` says why the folder itself cannot be opened; then nothing is known about its files.
@@ -108,21 +108,21 @@ class Look:
         return False
 
 
-def look_at(folder: BoundFolder) -> Iterator[Look]:
+def scan_folder(folder: WatchedFolder) -> Iterator[FolderScan]:
     """Scan a folder for files that match its patterns, except hidden ones; yield the growing result."""
-    look, patterns = Look(), Patterns(folder.include, folder.exclude)
+    look, patterns = FolderScan(), Patterns(folder.include, folder.exclude)
     within = folder.path.resolve()
     to_do = [""]
-    told = 0
+    reported = 0
     while to_do:
         inside = to_do.pop()
         try:
             look.devices[inside] = (folder.path / inside).stat().st_dev
             with os.scandir(folder.path / inside) as found:
-                entries = [one for one in found if not one.name.startswith(".") and counts(one)]
+                entries = [one for one in found if not one.name.startswith(".") and is_file_or_folder(one)]
         except OSError as error:
             if not inside:
-                yield Look(away=error.strerror or str(error))
+                yield FolderScan(away=error.strerror or str(error))
                 return
             look.devices.pop(inside, None)
             look.closed[inside] = error.strerror or str(error)
@@ -130,17 +130,17 @@ def look_at(folder: BoundFolder) -> Iterator[Look]:
         for entry in entries:
             path = f"{inside}/{entry.name}" if inside else entry.name
             if entry.is_dir(follow_symlinks=False):
-                if not patterns.leaves_out(path):
+                if not patterns.excludes(path):
                     to_do.append(path)
             elif patterns.wants(path) and (seen := _seen(entry, path, look.devices[inside], within)):
                 look.files[path] = seen
-        if len(look.files) >= told + LOOKED_AT:
-            told = len(look.files)
+        if len(look.files) >= reported + FILES_PER_REPORT:
+            reported = len(look.files)
             yield look
     yield look
 
 
-def is_as_before(folder: BoundFolder, path: str, before: SeenFile) -> bool:
+def is_file_unchanged(folder: WatchedFolder, path: str, before: SeenFile) -> bool:
     """Return whether a file is unchanged since a moment ago."""
     try:
         return Stamp.of((folder.path / path).stat()) == before.stamp
@@ -148,7 +148,7 @@ def is_as_before(folder: BoundFolder, path: str, before: SeenFile) -> bool:
         return False
 
 
-def not_there(folder: BoundFolder, look: Look, known: Mapping[str, KnownFile]) -> str | None:
+def absence_reason(folder: WatchedFolder, look: FolderScan, known: Mapping[str, KnownFile]) -> str | None:
     """Return why a folder that contained `known` files counts as absent, or None if it is present.
 
     An unmounted disk leaves an empty folder, and so does a network drive or cloud folder without its server.
@@ -170,31 +170,33 @@ def _seen(entry: os.DirEntry[str], path: str, device: int, within: Path) -> Seen
     try:
         # On Windows, os.scandir does not report file ids.
         stamp = Stamp.of(entry.stat() if os.name != "nt" else Path(entry.path).stat())
-        refused = outside(Path(entry.path), path, within) if entry.is_symlink() else None
+        refused = link_refusal(Path(entry.path), path, within) if entry.is_symlink() else None
     except OSError:
         return None
     return SeenFile(stamp, device, refused)
 
 
 @contextmanager
-def together(database: Database, collections: Collections, folder: BoundFolder) -> Iterator[Home]:
+def joint_transaction(
+    database: Database, collections: Collections, folder: WatchedFolder
+) -> Iterator[CollectionBackend]:
     """Change documents and file records in one transaction, if both are in the same database."""
     home = collections.homes.of(folder.collection)
     with home.together(), database.transaction():
         yield home
 
 
-def whole(home: Home, document: str, known: Mapping[str, KnownFile]) -> list[str]:
+def with_members(home: CollectionBackend, document: str, known: Mapping[str, KnownFile]) -> list[str]:
     """Return a document and those inside it, except documents that belong to a folder of the same name."""
     others = {one.document for one in known.values()} - {document}
     return [name for name in home.names.within(document) if name not in others]
 
 
-def decide(
+def decide_missing(
     database: Database,
     collections: Collections,
-    folder: BoundFolder,
-    what: WhenGone,
+    folder: WatchedFolder,
+    what: GoneFilePolicy,
     names: Sequence[str] | None = None,
 ) -> list[FolderChange]:
     """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError.
@@ -205,11 +207,11 @@ def decide(
     known = store.files(folder.id)
     asked = [one for one in store.gone(folder.id) if names is None or folder.name_of(one.path) in names]
     asked = [one for one in asked if not (folder.path / one.path).exists()]
-    remove = {one.document for one in asked if one.document} if what is WhenGone.REMOVE else set()
+    remove = {one.document for one in asked if one.document} if what is GoneFilePolicy.REMOVE else set()
     # A document that files of other folders also have is not removed.
     remove = {document for document in remove if not store.others(folder, document)}
-    with together(database, collections, folder) as home:
-        home.remove([name for document in sorted(remove) for name in whole(home, document, known)])
+    with joint_transaction(database, collections, folder) as home:
+        home.remove([name for document in sorted(remove) for name in with_members(home, document, known)])
         store.put(folder.id, (), [one.path for one in asked])
     changes = []
     for one in asked:
@@ -218,7 +220,7 @@ def decide(
     return changes
 
 
-def unbind(database: Database, collections: Collections, folder: BoundFolder, *, documents: bool) -> int:
+def unbind(database: Database, collections: Collections, folder: WatchedFolder, *, documents: bool) -> int:
     """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
 
     Raises StoreError.
@@ -232,19 +234,19 @@ def unbind(database: Database, collections: Collections, folder: BoundFolder, *,
     names = {folder.name_of(path) for path in known}
     own = sorted({one.document for one in known.values() if one.document in names})
     own = [document for document in own if not store.others(folder, document)]
-    with together(database, collections, folder) as home:
-        gone = [name for document in own for name in whole(home, document, known)]
+    with joint_transaction(database, collections, folder) as home:
+        gone = [name for document in own for name in with_members(home, document, known)]
         home.remove(gone)
         store.unbind(folder.id)
     return len(gone)
 
 
-SETTLED = 2.0
+SETTLE_SECONDS = 2.0
 """Seconds without a change after which a file counts as completely written.
 
 Programs write to large files more often than that, and FAT stores times with a resolution of two seconds.
 """
-AT_ONCE = 200
+RECORDS_PER_TRANSACTION = 200
 """Maximum number of file records in one transaction if no progress is reported in between."""
 Add = Callable[[Sequence[Upload], str], Generator[IngestEvent, None, None]]
 
@@ -256,7 +258,7 @@ class _Comparison:
     `waiting` are files that are still being written. `moved` maps documents to their new names, "" if removed.
     """
 
-    look: Look
+    look: FolderScan
     known: dict[str, KnownFile]
     hashed: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -280,7 +282,7 @@ class FolderSync:
         collections: Collections,
         *,
         add: Add | None = None,
-        settled: float = SETTLED,
+        settled: float = SETTLE_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`add` reads files; those changed less than `settled` seconds ago have to wait."""
@@ -289,15 +291,15 @@ class FolderSync:
         self._add = add or collections.add
         self._settled, self._clock = settled, clock
 
-    def sync(self, folder: BoundFolder, *, emptied: bool = False) -> Generator[FolderEvent, None, None]:
+    def sync(self, folder: WatchedFolder, *, emptied: bool = False) -> Generator[FolderEvent, None, None]:
         """Update a collection from a folder once; `emptied` confirms that the folder may have lost all files.
 
         Yields progress and changes. Files that are still being written come last, as `waiting`. Raises StoreError,
         ModelError and EmbedderMismatch.
         """
         known = self._store.files(folder.id)
-        look = yield from _looked(folder)
-        why = not_there(folder, look, known)
+        look = yield from _scan(folder)
+        why = absence_reason(folder, look, known)
         if why and not (emptied and look.away is None):
             self._store.away(folder.id, why)
             yield FolderChange(str(folder.path), FolderStatus.AWAY, error=why)
@@ -305,8 +307,8 @@ class FolderSync:
         self._store.there(folder.id)
         compared = _Comparison(look, known)
         yield from self._compare(folder, compared)
-        plan = changes_of(self._found(folder, compared), now())
-        self._do_at_once(folder, plan, compared)
+        plan = plan_changes(self._found(folder, compared), now())
+        self._apply_changes(folder, plan, compared)
         yield from plan.changes
         yield from (
             FolderChange(folder.name_of(path), FolderStatus.FAILED, error=error)
@@ -318,7 +320,7 @@ class FolderSync:
         else:
             self._store.in_step(folder.id)
 
-    def _compare(self, folder: BoundFolder, compared: _Comparison) -> Iterator[FolderEvent]:
+    def _compare(self, folder: WatchedFolder, compared: _Comparison) -> Iterator[FolderEvent]:
         """Compute the checksums of files that look different."""
         different = [
             path
@@ -337,13 +339,13 @@ class FolderSync:
                 compared.failed[path] = str(error)
                 continue
             # The checksum is worthless if the file changed while it was read.
-            if is_as_before(folder, path, seen):
+            if is_file_unchanged(folder, path, seen):
                 compared.hashed[path] = sha256
             else:
                 compared.waiting.append(path)
 
-    def _found(self, folder: BoundFolder, compared: _Comparison) -> Found:
-        return Found(
+    def _found(self, folder: WatchedFolder, compared: _Comparison) -> FolderSnapshot:
+        return FolderSnapshot(
             folder=folder,
             known=compared.known,
             seen=compared.look.files,
@@ -353,7 +355,7 @@ class FolderSync:
             others=lambda document: self._store.others(folder, document),
         )
 
-    def _contents(self, folder: BoundFolder, compared: _Comparison) -> dict[str, str]:
+    def _contents(self, folder: WatchedFolder, compared: _Comparison) -> dict[str, str]:
         """Map the checksums of files that look different to the documents that have this content."""
         home = self._collections.homes.of(folder.collection)
         # An archive has no document of its own, but those inside it.
@@ -365,12 +367,12 @@ class FolderSync:
                 continue
             document = own.get(sha256)
             if document is None or not home.names.within(document):
-                document = home.names.with_content(sha256)
+                document = home.names.find_by_checksum(sha256)
             if document is not None:
                 there[sha256] = document
         return there
 
-    def _do_at_once(self, folder: BoundFolder, plan: Plan, compared: _Comparison) -> None:
+    def _apply_changes(self, folder: WatchedFolder, plan: FolderPlan, compared: _Comparison) -> None:
         """Remove and rename documents and store the file records, in one transaction if they share a database."""
         compared.moved = plan.renames | dict.fromkeys(plan.remove, "")
         failed = [self._failed(folder, path, error, compared) for path, error in compared.failed.items()]
@@ -378,19 +380,19 @@ class FolderSync:
             self._store.put(folder.id, [*plan.put, *failed], plan.forget)
             return
         known = compared.known
-        with together(self._database, self._collections, folder) as home:
-            home.remove([name for document in plan.remove for name in whole(home, document, known)])
+        with joint_transaction(self._database, self._collections, folder) as home:
+            home.remove([name for document in plan.remove for name in with_members(home, document, known)])
             home.names.rename_all(
                 {
                     name: new + name.removeprefix(old)
                     for old, new in plan.renames.items()
-                    for name in whole(home, old, known)
+                    for name in with_members(home, old, known)
                 }
             )
             self._store.renamed(folder.collection, plan.renames)
             self._store.put(folder.id, [*plan.put, *failed], plan.forget)
 
-    def _read(self, folder: BoundFolder, plan: Plan, compared: _Comparison) -> Iterator[FolderEvent]:
+    def _read(self, folder: WatchedFolder, plan: FolderPlan, compared: _Comparison) -> Iterator[FolderEvent]:
         """Read the files with new content, store a record for each, and report the results."""
         if not plan.read:
             return
@@ -405,14 +407,14 @@ class FolderSync:
         try:
             with closing(self._add(uploads, folder.collection)) as events:
                 for event in events:
-                    if isinstance(event, IngestProgress) or len(done) >= AT_ONCE:
+                    if isinstance(event, IngestProgress) or len(done) >= RECORDS_PER_TRANSACTION:
                         self._store.put(folder.id, done)
                         done = []
                     if isinstance(event, IngestProgress):
                         yield event
                     elif (one := by_name.get(event.document)) is None:
                         if event.status is not IngestStatus.FAILED:
-                            within.setdefault(_came_within(event.document, by_name), set()).add(event.document)
+                            within.setdefault(_container(event.document, by_name), set()).add(event.document)
                         if event.error:
                             yield FolderChange(event.document, FolderStatus.FAILED, error=event.error)
                     else:
@@ -424,15 +426,15 @@ class FolderSync:
             self._store.put(folder.id, done)
         self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
 
-    def _leave_out(self, folder: BoundFolder, changed: Sequence[ToRead], within: dict[str, set[str]]) -> None:
+    def _leave_out(self, folder: WatchedFolder, changed: Sequence[FileToRead], within: dict[str, set[str]]) -> None:
         """Remove documents that changed containers, such as archives and e-mails, no longer contain."""
         home, known = self._collections.homes.of(folder.collection), self._store.files(folder.id)
         for one in changed:
-            there = [name for name in whole(home, one.name, known) if name != one.name]
+            there = [name for name in with_members(home, one.name, known) if name != one.name]
             home.remove([name for name in there if name not in within.get(one.name, set())])
 
     def _remembered(
-        self, folder: BoundFolder, one: ToRead, result: IngestResult, twins: Sequence[str], compared: _Comparison
+        self, folder: WatchedFolder, one: FileToRead, result: IngestResult, twins: Sequence[str], compared: _Comparison
     ) -> list[KnownFile]:
         """Return the new records of a file that was read, and of files with the same content."""
         paths = (one.path, *twins)
@@ -445,7 +447,7 @@ class FolderSync:
         ]
 
     @staticmethod
-    def _failed(folder: BoundFolder, path: str, error: str, compared: _Comparison) -> KnownFile:
+    def _failed(folder: WatchedFolder, path: str, error: str, compared: _Comparison) -> KnownFile:
         """Return the record of a file that failed; if it has a document from before, that is kept."""
         seen, before = compared.look.files[path], compared.known.get(path)
         document, stored = (before.document, before.stored) if before else (None, None)
@@ -456,7 +458,9 @@ class FolderSync:
         )
 
     @staticmethod
-    def _told(folder: BoundFolder, one: ToRead, result: IngestResult, twins: Sequence[str]) -> Iterator[FolderChange]:
+    def _told(
+        folder: WatchedFolder, one: FileToRead, result: IngestResult, twins: Sequence[str]
+    ) -> Iterator[FolderChange]:
         if result.status is IngestStatus.FAILED:
             names = [folder.name_of(path) for path in (one.path, *twins)]
             yield from (FolderChange(name, FolderStatus.FAILED, error=result.error) for name in names)
@@ -468,15 +472,15 @@ class FolderSync:
         yield from (FolderChange(folder.name_of(path), FolderStatus.SAME, was=one.name) for path in twins)
 
 
-def _looked(folder: BoundFolder) -> Generator[FolderEvent, None, Look]:
-    look = Look()
-    for look in look_at(folder):
+def _scan(folder: WatchedFolder) -> Generator[FolderEvent, None, FolderScan]:
+    look = FolderScan()
+    for look in scan_folder(folder):
         found = len(look.files)
         yield IngestProgress(str(folder.path), 0, found, "looking", found, None, None, more=True)
     return look
 
 
-def _came_within(name: str, files: Mapping[str, ToRead]) -> str:
+def _container(name: str, files: Mapping[str, FileToRead]) -> str:
     """Return the name of the file that a document came inside of."""
     while name and name not in files:
         name = name.rpartition("/")[0]

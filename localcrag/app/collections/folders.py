@@ -13,28 +13,28 @@ from filelock import FileLock, Timeout
 from localcrag.app.collections import folder_sync
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.folder_sync import FolderSync
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.errors import FolderError
 from localcrag.records.ingest import (
-    BoundFolder,
     FolderChange,
     FolderCounts,
     FolderEvent,
     FolderStatus,
+    GoneFilePolicy,
     IngestProgress,
-    WhenGone,
+    WatchedFolder,
 )
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.database import Database
 from localcrag.text.translation import gettext as _
 
-SHOWN = 20
+MAX_LISTED = 20
 """Number of failed or missing files of a folder that are named."""
 LOCK, RUNNING = "folders.lock", "running"
-BETWEEN = 0.2
+POLL_SECONDS = 0.2
 """Seconds between two checks for another process that uses the folders, or for files being written."""
-PATIENCE = 30.0
+WRITE_WAIT_SECONDS = 30.0
 """Seconds that a command waits for files that are being written."""
 
 
@@ -42,7 +42,7 @@ PATIENCE = 30.0
 class FolderState:
     """A folder, its counts, and the first files that failed, with the reasons, or are missing."""
 
-    folder: BoundFolder
+    folder: WatchedFolder
     counts: FolderCounts
     failed: tuple[tuple[str, str], ...]
     gone: tuple[str, ...]
@@ -52,22 +52,22 @@ class Folders:
     """The watched folders of a data folder."""
 
     def __init__(
-        self, settings: SettingsInUse, database: Database, collections: Collections, sync: FolderSync | None = None
+        self, settings: CurrentSettings, database: Database, collections: Collections, sync: FolderSync | None = None
     ) -> None:
         """`sync` updates a collection from its folder; by default it reads files as the app does."""
         self._settings, self._database, self._collections = settings, database, collections
         self._store = FolderStore(database)
         self._sync = sync or FolderSync(database, collections)
 
-    def all(self, collection: str | None = None) -> list[BoundFolder]:
+    def all(self, collection: str | None = None) -> list[WatchedFolder]:
         """Return the folders of a collection, or of all. Raises StoreError."""
         return self._store.folders(collection)
 
-    def find(self, number: int) -> BoundFolder | None:
+    def find(self, number: int) -> WatchedFolder | None:
         """Return a folder by its id, or None if it is no longer watched. Raises StoreError."""
         return self._store.find(number)
 
-    def named(self, path: str | Path) -> BoundFolder:
+    def named(self, path: str | Path) -> WatchedFolder:
         """Return the folder with this path. Raises FolderError if it is not watched."""
         wanted = _absolute(path)
         for one in self._store.folders():
@@ -84,8 +84,8 @@ class Folders:
         collection: str | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
-        gone: WhenGone = WhenGone.ASK,
-    ) -> BoundFolder:
+        gone: GoneFilePolicy = GoneFilePolicy.ASK,
+    ) -> WatchedFolder:
         """Have a collection watch a folder; if it already does, replace the patterns and the rule.
 
         The collection is created if needed. Documents of its first folder are named as the files in it; those of
@@ -97,7 +97,7 @@ class Folders:
         self._collections.store(name)
         prefix = self._prefix(wanted, name)
         return self._store.bind(
-            BoundFolder(
+            WatchedFolder(
                 id=0,
                 collection=name,
                 path=wanted,
@@ -108,30 +108,32 @@ class Folders:
             )
         )
 
-    def unbind(self, folder: BoundFolder, *, documents: bool) -> int:
+    def unbind(self, folder: WatchedFolder, *, documents: bool) -> int:
         """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
 
         Raises StoreError.
         """
         removed = folder_sync.unbind(self._database, self._collections, folder, documents=documents)
         if removed:
-            full_text.overwrite(self._database)
+            full_text.overwrite_deleted_words(self._database)
         return removed
 
-    def pause(self, folder: BoundFolder, *, paused: bool) -> None:
+    def pause(self, folder: WatchedFolder, *, paused: bool) -> None:
         """Pause watching a folder, or resume it. Raises StoreError."""
         self._store.pause(folder.id, paused=paused)
 
-    def decide(self, folder: BoundFolder, what: WhenGone, names: Sequence[str] | None = None) -> list[FolderChange]:
+    def decide(
+        self, folder: WatchedFolder, what: GoneFilePolicy, names: Sequence[str] | None = None
+    ) -> list[FolderChange]:
         """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError."""
-        changes = folder_sync.decide(self._database, self._collections, folder, what, names)
+        changes = folder_sync.decide_missing(self._database, self._collections, folder, what, names)
         if any(one.status is FolderStatus.REMOVED for one in changes):
-            full_text.overwrite(self._database)
+            full_text.overwrite_deleted_words(self._database)
         return changes
 
-    def state(self, folder: BoundFolder) -> FolderState:
+    def state(self, folder: WatchedFolder) -> FolderState:
         """Return the stored state of a folder, without reading the folder. Raises StoreError."""
-        failed, gone = self._store.failed(folder.id, SHOWN), self._store.gone(folder.id, SHOWN)
+        failed, gone = self._store.failed(folder.id, MAX_LISTED), self._store.gone(folder.id, MAX_LISTED)
         return FolderState(
             folder, self._store.counts(folder.id),
             tuple((folder.name_of(one.path), one.error or "") for one in failed),
@@ -143,7 +145,7 @@ class Folders:
         return [*map(self.state, self.all(collection))]
 
     def sync(
-        self, folder: BoundFolder, *, emptied: bool = False, go_on: Callable[[], None] = lambda: None
+        self, folder: WatchedFolder, *, emptied: bool = False, go_on: Callable[[], None] = lambda: None
     ) -> Generator[FolderEvent, None, None]:
         """Update a collection from its folder once; see FolderSync.
 
@@ -156,11 +158,11 @@ class Folders:
                 moved_here |= isinstance(event, FolderChange) and event.status is FolderStatus.SAME
                 yield event
             if moved_here:
-                yield from self._moved_from_others(folder)
+                yield from self._rename_moved(folder)
 
-    def sync_patiently(self, folder: BoundFolder, *, emptied: bool = False) -> Iterator[FolderEvent]:
+    def sync_and_wait(self, folder: WatchedFolder, *, emptied: bool = False) -> Iterator[FolderEvent]:
         """Update a collection from its folder, waiting up to half a minute for files that are being written."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + WRITE_WAIT_SECONDS
         while True:
             waiting: list[FolderChange] = []
             for event in self.sync(folder, emptied=emptied):
@@ -173,9 +175,9 @@ class Folders:
                 return
             for one in waiting[:1]:
                 yield IngestProgress(one.document, 1, len(waiting), "waiting", 0, len(waiting), None)
-            time.sleep(BETWEEN)
+            time.sleep(POLL_SECONDS)
 
-    def _moved_from_others(self, folder: BoundFolder) -> Iterator[FolderEvent]:
+    def _rename_moved(self, folder: WatchedFolder) -> Iterator[FolderEvent]:
         """Rename documents whose files were moved here from another folder of the collection."""
         for other in self._store.folders(folder.collection):
             if other.id != folder.id and not other.paused and self._store.counts(other.id).gone:
@@ -189,7 +191,7 @@ class Folders:
         lock = FileLock(place / LOCK, thread_local=False)
         while True:
             try:
-                lock.acquire(timeout=BETWEEN)
+                lock.acquire(timeout=POLL_SECONDS)
                 break
             except Timeout:
                 go_on()
@@ -214,18 +216,18 @@ class Folders:
             raise FolderError(_("The name of the folder is no text in UTF-8. Rename the folder, and bind it then."))
         for other in self._store.folders():
             if other.path == path and other.collection != collection:
-                said = _("The collection “%(name)s” follows %(path)s already.", name=other.collection, path=path)
+                problem = _("The collection “%(name)s” follows %(path)s already.", name=other.collection, path=path)
             elif (
                 other.collection == collection
                 and other.path != path
                 and (_within(other.path, path) or _within(path, other.path))
             ):
-                said = _(
+                problem = _(
                     "%(path)s shares files with %(other)s, which is followed already.", path=path, other=other.path
                 )
             else:
                 continue
-            raise FolderError(said + " " + _("Let that one go first: localcrag folder remove PATH"))
+            raise FolderError(problem + " " + _("Let that one go first: localcrag folder remove PATH"))
 
     def _prefix(self, path: Path, collection: str) -> str:
         taken = {one.prefix for one in self._store.folders(collection) if one.path != path}

@@ -1,7 +1,7 @@
 """Where collections live, in the data folder or in PostgreSQL, and moving them between the two.
 
-`Homes` finds the place of a collection. `Moving` moves a whole collection to another place, `move_documents` moves
-documents between two collections in different places. Each copy is compared with its source before the source is
+`Homes` finds the place of a collection. `CollectionMover` moves a whole collection to another place, `move_documents`
+moves documents between two collections in different places. Each copy is compared with its source before the source is
 removed.
 """
 
@@ -17,21 +17,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.documents import Document, StoredDocument
 from localcrag.records.enums import Preset
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection, UnknownDocument
 from localcrag.settings import Settings
 from localcrag.storage.collections import admin, document_store, queries
-from localcrag.storage.collections.admin import Elsewhere, HomeState, name_taken, other_embedders
+from localcrag.storage.collections.admin import MoveState, ServerLocation, embedders_differ, name_taken
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.queries import no_document
-from localcrag.storage.collections.sqlite_collection import LocalHome
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.database import Database
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
-from localcrag.storage.postgres.collection import PostgresHome
+from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
 from localcrag.storage.postgres.document_store import PostgresStore
 from localcrag.storage.postgres.search import PgVectorIndex
@@ -43,35 +43,35 @@ if TYPE_CHECKING:
 
 SILENT_SECONDS = 60.0
 """Seconds to wait after a failed connection before polling that server for pending work again."""
-Home = LocalHome | PostgresHome
+CollectionBackend = SqliteCollection | PostgresCollection
 Store = DocumentStore | PostgresStore
 Index = Union["ChunkIndex", PgVectorIndex]
 
 
-class Homes:
+class CollectionLocator:
     """Finds the place of each collection; connects to a server when one of its collections is needed."""
 
-    def __init__(self, settings: SettingsInUse, database: Database) -> None:
+    def __init__(self, settings: CurrentSettings, database: Database) -> None:
         self._settings, self._database = settings, database
         self._servers: dict[str, PostgresDatabase] = {}
         self._silent: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def of(self, collection: str) -> Home:
+    def of(self, collection: str) -> CollectionBackend:
         """Return the place of a collection. Raises StoreError."""
-        elsewhere = admin.of(self._database, collection)
-        if elsewhere is None or elsewhere.state is not HomeState.THERE:
+        elsewhere = admin.server_location(self._database, collection)
+        if elsewhere is None or elsewhere.state is not MoveState.THERE:
             return self.local(collection)
-        return PostgresHome(self._connected(elsewhere.address), elsewhere.number, collection)
+        return PostgresCollection(self._connected(elsewhere.address), elsewhere.number, collection)
 
-    def local(self, collection: str) -> LocalHome:
+    def local(self, collection: str) -> SqliteCollection:
         """Return the place of a collection in the data folder, even if it lives elsewhere."""
-        return LocalHome(self._database, collection, self._indexes)
+        return SqliteCollection(self._database, collection, self._indexes)
 
-    def elsewhere(self) -> list[PostgresHome]:
+    def elsewhere(self) -> list[PostgresCollection]:
         """Return the collections that live in a PostgreSQL server."""
-        homes = map(self.of, admin.there(self._database))
-        return [home for home in homes if isinstance(home, PostgresHome)]
+        homes = map(self.of, admin.names_on_servers(self._database))
+        return [home for home in homes if isinstance(home, PostgresCollection)]
 
     def index(self, store: Store) -> Index:
         """Return the vector index of a collection's documents."""
@@ -81,22 +81,22 @@ class Homes:
 
         return ChunkIndex(store, self._indexes, engines=EngineChoice(self._settings.now.index_engine))
 
-    def to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
+    def has_pages_to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
         """Return the names of the collections with pages that wait for text recognition.
 
         Collections are left out if `embeds` is false for the name of their embedding model: it is missing here.
         """
-        here = document_store.collections(self._database)
-        there = self._elsewhere(lambda home: home.to_recognise() and embeds(home.embedder()[0]))
+        here = document_store.collections_to_recognise(self._database)
+        there = self._elsewhere(lambda home: home.has_pages_to_recognise() and embeds(home.embedder()[0]))
         return [*(name for name, embedder in here.items() if embeds(embedder)), *there]
 
-    def of_other_embedders(self) -> list[str]:
+    def with_other_embedder(self) -> list[str]:
         """Return the names of the collections that were indexed with another embedding model than the current one."""
-        own, there = self._settings.now.embedder, admin.there(self._database)
-        here = [one for one in queries.of_other_embedders(self._database, own) if one not in there]
+        own, there = self._settings.now.embedder, admin.names_on_servers(self._database)
+        here = [one for one in queries.with_other_embedder(self._database, own) if one not in there]
         return [*here, *self._elsewhere(lambda home: home.embedder()[0] != own)]
 
-    def _elsewhere(self, fits: Callable[[PostgresHome], bool]) -> list[str]:
+    def _elsewhere(self, fits: Callable[[PostgresCollection], bool]) -> list[str]:
         """Return the names of the collections in servers for which `fits` is true.
 
         Servers that do not answer are left out, and not asked again for a while. Opening one of their collections
@@ -117,36 +117,36 @@ class Homes:
 
     def key(self, collection: str) -> str:
         """Return a cache key for a collection, which changes when the collection moves."""
-        elsewhere = admin.of(self._database, collection)
-        there = elsewhere is not None and elsewhere.state is HomeState.THERE
+        elsewhere = admin.server_location(self._database, collection)
+        there = elsewhere is not None and elsewhere.state is MoveState.THERE
         return f"{collection} at {elsewhere.address} {elsewhere.number}" if elsewhere and there else collection
 
     def server(self, address: str) -> PostgresDatabase:
         """Return a server's database, with the tables for collections created if needed. Raises StoreError."""
         database = self._connected(str(parse_postgres(address)))
-        schema.prepare(database)
+        schema.ensure_schema(database)
         return database
 
-    def connect(self, collection: str, address: str, there: str | None = None) -> PostgresHome:
+    def connect(self, collection: str, address: str, there: str | None = None) -> PostgresCollection:
         """Use a collection in a server, which is called `there` in it, under a local name.
 
         Raises NameRefused if the name is taken, UnknownCollection and StoreError.
         """
-        name = admin.checked(collection, "collection")
+        name = admin.normalised_name(collection, "collection")
         if name in queries.collection_names(self._database):
             raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
         server = self.server(address)
-        row = schema.require(server, there or name)
-        home = Elsewhere(str(server.address), row["id"], HomeState.THERE)
-        admin.make(
+        row = schema.require_collection(server, there or name)
+        home = ServerLocation(str(server.address), row["id"], MoveState.THERE)
+        admin.add_server_collection(
             self._database, name, home, embedder=row["embedder"], dimension=row["dimension"],
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
-        return PostgresHome(server, row["id"], name)
+        return PostgresCollection(server, row["id"], name)
 
     def disconnect(self, collection: str) -> None:
         """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it lives here."""
-        if not isinstance(self.of(collection), PostgresHome):
+        if not isinstance(self.of(collection), PostgresCollection):
             raise UnknownCollection(f"The collection “{collection}” lives on this computer: there is nothing to leave.")
         admin.delete_collection(self._database, collection)
 
@@ -156,7 +156,7 @@ class Homes:
         Raises UnknownCollection, also if it lives on this computer, and StoreError.
         """
         home = self.of(collection)
-        if not isinstance(home, PostgresHome):
+        if not isinstance(home, PostgresCollection):
             raise UnknownCollection(
                 f"The collection “{collection}” lives on this computer, where deleting leaves nothing behind."
             )
@@ -205,20 +205,20 @@ ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class TransferProgress:
     """Progress of a move: how many of the documents are copied and compared."""
 
     done: int
     total: int
 
 
-class Moving:
+class CollectionMover:
     """Moves collections to another place; `forget` closes a collection that is open."""
 
-    def __init__(self, homes: Homes, database: Database, forget: Callable[[str], None]) -> None:
-        self._homes, self._database, self._forget = homes, database, forget
+    def __init__(self, homes: CollectionLocator, database: Database, forget: Callable[[str], None]) -> None:
+        self._locator, self._database, self._forget = homes, database, forget
 
-    def move(self, collection: str, to: str) -> Generator[Moved, None, None]:
+    def move(self, collection: str, to: str) -> Generator[TransferProgress, None, None]:
         """Move a collection to a PostgreSQL database, given its address, or to LOCAL; yields the progress.
 
         At every moment either the old or the new place has the whole collection. After an interruption, the same call
@@ -226,21 +226,23 @@ class Moving:
         """
         queries.require_collection(self._database, collection)
         self._forget(collection)
-        homes, elsewhere = self._homes, admin.of(self._database, collection)
-        if elsewhere and elsewhere.state is HomeState.LEAVING:
-            _leave(collection, elsewhere, homes, self._database)
+        homes, elsewhere = self._locator, admin.server_location(self._database, collection)
+        if elsewhere and elsewhere.state is MoveState.LEAVING:
+            _remove_from_server(collection, elsewhere, homes, self._database)
             elsewhere = None
         if to != LOCAL:
-            yield from _there(collection, to, elsewhere, homes, self._database)
-        elif elsewhere and elsewhere.state is HomeState.THERE:
-            yield from _back(collection, elsewhere, homes, self._database)
+            yield from _move_to_server(collection, to, elsewhere, homes, self._database)
+        elif elsewhere and elsewhere.state is MoveState.THERE:
+            yield from _move_back(collection, elsewhere, homes, self._database)
         elif elsewhere:
             # The move never completed, so only its partial copy is removed from the server.
-            _leave(collection, elsewhere, homes, self._database)
+            _remove_from_server(collection, elsewhere, homes, self._database)
         self._forget(collection)
 
 
-def _there(collection: str, to: str, elsewhere: Elsewhere | None, homes: Homes, database: Database) -> Iterator[Moved]:
+def _move_to_server(
+    collection: str, to: str, elsewhere: ServerLocation | None, homes: CollectionLocator, database: Database
+) -> Iterator[TransferProgress]:
     server = homes.server(to)
     address = str(server.address)
     if elsewhere and elsewhere.address != address:
@@ -248,68 +250,72 @@ def _there(collection: str, to: str, elsewhere: Elsewhere | None, homes: Homes, 
             f"The collection “{collection}” lives at {elsewhere.address}, or is on its way there. Move it here first: "
             f"localcrag collection move {collection} --to {LOCAL}"
         )
-    if elsewhere and elsewhere.state is HomeState.THERE:
+    if elsewhere and elsewhere.state is MoveState.THERE:
         return
-    local, known = homes.local(collection), admin.known(database, collection)
+    local, known = homes.local(collection), admin.collection_fields(database, collection)
     # The token lets a repeated call find the partial copy of an interrupted move.
-    number = schema.make(
+    number = schema.begin_arrival(
         server, collection, embedder=known["embedder"], dimension=known["dimension"], created_at=known["created_at"],
         arriving=_token(homes.data_dir, known["id"], known["created_at"]),
     )  # fmt: skip
-    arriving = Elsewhere(address, number, HomeState.ARRIVING)
-    admin.put(database, collection, arriving)
-    there = PostgresHome(server, number, collection)
+    arriving = ServerLocation(address, number, MoveState.ARRIVING)
+    admin.set_server_location(database, collection, arriving)
+    there = PostgresCollection(server, number, collection)
     for _round in range(ROUNDS):
         yield from _copy(local, there)
-        schema.index(server, number)
+        schema.create_index(server, number)
         # The transaction keeps others from changing this collection during the final comparison.
         with database.transaction() as connection:
             if _signature(local) == _signature(there):
-                schema.open_to_all(server, number)
-                admin.put_in(connection, collection, replace(arriving, state=HomeState.THERE))
+                schema.finish_arrival(server, number)
+                admin.write_server_location(connection, collection, replace(arriving, state=MoveState.THERE))
                 break
     # The `else` of a loop runs if no round ended with equal contents.
     else:
-        raise _restless(collection)
+        raise _kept_changing(collection)
     local.remove_index()
 
 
-def _back(collection: str, elsewhere: Elsewhere, homes: Homes, database: Database) -> Iterator[Moved]:
+def _move_back(
+    collection: str, elsewhere: ServerLocation, homes: CollectionLocator, database: Database
+) -> Iterator[TransferProgress]:
     there, local = homes.of(collection), homes.local(collection)
-    left = replace(elsewhere, state=HomeState.LEAVING)
+    left = replace(elsewhere, state=MoveState.LEAVING)
     for _round in range(ROUNDS):
         yield from _copy(there, local)
         # The transaction on the server keeps others from changing the collection during the final comparison.
         with homes.server(elsewhere.address).transaction(elsewhere.number):
             if _signature(local) == _signature(there):
-                admin.put(database, collection, left, *there.embedder())
+                admin.set_server_location(database, collection, left, *there.embedder())
                 break
     else:
-        raise _restless(collection)
-    _leave(collection, left, homes, database)
+        raise _kept_changing(collection)
+    _remove_from_server(collection, left, homes, database)
 
 
-def _leave(collection: str, elsewhere: Elsewhere, homes: Homes, database: Database) -> None:
+def _remove_from_server(
+    collection: str, elsewhere: ServerLocation, homes: CollectionLocator, database: Database
+) -> None:
     """Remove the copy in the server of a collection that now lives here."""
     # If this is interrupted, the stored state remains, and the next move repeats it.
-    PostgresHome(homes.server(elsewhere.address), elsewhere.number, collection).delete()
-    admin.put(database, collection, None)
+    PostgresCollection(homes.server(elsewhere.address), elsewhere.number, collection).delete()
+    admin.set_server_location(database, collection, None)
 
 
-def _copy(source: Home, target: Home) -> Iterator[Moved]:
+def _copy(source: CollectionBackend, target: CollectionBackend) -> Iterator[TransferProgress]:
     """Make `target` equal to `source`, one document at a time, each compared after copying."""
     wanted = {one.name: _comparable(one) for one in source.documents()}
     there = {one.name: _comparable(one) for one in target.documents()}
     target.remove([name for name in there if name not in wanted])
     target.put_folder_tags(source.folder_tags())
-    yield Moved(0, len(wanted))
+    yield TransferProgress(0, len(wanted))
     for done, (name, document) in enumerate(wanted.items(), start=1):
         if there.get(name) != document:
             _copy_one(name, source, target)
-        yield Moved(done, len(wanted))
+        yield TransferProgress(done, len(wanted))
 
 
-def _copy_one(name: str, source: Home, target: Home) -> None:
+def _copy_one(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
     try:
         document = source.stored(name)
     except UnknownDocument:
@@ -317,11 +323,11 @@ def _copy_one(name: str, source: Home, target: Home) -> None:
     _put(document, target)
 
 
-def _put(document: StoredDocument, target: Home) -> None:
+def _put(document: StoredDocument, target: CollectionBackend) -> None:
     """Write a document into a collection and compare the result. Raises StoreError."""
     name = document.name
-    target.put_stored(document)
-    if target.stored(name) != target.as_kept(document):
+    target.save_document(document)
+    if target.stored(name) != target.as_stored(document):
         target.remove([name])
         raise StoreError(
             f"The document “{name}” was not the same after it was copied to {target.server or 'this computer'}, so it "
@@ -329,12 +335,12 @@ def _put(document: StoredDocument, target: Home) -> None:
         )
 
 
-def _signature(home: Home) -> tuple[list[Document], dict[str, list[str]]]:
+def _signature(home: CollectionBackend) -> tuple[list[Document], dict[str, list[str]]]:
     """Return a value that is equal for two places with the same documents and folder tags."""
     return [_comparable(one) for one in home.documents()], home.folder_tags()
 
 
-def move_documents(names: Sequence[str], source: Home, target: Home) -> None:
+def move_documents(names: Sequence[str], source: CollectionBackend, target: CollectionBackend) -> None:
     """Move documents into another collection, wherever it lives. Raises as admin.move_documents does.
 
     Two databases share no transaction, so all documents are copied and compared before the first is removed. After an
@@ -342,7 +348,7 @@ def move_documents(names: Sequence[str], source: Home, target: Home) -> None:
     copied, one that only the target has as moved.
     """
     if source.embedder() != target.embedder():
-        raise other_embedders(source.name, source.embedder()[0], target.name, target.embedder()[0])
+        raise embedders_differ(source.name, source.embedder()[0], target.name, target.embedder()[0])
     here, there = ({one.name: one.sha256 for one in home.documents()} for home in (source, target))
     for name in names:
         if name not in here and name not in there:
@@ -358,12 +364,12 @@ def move_documents(names: Sequence[str], source: Home, target: Home) -> None:
     source.remove(left)
 
 
-def _complete(name: str, source: Home, target: Home) -> None:
+def _complete(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
     """Give the target's copy of a document the tags of both, and the original file if either kept it."""
     own, other = source.stored(name), target.stored(name)
     tags = tuple(sorted({*own.tags, *other.tags}))
     wanted = replace(own, tags=tags, original=other.original if own.original is None else own.original)
-    if other != target.as_kept(wanted):
+    if other != target.as_stored(wanted):
         _put(wanted, target)
 
 
@@ -378,7 +384,7 @@ def _token(data_dir: Path, number: int, created_at: str) -> str:
     return hashlib.sha256(f"{data_dir.absolute()} {number} {created_at}".encode()).hexdigest()[:32]
 
 
-def _restless(collection: str) -> StoreError:
+def _kept_changing(collection: str) -> StoreError:
     return StoreError(
         f"The collection “{collection}” kept changing while it was moved, so it stayed where it was. Wait until nobody "
         "adds documents to it, then move it again: what is copied already is not copied again."

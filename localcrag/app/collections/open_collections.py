@@ -6,26 +6,28 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from localcrag.app.collections.locator import Homes, Index, Store
+from localcrag.app.collections.locator import CollectionLocator, Index, Store
 from localcrag.app.models.lifecycle import LoadedModels
-from localcrag.app.shared_state import LazyCache, SettingsInUse
-from localcrag.app.tasks import BackgroundList, Task, TaskState, Tell
-from localcrag.documents.chunking import AT_ONCE
+from localcrag.app.shared_state import CurrentSettings, LazyCache
+from localcrag.app.tasks import BackgroundList, Task, TaskState, UpdateTask
+from localcrag.documents.chunking import EMBED_BATCH
 from localcrag.records.errors import IndexFileError, ModelError, StoreError
 from localcrag.records.protocols import Embedder
 from localcrag.storage.collections import chunks as new_vectors
 from localcrag.storage.collections import queries
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.database import Database
-from localcrag.storage.postgres.collection import PostgresHome
-from localcrag.storage.schema import said_by
+from localcrag.storage.postgres.collection import PostgresCollection
+from localcrag.storage.schema import error_reason
 
 
-class OwnEmbedders:
+class CollectionEmbedders:
     """The embedding models of all collections."""
 
-    def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, homes: Homes) -> None:
-        self._settings, self._database, self._models, self._homes = settings, database, models, homes
+    def __init__(
+        self, settings: CurrentSettings, database: Database, models: LoadedModels, homes: CollectionLocator
+    ) -> None:
+        self._settings, self._database, self._models, self._locator = settings, database, models, homes
 
     def wanted(self, collection: str) -> str:
         """Return the name of the embedding model that a collection should have: its own, or the current one."""
@@ -38,7 +40,7 @@ class OwnEmbedders:
         """
         if collection not in queries.collection_names(self._database):
             return self.wanted(collection)
-        return self._homes.of(collection).embedder()[0]
+        return self._locator.of(collection).embedder()[0]
 
     def of(self, collection: str) -> Embedder:
         """Return the embedding model to search a collection with: the one that made its vectors.
@@ -57,28 +59,28 @@ class OwnEmbedders:
         """Return whether this model can embed more chunks of a collection. Loads no model."""
         return embedder == self._settings.now.embedder or self._models.has_embedder(embedder)
 
-    def to_embed(self) -> list[str]:
+    def to_reindex(self) -> list[str]:
         """Return the names of the collections whose vectors are not from their target model.
 
         Collections in servers that do not answer are left out. As long as the old model is present, searches keep using
         it.
         """
-        own = queries.embedders(self._database)
+        own = queries.chosen_embedders(self._database)
         in_use = self._settings.now.embedder
-        of_others = set(self._homes.of_other_embedders())
+        others = set(self._locator.with_other_embedder())
         kept = [name for name, embedder in own.items() if embedder != in_use]
         there = queries.collection_names(self._database)
-        return [name for name in there if (self.name_of(name) != own[name] if name in kept else name in of_others)]
+        return [name for name in there if (self.name_of(name) != own[name] if name in kept else name in others)]
 
-    def left_to_do(self) -> list[str]:
-        """Return the collections of `to_embed` that should be re-indexed without asking.
+    def pending(self) -> list[str]:
+        """Return the collections of `to_reindex` that should be re-indexed without asking.
 
         Their model was chosen by the user, or re-indexing was interrupted.
         """
-        asked_for = {*queries.embedders(self._database), *new_vectors.begun(self._database)}
-        return [name for name in self.to_embed() if name in asked_for]
+        asked_for = {*queries.chosen_embedders(self._database), *new_vectors.interrupted_collections(self._database)}
+        return [name for name in self.to_reindex() if name in asked_for]
 
-    def re_embed(self, collection: str) -> Iterator[tuple[int, int]]:
+    def reindex(self, collection: str) -> Iterator[tuple[int, int]]:
         """Re-index a collection with its target model; yields (done, total).
 
         Searches use the old vectors until it is complete. Finished work is kept and the same call resumes it; chunks
@@ -86,97 +88,99 @@ class OwnEmbedders:
         over each time, and the collection must not change in between. If the user chooses another model in between,
         re-indexing continues with that model, unless it made the old vectors. Raises ModelError and StoreError.
         """
-        home, embedder = self._homes.of(collection), self._models.embedder_named(self.wanted(collection))
-        if isinstance(home, PostgresHome):
+        home, embedder = self._locator.of(collection), self._models.embedder_named(self.wanted(collection))
+        if isinstance(home, PostgresCollection):
             yield from _in_server(home, embedder)
             return
-        new_vectors.begin(self._database, collection, embedder.name)
+        new_vectors.discard_outdated(self._database, collection, embedder.name)
         while True:
-            left, total = new_vectors.missing(self._database, collection)
+            left, total = new_vectors.missing_vectors(self._database, collection)
             yield total - len(left), total
-            for at in range(0, len(left), AT_ONCE):
-                some = left[at : at + AT_ONCE]
+            for at in range(0, len(left), EMBED_BATCH):
+                some = left[at : at + EMBED_BATCH]
                 vectors = embedder.embed([text for _, text in some])
                 made = {chunk: vector for (chunk, _), vector in zip(some, vectors, strict=True)}
-                new_vectors.put(self._database, embedder.name, made)
+                new_vectors.add_new_vectors(self._database, embedder.name, made)
                 # The user may have chosen another model while these chunks were embedded.
                 if self.wanted(collection) != embedder.name:
-                    yield from self._otherwise(collection, total)
+                    yield from self._restart(collection, total)
                     return
                 yield total - len(left) + at + len(some), total
             # False if chunks were added in between; then the next round embeds them.
-            if new_vectors.take_over(self._database, collection, embedder=embedder.name, dimension=embedder.dimension):
+            if new_vectors.use_new_vectors(
+                self._database, collection, embedder=embedder.name, dimension=embedder.dimension
+            ):
                 return
 
-    def _otherwise(self, collection: str, total: int) -> Iterator[tuple[int, int]]:
+    def _restart(self, collection: str, total: int) -> Iterator[tuple[int, int]]:
         """Continue re-indexing with the newly chosen model, or stop if the vectors are from that one."""
         wanted = self.wanted(collection)
-        new_vectors.begin(self._database, collection, wanted)
+        new_vectors.discard_outdated(self._database, collection, wanted)
         if self.name_of(collection) == wanted:
             yield total, total
         else:
-            yield from self.re_embed(collection)
+            yield from self.reindex(collection)
 
 
-def _in_server(home: PostgresHome, embedder: Embedder) -> Iterator[tuple[int, int]]:
+def _in_server(home: PostgresCollection, embedder: Embedder) -> Iterator[tuple[int, int]]:
     chunks = home.chunk_texts()
     vectors = {}
-    for at in range(0, len(chunks), AT_ONCE):
+    for at in range(0, len(chunks), EMBED_BATCH):
         yield at, len(chunks)
-        some = chunks[at : at + AT_ONCE]
+        some = chunks[at : at + EMBED_BATCH]
         embedded = embedder.embed([text for _, text in some])
         vectors.update({chunk_id: vector for (chunk_id, _), vector in zip(some, embedded, strict=True)})
     home.replace_vectors(embedder=embedder.name, dimension=embedder.dimension, vectors=vectors)
 
 
-ReEmbed = Callable[[str], Iterator[tuple[int, int]]]
+Reindex = Callable[[str], Iterator[tuple[int, int]]]
 """Re-indexes a collection; yields the number of chunks done and in total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReEmbedding(Task):
+class Reindexing(Task):
     """The re-indexing of a collection and its progress; after a failure nothing has changed."""
 
     done: int = 0
     total: int | None = None
 
 
-class ReEmbeddings:
+class ReindexingTasks:
     """All re-indexing requested since the start of the app."""
 
-    def __init__(self, re_embed: ReEmbed) -> None:
-        self._re_embed = re_embed
+    def __init__(self, reindex: Reindex) -> None:
+        self._reindex = reindex
         self._collections = BackgroundList(self._embed, "“{name}” was not embedded", at_once=1)
 
     def start(self, collection: str) -> None:
         """Re-index a collection, unless that is already under way."""
-        self._collections.start(ReEmbedding(name=collection))
+        self._collections.start(Reindexing(name=collection))
 
     def close(self) -> None:
         """Stop re-indexing; finished work is kept."""
         self._collections.close()
 
-    def items(self) -> tuple[ReEmbedding, ...]:
+    def items(self) -> tuple[Reindexing, ...]:
         """Return every collection requested since the start."""
         return self._collections.items()
 
-    def follow(self) -> Iterator[tuple[ReEmbedding, ...]]:
+    def follow(self) -> Iterator[tuple[Reindexing, ...]]:
         """Yield all of them now and after each change, until none is waiting or in progress."""
         return self._collections.follow()
 
-    def _embed(self, one: ReEmbedding, tell: Tell[ReEmbedding]) -> ReEmbedding:
-        for done, total in self._re_embed(one.name):
+    def _embed(self, one: Reindexing, tell: UpdateTask[Reindexing]) -> Reindexing:
+        for done, total in self._reindex(one.name):
             one = dataclasses.replace(one, done=done, total=total)
             tell(one)
         return dataclasses.replace(one, state=TaskState.DONE)
 
 
-class FollowingIndex:
+class ResilientIndex:
     """A collection's index for code that changes documents: a failed write is recorded, not raised."""
 
-    def __init__(self, index: Index, collection: str, unwritten: dict[str, str]) -> None:
-        """`unwritten` maps collections to the reason why their index file was not written."""
-        self._index, self._collection, self._unwritten = index, collection, unwritten
+    def __init__(self, index: Index, collection: str, index_errors: dict[str, str]) -> None:
+        """`index_errors` maps collections to the reason why their index file was not written."""
+        self._index, self._collection, self._index_errors = index, collection, index_errors
 
     def refresh(self) -> bool:
         """Update the index from the database; return whether anything changed. Raises StoreError."""
@@ -187,9 +191,9 @@ class FollowingIndex:
         try:
             self._index.save()
         except IndexFileError as error:
-            self._unwritten[self._collection] = str(error)
+            self._index_errors[self._collection] = str(error)
         else:
-            self._unwritten.pop(self._collection, None)
+            self._index_errors.pop(self._collection, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,17 +206,17 @@ class OpenCollection:
 
 
 class OpenCollections:
-    """Open collections. `unwritten` maps a collection to the reason its last index update failed."""
+    """Open collections. `index_errors` maps a collection to the reason its last index update failed."""
 
-    def __init__(self, homes: Homes, embedders: OwnEmbedders, made: LazyCache) -> None:
-        self._homes, self._embedders, self._made = homes, embedders, made
-        self.unwritten: dict[str, str] = {}
+    def __init__(self, homes: CollectionLocator, embedders: CollectionEmbedders, made: LazyCache) -> None:
+        self._locator, self._embedders, self._made = homes, embedders, made
+        self.index_errors: dict[str, str] = {}
 
     def of(self, name: str) -> OpenCollection:
         """Return an open collection, created if needed. Raises EmbedderMismatch, ModelError and StoreError."""
         embedder = self._embedders.of(name)
         store = self._store(name, embedder)
-        index: Index = self._made.get(f"index {self._homes.key(name)}", lambda: self._homes.index(store))
+        index: Index = self._made.get(f"index {self._locator.key(name)}", lambda: self._locator.index(store))
         return OpenCollection(embedder, store, index)
 
     def store(self, name: str) -> Store:
@@ -220,28 +224,28 @@ class OpenCollections:
         return self._store(name, self._embedders.of(name))
 
     def _store(self, name: str, embedder: Embedder) -> Store:
-        key = f"store {self._homes.key(name)}"
+        key = f"store {self._locator.key(name)}"
         there = self._made.peek(key)
         if there and there.embedder != embedder.name:
             self.forget(name)  # The collection was re-indexed since, perhaps by another process.
-        made: Store = self._made.get(key, lambda: self._homes.of(name).open(embedder.name, embedder.dimension))
+        made: Store = self._made.get(key, lambda: self._locator.of(name).open(embedder.name, embedder.dimension))
         return made
 
     def forget(self, name: str) -> None:
         """Close a collection, so that the next access opens it again."""
         # Both the plain name and the key are dropped: the key changes when a collection moves to or from a server.
-        key = self._homes.key(name)
+        key = self._locator.key(name)
         self._made.drop(f"store {name}", f"index {name}", f"store {key}", f"index {key}")
-        self.unwritten.pop(name, None)
+        self.index_errors.pop(name, None)
 
-    def following(self, name: str) -> FollowingIndex:
+    def following(self, name: str) -> ResilientIndex:
         """Return the index of a collection for code that changes its documents. Raises as `of` does."""
-        return FollowingIndex(self.of(name).index, name, self.unwritten)
+        return ResilientIndex(self.of(name).index, name, self.index_errors)
 
     def follow(self, name: str) -> None:
         """Update the vector index of a collection from the database, after a change.
 
-        A failure here does not undo the change: `unwritten` records it, and the next question or change tries again.
+        A failure here does not undo the change: `index_errors` records it, and the next question or change tries again.
         Searches work even if the index file cannot be written. A server maintains its own index.
         """
         try:
@@ -250,7 +254,7 @@ class OpenCollections:
                 index.refresh()
                 index.save()
         except StoreError as error:
-            self.unwritten[name] = (
+            self.index_errors[name] = (
                 f"What was to be changed in “{name}” is changed, but its vector index could not be read anew: "
-                f"{said_by(error.__cause__ or error).rstrip('.')}. The next question or change tries again."
+                f"{error_reason(error.__cause__ or error).rstrip('.')}. The next question or change tries again."
             )

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from localcrag.app.collections.collections import existing
+from localcrag.app.collections.collections import existing_collection
 from localcrag.app.models.library import ModelLibrary
 from localcrag.app.models.lifecycle import LoadedModels
-from localcrag.app.shared_state import LazyCache, SettingsInUse
+from localcrag.app.shared_state import CurrentSettings, LazyCache
 from localcrag.crag.grading import CalibratedScorer
 from localcrag.models.encoders import read_calibration
 from localcrag.models.files import weights_digest
 from localcrag.records.enums import Preset, WebMode
-from localcrag.records.models import ModelRole, behind_server
+from localcrag.records.models import ModelRole, is_served
 from localcrag.records.protocols import Scorer
-from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration, HowFitted, ScorerIdentity, StoredCalibration
+from localcrag.records.thresholds import (
+    UNCALIBRATED,
+    CalibrationOrigin,
+    FittedCalibration,
+    ScorerIdentity,
+    StoredCalibration,
+)
 from localcrag.settings import Settings
 from localcrag.storage.collections import queries
 from localcrag.storage.collections.queries import CalibrationStore
@@ -25,7 +31,7 @@ from localcrag.storage.database import Database
 class CollectionSettings:
     """Presets, web modes and models of collections; without a name, the collection in the settings is meant."""
 
-    def __init__(self, settings: SettingsInUse, database: Database, library: ModelLibrary) -> None:
+    def __init__(self, settings: CurrentSettings, database: Database, library: ModelLibrary) -> None:
         self._settings, self._database, self._library = settings, database, library
 
     def preset(self, collection: str | None = None) -> Preset:
@@ -48,7 +54,7 @@ class CollectionSettings:
 
     def embedders(self) -> dict[str, str]:
         """Return the embedding models of collections that have their own, by collection. Raises StoreError."""
-        return queries.embedders(self._database)
+        return queries.chosen_embedders(self._database)
 
     def set_embedder(self, embedder: str | None, collection: str | None = None) -> None:
         """Set the embedding model of a collection; None means the current one.
@@ -71,7 +77,7 @@ class CollectionSettings:
         return settings.under(preset or self.preset(name))
 
     def _there(self, collection: str | None) -> str:
-        return existing(collection, self._settings, self._database)
+        return existing_collection(collection, self._settings, self._database)
 
 
 class Calibrations:
@@ -79,7 +85,7 @@ class Calibrations:
 
     def __init__(
         self,
-        settings: SettingsInUse,
+        settings: CurrentSettings,
         database: Database,
         library: ModelLibrary,
         models: LoadedModels,
@@ -97,7 +103,7 @@ class Calibrations:
     def own(self) -> FittedCalibration:
         """The calibration that comes with the reranker. Raises ModelError."""
         settings = self._settings.now
-        if behind_server(settings.relevance):
+        if is_served(settings.relevance):
             return UNCALIBRATED
         return read_calibration(self._library.path(settings.relevance, ModelRole.RELEVANCE), settings.embedder)
 
@@ -105,7 +111,7 @@ class Calibrations:
     def scorer_identity(self) -> ScorerIdentity:
         """Identity of the current scorer, stored with each new calibration. Raises ModelError."""
         settings = self._settings.now
-        if behind_server(settings.relevance):
+        if is_served(settings.relevance):
             # The weights on a server cannot be read, so its name and score scale identify the model.
             return ScorerIdentity(settings.relevance, f"server: {self._models.served_scale}", settings.embedder)
         folder = self._library.path(settings.relevance, ModelRole.RELEVANCE)
@@ -115,16 +121,16 @@ class Calibrations:
     def in_force(self, collection: str | None = None) -> FittedCalibration:
         """Return the active calibration of a collection. Loads no model. Raises ModelError and StoreError."""
         applied = self.applied(collection)
-        return applied.calibration if applied else self.beside_its_embedder(collection) or self.own
+        return applied.calibration if applied else self.embedder_calibration(collection) or self.own
 
-    def beside_its_embedder(self, collection: str | None = None) -> FittedCalibration | None:
+    def embedder_calibration(self, collection: str | None = None) -> FittedCalibration | None:
         """Return the reranker's calibration for a collection's embedding model; None if that is the current one.
 
         Raises ModelError and StoreError.
         """
         settings = self._settings.now
         embedder = self._embedder_of(self._settings.collection(collection))
-        if embedder == settings.embedder or behind_server(settings.relevance):
+        if embedder == settings.embedder or is_served(settings.relevance):
             return None
         return read_calibration(self._library.path(settings.relevance, ModelRole.RELEVANCE), embedder)
 
@@ -143,9 +149,11 @@ class Calibrations:
         """Return all calibrations ever applied to a collection, newest first. Raises ModelError and StoreError."""
         return self._store.history(self.scorer_identity, self._settings.collection(collection))
 
-    def apply(self, calibration: FittedCalibration, how: HowFitted, collection: str | None = None) -> StoredCalibration:
+    def apply(
+        self, calibration: FittedCalibration, how: CalibrationOrigin, collection: str | None = None
+    ) -> StoredCalibration:
         """Make a calibration the active one of a collection. Raises UnknownCollection, ModelError and StoreError."""
-        name = existing(collection, self._settings, self._database)
+        name = existing_collection(collection, self._settings, self._database)
         return self._store.apply(self.scorer_identity, name, calibration, how)
 
     def undo(self, collection: str | None = None) -> StoredCalibration | None:
@@ -155,5 +163,5 @@ class Calibrations:
     def scorer(self, collection: str | None = None) -> Scorer:
         """Return the scorer with the calibration of a collection. Raises ModelError and StoreError."""
         applied = self.applied(collection)
-        calibration = applied.calibration if applied else self.beside_its_embedder(collection)
+        calibration = applied.calibration if applied else self.embedder_calibration(collection)
         return CalibratedScorer(self._models.scorer, calibration) if calibration else self._models.scorer

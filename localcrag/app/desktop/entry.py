@@ -14,7 +14,7 @@ ICONS = Path(__file__).parent / "icons"
 SVG = ICONS / "localcrag.svg"
 SIZES = (16, 24, 32, 48, 64, 128, 256, 512)
 """Sizes of the PNG icons in pixels."""
-OPENS: dict[str, tuple[str, ...]] = {
+FILE_TYPES: dict[str, tuple[str, ...]] = {
     "application/pdf": ("pdf",),
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ("docx",),
     "application/msword": ("doc",),
@@ -49,7 +49,7 @@ OPENS: dict[str, tuple[str, ...]] = {
 """File types that localcrag offers to open: media types and file name extensions. It is never the default."""
 
 
-def drawings(sizes: Iterable[int]) -> list[Image.Image]:
+def icon_images(sizes: Iterable[int]) -> list[Image.Image]:
     """Return the icon in these sizes, fully loaded, with the files closed."""
     drawn: list[Image.Image] = [Image.open(ICONS / f"{size}.png") for size in sizes]
     for one in drawn:

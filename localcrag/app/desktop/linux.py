@@ -15,15 +15,15 @@ from configparser import ConfigParser, Error
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcrag.app.desktop.entry import ICONS, NAME, OPENS, SIZES, SVG, Commands
+from localcrag.app.desktop.entry import FILE_TYPES, ICONS, NAME, SIZES, SVG, Commands
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.guard import passage
+from localcrag.privacy.guard import allow_egress
 from localcrag.text import translation
-from localcrag.text.translation import later
+from localcrag.text.translation import gettext_noop
 
 DEFAULTS_FILE = "mimeapps.list"
 MARK = "# Written by localcrag desktop install: what opened these by itself before, still does.\n"
-CHOSEN, FIRST = "Default Applications", "MIME Cache"
+CHOSEN_SECTION, CACHE_SECTION = "Default Applications", "MIME Cache"
 
 
 def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, str] = os.environ) -> Path | None:
@@ -36,9 +36,9 @@ def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, 
         return None
     path.unlink(missing_ok=True)
     folders = (data, *_data_dirs(environment))
-    chosen = _first_of(_section(one, CHOSEN) for one in _lists(data, environment))
+    chosen = _merged(_section(one, CHOSEN_SECTION) for one in _lists(data, environment))
     # A default program is one that was chosen, or else the first in the caches.
-    opens = _first_of(_section(one / "applications" / "mimeinfo.cache", FIRST) for one in folders) | chosen
+    opens = _merged(_section(one / "applications" / "mimeinfo.cache", CACHE_SECTION) for one in folders) | chosen
     wider = _pairs(folders, "subclasses")
     names: dict[str, list[str]] = {}
     for alias, kind in _pairs(folders, "aliases"):
@@ -54,7 +54,7 @@ def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, 
     if not lines:
         return None
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{MARK}[{CHOSEN}]\n{''.join(lines)}", "utf-8")
+    path.write_text(f"{MARK}[{CHOSEN_SECTION}]\n{''.join(lines)}", "utf-8")
     return path
 
 
@@ -78,7 +78,7 @@ def _data_dirs(environment: Mapping[str, str]) -> list[Path]:
     return [Path(one) for one in (environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":") if one]
 
 
-def _first_of(sections: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def _merged(sections: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Return the merged sections; earlier ones take precedence."""
     found: dict[str, str] = {}
     for one in sections:
@@ -107,10 +107,10 @@ FILE = "localcrag.desktop"
 REFRESH_LIMIT = 30
 """Seconds to wait for each of the desktop's refresh programs."""
 TEXTS = {
-    "GenericName": later("Answers from documents"),
-    "Comment": later("Answers from your own documents, on this computer"),
+    "GenericName": gettext_noop("Answers from documents"),
+    "Comment": gettext_noop("Answers from your own documents, on this computer"),
 }
-QUIT = later("Quit localcrag")
+QUIT = gettext_noop("Quit localcrag")
 # Characters that need a backslash inside a quoted argument of Exec; in a string of the file each backslash is doubled.
 ESCAPED = str.maketrans({one: f"\\\\{one}" for one in '"`$'} | {"\\": "\\\\\\\\", "%": "%%"})
 
@@ -124,14 +124,14 @@ class XdgEntry:
     def install(self, commands: Commands) -> Sequence[Path]:
         """Write the entry and its icons."""
         self.remove()
-        kept = keep_defaults(self.data, OPENS)
+        kept = keep_defaults(self.data, FILE_TYPES)
         icons = {self._icon(f"{size}x{size}", "png"): ICONS / f"{size}.png" for size in SIZES}
         icons[self._icon("scalable", "svg")] = SVG
         for path, drawn in icons.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(drawn, path)
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(written(commands), "utf-8")
+        self._file.write_text(desktop_file(commands), "utf-8")
         self._told()
         return [self._file, *icons, *([kept] if kept else [])]
 
@@ -180,7 +180,7 @@ def xdg_data_home(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "share"
 
 
-def written(commands: Commands) -> str:
+def desktop_file(commands: Commands) -> str:
     """Return the content of the .desktop file."""
     lines = [
         "[Desktop Entry]",
@@ -195,7 +195,7 @@ def written(commands: Commands) -> str:
         # The window's browser uses the same class (window.py), so the window gets this icon.
         f"StartupWMClass={NAME}",
         "Categories=Office;",
-        f"MimeType={';'.join(OPENS)};",
+        f"MimeType={';'.join(FILE_TYPES)};",
         # KDE prefers the entry with the higher number if two can open a file and none was chosen.
         "InitialPreference=1",
         "Actions=quit;",
@@ -209,7 +209,7 @@ def written(commands: Commands) -> str:
 
 def _in_all_languages(key: str, text: str) -> list[str]:
     others = [one for one in translation.LANGUAGES if one != translation.ENGLISH]
-    return [f"{key}={text}", *(f"{key}[{one}]={translation.text_in(one, text)}" for one in others)]
+    return [f"{key}={text}", *(f"{key}[{one}]={translation.translate_to(one, text)}" for one in others)]
 
 
 def _quoted(command: Sequence[str]) -> str:
@@ -220,5 +220,5 @@ def _quoted(command: Sequence[str]) -> str:
 def _run(folder: Path, *command: str) -> None:
     program = shutil.which(command[0])
     if program and folder.is_dir():
-        with passage(Purpose.NONE, programs=True):
+        with allow_egress(Purpose.NONE, programs=True):
             subprocess.run([program, *command[1:]], check=False, capture_output=True, timeout=REFRESH_LIMIT)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from localcrag.app.desktop.entry import NAME, OPENS, Commands, drawings
+from localcrag.app.desktop.entry import FILE_TYPES, NAME, Commands, icon_images
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.guard import passage
+from localcrag.privacy.guard import allow_egress
 
 IDENTIFIER = "localcrag.desktop"
-IN_ICNS = (16, 32, 64, 128, 256, 512)
+ICNS_SIZES = (16, 32, 64, 128, 256, 512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class MacEntry:
         """Compile the bundle and register the files that it opens."""
         self.remove()
         self.applications.mkdir(parents=True, exist_ok=True)
-        with passage(Purpose.NONE, programs=True):
+        with allow_egress(Purpose.NONE, programs=True):
             _run("osacompile", "-o", str(self._bundle), "-e", script(commands))
-            finish(self._bundle)
+            complete_bundle(self._bundle)
             # The content has changed since osacompile signed it, so sign it again.
             _run("codesign", "--force", "--sign", "-", str(self._bundle))
         return [self._bundle]
@@ -67,12 +67,12 @@ end open
 """
 
 
-def finish(bundle: Path) -> None:
+def complete_bundle(bundle: Path) -> None:
     """Set the icon, the name and the file types of a compiled bundle."""
     contents = bundle / "Contents"
     about = contents / "Info.plist"
-    said: dict[str, Any] = plistlib.loads(about.read_bytes())
-    said |= {
+    properties: dict[str, Any] = plistlib.loads(about.read_bytes())
+    properties |= {
         "CFBundleIdentifier": IDENTIFIER,
         "CFBundleName": NAME,
         "CFBundleIconFile": NAME,
@@ -87,13 +87,13 @@ def finish(bundle: Path) -> None:
                 # Listed under “Open with”, but never the default.
                 "LSHandlerRank": "Alternate",
             }
-            for media_type, ends in OPENS.items()
+            for media_type, ends in FILE_TYPES.items()
         ],
     }
     # An icon name set by osacompile would take precedence over ours.
-    said.pop("CFBundleIconName", None)
-    about.write_bytes(plistlib.dumps(said))
-    drawn = drawings(IN_ICNS)
+    properties.pop("CFBundleIconName", None)
+    about.write_bytes(plistlib.dumps(properties))
+    drawn = icon_images(ICNS_SIZES)
     drawn[-1].save(contents / "Resources" / f"{NAME}.icns", append_images=drawn[:-1])
 
 

@@ -16,31 +16,31 @@ from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import LocalcragError
 
 HOST = "127.0.0.1"
-FOLDER = "running"
+RUNNING_FOLDER = "running"
 """Subfolder of the data folder, accessible to this user only."""
-OPEN = "/localcrag/open"
+OPEN_PATH = "/localcrag/open"
 """URL path of the page's server that accepts what is handed over."""
-START_LIMIT, BETWEEN = 120.0, 0.1
+START_LIMIT, RETRY_SECONDS = 120.0, 0.1
 """Seconds to wait for another instance until its page answers, and seconds between two attempts."""
 
 
-class NotHandedOver(LocalcragError):
+class HandOverRefused(LocalcragError):
     """The running instance did not accept what was handed over."""
 
 
 @dataclass(frozen=True, slots=True)
-class HandedIn:
+class HandOver:
     """Request of a later start: files or folders to add, or to quit."""
 
     files: tuple[str, ...] = ()
     quit: bool = False
 
 
-NOTHING = HandedIn()
+NO_REQUEST = HandOver()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """Port of the running instance, and the token that it requires."""
 
     port: int
@@ -51,7 +51,7 @@ class OneInstance:
     """The single-instance lock of a data folder. The lock ends with the process that holds it."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._folder = data_dir.absolute() / FOLDER
+        self._folder = data_dir.absolute() / RUNNING_FOLDER
         self._place = self._folder / "page.json"
         self._lock = FileLock(self._folder / "lock")
 
@@ -71,7 +71,7 @@ class OneInstance:
         self._place.unlink(missing_ok=True)
         return True
 
-    def tell(self, place: Place) -> None:
+    def tell(self, place: Endpoint) -> None:
         """Write the address of this instance to a file that only this user can read."""
         write_private(self._place, json.dumps(asdict(place)))
 
@@ -82,11 +82,11 @@ class OneInstance:
             self._lock.release()
 
     def await_end(self) -> None:
-        """Wait until the running instance has ended. Raises NotHandedOver."""
+        """Wait until the running instance has ended. Raises HandOverRefused."""
         try:
             self._lock.acquire(timeout=START_LIMIT)
         except Timeout as error:
-            raise NotHandedOver(
+            raise HandOverRefused(
                 "The localcrag that runs was told to end, and will: after the file that it is adding, or the models "
                 "that it is loading. Nothing needs to be done."
             ) from error
@@ -102,51 +102,51 @@ class OneInstance:
         self.release()
         return True
 
-    def hand_over(self, handed: HandedIn) -> bool:
+    def hand_over(self, handed: HandOver) -> bool:
         """Hand over to the running instance and return True, or become it and return False.
 
-        Waits for an instance that is starting. Raises NotHandedOver.
+        Waits for an instance that is starting. Raises HandOverRefused.
         """
         deadline = time.monotonic() + START_LIMIT
         while not self.claim():
             place = self._told()
-            if place and _sent(place, handed):
+            if place and _send(place, handed):
                 return True
             if time.monotonic() > deadline:
-                raise NotHandedOver(
+                raise HandOverRefused(
                     f"Another localcrag holds the data folder {self._folder.parent} and does not answer. "
                     "End its process, and start localcrag again."
                 )
-            time.sleep(BETWEEN)
+            time.sleep(RETRY_SECONDS)
         return False
 
-    def _told(self) -> Place | None:
+    def _told(self) -> Endpoint | None:
         try:
-            return Place(**json.loads(self._place.read_text("utf-8")))
+            return Endpoint(**json.loads(self._place.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return None  # Not written yet, or removed already.
 
 
-def absolute(paths: Sequence[Path]) -> tuple[str, ...]:
+def absolute_paths(paths: Sequence[Path]) -> tuple[str, ...]:
     """Return absolute paths, because the running instance has another working directory."""
     return tuple(str(path.absolute()) for path in paths)
 
 
-def _sent(place: Place, handed: HandedIn) -> bool:
+def _send(place: Endpoint, handed: HandOver) -> bool:
     """Send the request and return True; return False if nothing answers.
 
-    Raises NotHandedOver with the reason, if the instance refuses.
+    Raises HandOverRefused with the reason, if the instance refuses.
     """
     connection = http.client.HTTPConnection(HOST, place.port, timeout=START_LIMIT)
     headers = {"Authorization": f"Bearer {place.token}", "Content-Type": "application/json"}
     try:
-        connection.request("POST", OPEN, json.dumps(asdict(handed)), headers)
+        connection.request("POST", OPEN_PATH, json.dumps(asdict(handed)), headers)
         answer = connection.getresponse()
-        said = answer.read().decode("utf-8", "replace").strip()
+        reason = answer.read().decode("utf-8", "replace").strip()
     except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()
     if answer.status != http.client.NO_CONTENT:
-        raise NotHandedOver(said)
+        raise HandOverRefused(reason)
     return True

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from localcrag.privacy import guard
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.guard import passage
+from localcrag.privacy.guard import allow_egress
 
 PROGRAMS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "brave-browser", "microsoft-edge",
@@ -28,18 +28,18 @@ ON_WINDOWS = (
     r"BraveSoftware\Brave-Browser\Application\brave.exe",
     r"Microsoft\Edge\Application\msedge.exe",
 )
-NOWHERE = "http://127.0.0.1:9"
+DEAD_PROXY = "http://127.0.0.1:9"
 """A dead proxy address. The browser bypasses it for loopback, so it can reach nothing else."""
 ARGUMENTS = (
     "--class=localcrag", "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-domain-reliability", "--disable-breakpad", "--no-pings",
-    "--disable-quic", "--disable-extensions", "--password-store=basic", f"--proxy-server={NOWHERE}",
+    "--disable-quic", "--disable-extensions", "--password-store=basic", f"--proxy-server={DEAD_PROXY}",
 )  # fmt: skip
 FIRST_SIZE = "--window-size=1360,900"
 """Size of the first window, which shows all three columns; later windows remember their size."""
-HEARS, SPEAKS = 3, 4
+BROWSER_READ_FD, BROWSER_WRITE_FD = 3, 4
 """Chromium's file descriptors for the two pipes (--remote-debugging-pipe)."""
-PATIENCE = 30.0
+ANSWER_SECONDS = 30.0
 """Seconds to wait for the browser to answer; generous, for a computer that has just booted.
 
 A refusal to start ends the wait at once.
@@ -52,19 +52,19 @@ class AppWindow(Protocol):
     @property
     def closed(self) -> bool: ...
 
-    def to_front(self) -> bool:
+    def bring_to_front(self) -> bool:
         """Raise the window and have the page check for handed-over files; return whether it still exists."""
 
     def close(self) -> None:
         """Close the window."""
 
 
-def opened(address: str, folder: Path) -> AppWindow | None:
+def open_window(address: str, folder: Path) -> AppWindow | None:
     """Open a window with a page of this computer and return it, or None if no Chromium can open one.
 
     The browser keeps its profile in `folder`, fully separate from the user's own browser.
     """
-    program = next(found(), None)
+    program = next(installed_browsers(), None)
     if program is None:
         return None
     size = () if folder.exists() else (FIRST_SIZE,)
@@ -72,14 +72,14 @@ def opened(address: str, folder: Path) -> AppWindow | None:
     command = [program, f"--app={address}", f"--user-data-dir={folder}", *ARGUMENTS, *size]
     # Chromium would write its crash reporter settings into the user's own profile, although nothing is reported.
     environment = {**os.environ, "BREAKPAD_DUMP_LOCATION": str(folder / "crashes")}
-    with passage(Purpose.NONE, programs=True):
+    with allow_egress(Purpose.NONE, programs=True):
         if sys.platform == "win32":
             return _WindowsWindow(command)
         window = _PipedWindow([*command, "--remote-debugging-pipe"], environment)
     return window if window.answers() else None
 
 
-def found(
+def installed_browsers(
     platform: str = sys.platform, environment: Mapping[str, str] = os.environ, root: Path = Path("/")
 ) -> Iterator[str]:
     """Yield the installed browsers of this kind.
@@ -110,9 +110,9 @@ class _PipedWindow:
     """A window controlled over two pipes, which no other process can use: there is no debugging port."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
-        hears, self._to = map(_high, os.pipe())
-        self._from, speaks = map(_high, os.pipe())
-        ends = [(os.POSIX_SPAWN_DUP2, hears, HEARS), (os.POSIX_SPAWN_DUP2, speaks, SPEAKS)]
+        hears, self._to = map(_renumbered, os.pipe())
+        self._from, speaks = map(_renumbered, os.pipe())
+        ends = [(os.POSIX_SPAWN_DUP2, hears, BROWSER_READ_FD), (os.POSIX_SPAWN_DUP2, speaks, BROWSER_WRITE_FD)]
         # The browser's output is of no use to the user; whether it runs is noticed otherwise.
         quiet = [(os.POSIX_SPAWN_OPEN, one, os.devnull, os.O_RDWR, 0) for one in (0, 1, 2)]
         # The browser gets its own process group, so that Ctrl-C in a terminal only reaches localcrag, which then closes
@@ -133,7 +133,7 @@ class _PipedWindow:
         """Return whether a page is open: a browser may refuse to start, above all when run by root."""
         return self._asked("Target.setDiscoverTargets", discover=True) is not None and bool(self._shown())
 
-    def to_front(self) -> bool:
+    def bring_to_front(self) -> bool:
         page = self._shown()
         if not page:
             return False
@@ -157,7 +157,7 @@ class _PipedWindow:
     def close(self) -> None:
         if not self.closed:
             self._asked("Browser.close")
-            self._ended.wait(PATIENCE)
+            self._ended.wait(ANSWER_SECONDS)
 
     def _shown(self) -> str:
         """Return the target id of the page; "" if there is none."""
@@ -172,11 +172,11 @@ class _PipedWindow:
             if self.closed:
                 return None
             self._number += 1
-            said = {"id": self._number, "method": method, "params": parameters}
+            message = {"id": self._number, "method": method, "params": parameters}
             try:
-                os.write(self._to, json.dumps(said | ({"sessionId": session} if session else {})).encode() + b"\0")
+                os.write(self._to, json.dumps(message | ({"sessionId": session} if session else {})).encode() + b"\0")
                 # Answers to earlier commands that timed out may still arrive; skip them.
-                while (answer := self._answers.get(timeout=PATIENCE)) and answer["id"] != self._number:
+                while (answer := self._answers.get(timeout=ANSWER_SECONDS)) and answer["id"] != self._number:
                     pass
             except (OSError, Empty):
                 return None
@@ -200,11 +200,11 @@ class _PipedWindow:
         os.waitpid(self._process, 0)
 
 
-def _high(descriptor: int) -> int:
+def _renumbered(descriptor: int) -> int:
     """Return a copy of the descriptor with a number above Chromium's own, and close the original."""
     import fcntl  # noqa: PLC0415 - there is none on Windows
 
-    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, SPEAKS + 1)
+    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, BROWSER_WRITE_FD + 1)
     os.close(descriptor)
     return high
 
@@ -219,11 +219,11 @@ class _WindowsWindow:
     def closed(self) -> bool:
         return self._browser.poll() is not None
 
-    def to_front(self) -> bool:
+    def bring_to_front(self) -> bool:
         if self.closed:
             return False
         # The running browser opens another window in front of all others, and this new process ends at once.
-        with passage(Purpose.NONE, programs=True):
+        with allow_egress(Purpose.NONE, programs=True):
             subprocess.run(self._command, check=False)
         return True
 
@@ -248,9 +248,9 @@ class PageWindow:
     def show(self) -> None:
         """Open the page, or raise its window."""
         with self._lock:
-            if self._window and self._window.to_front():
+            if self._window and self._window.bring_to_front():
                 return
-            self._window = opened(self._address, self._folder) if self._folder else None
+            self._window = open_window(self._address, self._folder) if self._folder else None
             if self._window is None:
                 guard.open_browser(self._address)
 

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcrag.app.desktop.entry import NAME, OPENS, SIZES, Commands, drawings
+from localcrag.app.desktop.entry import FILE_TYPES, NAME, SIZES, Commands, icon_images
 from localcrag.privacy.egress_log import Purpose
-from localcrag.privacy.guard import passage
+from localcrag.privacy.guard import allow_egress
 
 CLASSES = r"Software\Classes"
 PROGID = "localcrag.Document"
 """Program id that files are opened with (https://learn.microsoft.com/windows/win32/shell/fa-progids)."""
-LARGEST_IN_ICO = 256
+MAX_ICO_SIZE = 256
 ASSOCIATIONS_CHANGED = 0x08000000
 """Value of SHCNE_ASSOCCHANGED."""
 # Shortcuts are created by COM, here through PowerShell. The values are passed in the environment, so none needs
@@ -44,16 +44,16 @@ class WindowsEntry:
         self.own.mkdir(parents=True, exist_ok=True)
         write_ico(self._icon)
         self.programs.mkdir(parents=True, exist_ok=True)
-        said = {
+        values = {
             "LOCALCRAG_LINK": str(self._link),
             "LOCALCRAG_TARGET": commands.opens[0],
             "LOCALCRAG_ARGUMENTS": subprocess.list2cmdline(commands.opens[1:]),
             "LOCALCRAG_ICON": str(self._icon),
         }
-        with passage(Purpose.NONE, programs=True):
+        with allow_egress(Purpose.NONE, programs=True):
             subprocess.run(
                 ["powershell", "-NoProfile", "-NonInteractive", "-Command", SHORTCUT],
-                env={**os.environ, **said},
+                env={**os.environ, **values},
                 check=True,
                 capture_output=True,
             )
@@ -88,13 +88,13 @@ def registry(commands: Commands, icon: Path) -> list[tuple[str, str, str]]:
         (rf"{progid}\shell\open", "FriendlyAppName", NAME),
         (rf"{progid}\shell\open\command", "", f'{subprocess.list2cmdline(commands.opens)} "%1"'),
         # This only adds localcrag to the programs that can open the file; the user chooses the default.
-        *((rf"{CLASSES}\.{end}\OpenWithProgids", PROGID, "") for ends in OPENS.values() for end in ends),
+        *((rf"{CLASSES}\.{end}\OpenWithProgids", PROGID, "") for ends in FILE_TYPES.values() for end in ends),
     ]
 
 
 def write_ico(path: Path) -> None:
     """Write the icon in all sizes into one file."""
-    drawn = drawings(size for size in SIZES if size <= LARGEST_IN_ICO)
+    drawn = icon_images(size for size in SIZES if size <= MAX_ICO_SIZE)
     drawn[-1].save(path, append_images=drawn[:-1], sizes=[one.size for one in drawn])
 
 
@@ -112,7 +112,7 @@ def _remove_registry() -> None:
     if sys.platform == "win32":
         import winreg  # noqa: PLC0415
 
-        for ends in OPENS.values():
+        for ends in FILE_TYPES.values():
             for end in ends:
                 key = rf"{CLASSES}\.{end}\OpenWithProgids"
                 try:

@@ -22,9 +22,9 @@ LIBRARIES = ("usr/lib/*-linux-gnu", "usr/lib64", "usr/lib", "usr/lib/wsl/lib", "
 NVIDIA_DEVICES = ("dev/nvidia[0-9]*", "dev/dxg")
 """Device files of NVIDIA GPUs on Linux, and in the Windows Subsystem for Linux."""
 VULKAN_DRIVERS = ("usr/share/vulkan/icd.d", "usr/local/share/vulkan/icd.d", "etc/vulkan/icd.d")
-IN_SOFTWARE = ("lvp", "swiftshader", "llvmpipe")
+SOFTWARE_RENDERERS = ("lvp", "swiftshader", "llvmpipe")
 """Parts of the names of Vulkan drivers that render on the CPU."""
-MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
+VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 """PCI vendor ids (pci.ids)."""
 
 
@@ -37,7 +37,7 @@ class Graphics(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GraphicsDevices:
     """A kind of usable graphics processors; `names` is empty if no file names them."""
 
     graphics: Graphics
@@ -54,19 +54,19 @@ class System:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
-def found(system: System | None = None) -> tuple[Found, ...]:
+def find_graphics(system: System | None = None) -> tuple[GraphicsDevices, ...]:
     """Return the usable graphics processors, fastest first, recognised by the files of their drivers."""
     system = system or System()
     if system.name == "darwin":
-        return (Found(Graphics.METAL, ("Apple silicon",)),) if system.processor == "arm64" else ()
+        return (GraphicsDevices(Graphics.METAL, ("Apple silicon",)),) if system.processor == "arm64" else ()
     if system.name == "win32":
         drivers = system.root / "Windows" / "System32"
         files = {Graphics.CUDA: "nvcuda.dll", Graphics.VULKAN: "vulkan-1.dll"}
-        return tuple(Found(graphics) for graphics, name in files.items() if (drivers / name).is_file())
+        return tuple(GraphicsDevices(graphics) for graphics, name in files.items() if (drivers / name).is_file())
     return tuple(one for one in (_cuda(system), _vulkan(system)) if one)
 
 
-def uses_graphics(package: str, folder: Path | None = None) -> frozenset[Graphics]:
+def built_for_graphics(package: str, folder: Path | None = None) -> frozenset[Graphics]:
     """Return the GPU interfaces that a package (llama_cpp, torch) was built for; none means CPU only."""
     if folder is None:
         spec = find_spec(package)
@@ -77,20 +77,22 @@ def uses_graphics(package: str, folder: Path | None = None) -> frozenset[Graphic
     return frozenset(one for one in Graphics if any(f"_{one.lower()}" in name.replace("-", "_") for name in names))
 
 
-def _cuda(system: System) -> Found | None:
+def _cuda(system: System) -> GraphicsDevices | None:
     if not _library(system, "libcuda.so.1") or not any(any(system.root.glob(one)) for one in NVIDIA_DEVICES):
         return None
-    said = (system.root / "proc/driver/nvidia/gpus").glob("*/information")
-    lines = [line for path in sorted(said) for line in path.read_text("utf-8", "replace").splitlines()]
-    return Found(Graphics.CUDA, tuple(line.partition(":")[2].strip() for line in lines if line.startswith("Model:")))
+    files = (system.root / "proc/driver/nvidia/gpus").glob("*/information")
+    lines = [line for path in sorted(files) for line in path.read_text("utf-8", "replace").splitlines()]
+    return GraphicsDevices(
+        Graphics.CUDA, tuple(line.partition(":")[2].strip() for line in lines if line.startswith("Model:"))
+    )
 
 
-def _vulkan(system: System) -> Found | None:
+def _vulkan(system: System) -> GraphicsDevices | None:
     devices = any(system.root.glob("dev/dri/renderD*"))
     if not devices or not _library(system, "libvulkan.so.1") or not any(_vulkan_drivers(system)):
         return None
     vendors = [path.read_text("ascii").strip() for path in system.root.glob("sys/class/drm/card[0-9]/device/vendor")]
-    return Found(Graphics.VULKAN, tuple(MAKERS[one] for one in sorted(set(vendors)) if one in MAKERS))
+    return GraphicsDevices(Graphics.VULKAN, tuple(VENDORS[one] for one in sorted(set(vendors)) if one in VENDORS))
 
 
 def _vulkan_drivers(system: System) -> Iterator[str]:
@@ -101,7 +103,7 @@ def _vulkan_drivers(system: System) -> Iterator[str]:
                 library = str(json.loads(path.read_text("utf-8"))["ICD"]["library_path"])
             except (OSError, ValueError, KeyError, TypeError):
                 continue
-            if not any(one in library for one in IN_SOFTWARE):
+            if not any(one in library for one in SOFTWARE_RENDERERS):
                 yield library
 
 
@@ -113,8 +115,8 @@ def _library(system: System, name: str) -> bool:
 
 FLAGS = {Graphics.CUDA: "-DGGML_CUDA=on", Graphics.METAL: "-DGGML_METAL=on", Graphics.VULKAN: "-DGGML_VULKAN=on"}
 """Build options of llama.cpp (https://github.com/abetlen/llama-cpp-python, “Supported Backends”)."""
-NEEDS = {Graphics.CUDA: "CUDA Toolkit (nvcc)", Graphics.METAL: "Xcode", Graphics.VULKAN: "Vulkan SDK (glslc)"}
-TORCH_SAYS = "https://pytorch.org/get-started/locally/"
+TOOLKITS = {Graphics.CUDA: "CUDA Toolkit (nvcc)", Graphics.METAL: "Xcode", Graphics.VULKAN: "Vulkan SDK (glslc)"}
+TORCH_INSTALL_PAGE = "https://pytorch.org/get-started/locally/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,12 @@ class GraphicsReport:
 
 def report() -> GraphicsReport:
     """Examine this computer and the installed packages."""
-    return told(found(), uses_graphics("llama_cpp"), uses_graphics("torch"))
+    return describe_graphics(find_graphics(), built_for_graphics("llama_cpp"), built_for_graphics("torch"))
 
 
-def told(there: tuple[Found, ...], llama: frozenset[Graphics], torch: frozenset[Graphics]) -> GraphicsReport:
+def describe_graphics(
+    there: tuple[GraphicsDevices, ...], llama: frozenset[Graphics], torch: frozenset[Graphics]
+) -> GraphicsReport:
     """Return the report, with advice for each package that does not use the graphics processors."""
     if not there:
         return GraphicsReport(
@@ -171,14 +175,16 @@ def _llama(graphics: Graphics) -> Advice:
     command = f'$env:CMAKE_ARGS="{flag}"; {install}' if sys.platform == "win32" else f"CMAKE_ARGS={flag} {install}"
     words = _(
         "The language model, with %(graphics)s: this compiles llama.cpp, and needs the %(needs)s.",
-        graphics=graphics, needs=NEEDS[graphics],
+        graphics=graphics, needs=TOOLKITS[graphics],
     )  # fmt: skip
     return Advice(words, command)
 
 
 def _torch() -> Advice:
     wanted = _version("torch").partition("+")[0]
-    words = _("Embedder and relevance model, with CUDA: INDEX is what %(page)s shows for your CUDA.", page=TORCH_SAYS)
+    words = _(
+        "Embedder and relevance model, with CUDA: INDEX is what %(page)s shows for your CUDA.", page=TORCH_INSTALL_PAGE
+    )
     return Advice(words, f"{_pip()} install --force-reinstall torch=={wanted} --index-url INDEX")
 
 
@@ -195,8 +201,8 @@ def _version(package: str) -> str:
         return ""
 
 
-MOST_WORKERS = 8
-MOST_RECOGNISERS, A_RECOGNISER = 4, 2**30
+MAX_WORKERS = 8
+MAX_RECOGNISERS, RECOGNISER_BYTES = 4, 2**30
 """Maximum number of recogniser processes, and bytes of free memory for each (a process uses about 0.75 GiB)."""
 
 
@@ -237,7 +243,7 @@ def workers(chosen: int) -> int:
     faster than one. It is at most eight: reading PDFs took a sixth of the time of embedding them on two cores
     (docs/lab/measurements.md), so eight readers keep up with an embedding model that is forty times as fast.
     """
-    return chosen or max(1, min(MOST_WORKERS, cores() // 2))
+    return chosen or max(1, min(MAX_WORKERS, cores() // 2))
 
 
 def page_workers(chosen: int) -> int:
@@ -246,8 +252,8 @@ def page_workers(chosen: int) -> int:
     One process with two threads is about as fast as two with one each, and takes half the memory.
     """
     there = memory()
-    room = there.free // A_RECOGNISER if there else 1
-    return chosen or max(1, min(MOST_RECOGNISERS, cores() // 2, room))
+    room = there.free // RECOGNISER_BYTES if there else 1
+    return chosen or max(1, min(MAX_RECOGNISERS, cores() // 2, room))
 
 
 def folder_size(folder: Path) -> int:

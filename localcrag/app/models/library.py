@@ -1,7 +1,7 @@
 """The models to choose from: those of the built-in list, the user's own, and those on model servers.
 
-`ModelServers` finds models on servers and asks for approval, `WantedModels` downloads what is missing and then uses it,
-and `ModelLibrary` is the interface to all of them.
+`ModelServers` finds models on servers and asks for approval, `ModelInstaller` downloads what is missing and then uses
+it, and `ModelLibrary` is the interface to all of them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from localcrag.app.shared_state import SettingsInUse
-from localcrag.app.tasks import BackgroundList, Task, TaskState, Tell
-from localcrag.evaluation.model_check import Part
+from localcrag.app.shared_state import CurrentSettings
+from localcrag.app.tasks import BackgroundList, Task, TaskState, UpdateTask
+from localcrag.evaluation.model_check import CheckPart
 from localcrag.models import server_address, server_exchange
-from localcrag.models.files import KeptCheck, Library, ModelChecks
+from localcrag.models.files import Library, ModelChecks, StoredCheck
 from localcrag.models.served_models import ServerLanguageModel, ServerScorer
 from localcrag.models.server_address import RERANK, ServerAddress, parse_server
-from localcrag.models.server_exchange import Exchange, no_model
+from localcrag.models.server_exchange import Exchange, model_missing
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.enums import Preset, Skill
-from localcrag.records.errors import ServerError, ServerNotAgreed, ServerNotRunning
+from localcrag.records.errors import ServerError, ServerNotApproved, ServerNotRunning
 from localcrag.records.models import (
     DownloadProgress,
     FileCheck,
@@ -34,7 +34,7 @@ from localcrag.records.models import (
     ModelSet,
     ModelState,
     Report,
-    behind_server,
+    is_served,
 )
 from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
@@ -44,8 +44,8 @@ PORTS = (8080, 11434, 1234, 8000, 9931, 1337, 7997)
 
 llama-server uses 8080 or 9931, Ollama 11434, LM Studio 1234, vLLM and llama-cpp-python 8000, Jan 1337, Infinity 7997.
 """
-LOOK_SECONDS = 2.0
-ONE_MODEL = (server_exchange.Program.LLAMA_SERVER, server_exchange.Program.VLLM)
+DISCOVERY_SECONDS = 2.0
+SINGLE_MODEL_PROGRAMS = (server_exchange.Program.LLAMA_SERVER, server_exchange.Program.VLLM)
 """Programs that serve one model and list it as a language model even if it can only rerank."""
 RERANK_PATHS = ("/v1/rerank", "/rerank")
 PURPOSES = {ModelRole.LLM: Purpose.LANGUAGE_MODEL, ModelRole.RELEVANCE: Purpose.RELEVANCE_MODEL}
@@ -54,7 +54,7 @@ PURPOSES = {ModelRole.LLM: Purpose.LANGUAGE_MODEL, ModelRole.RELEVANCE: Purpose.
 class ModelServers:
     """The model servers that were found or chosen. It contacts servers only when the user asks for it."""
 
-    def __init__(self, settings: SettingsInUse) -> None:
+    def __init__(self, settings: CurrentSettings) -> None:
         self._settings = settings
         self._found: dict[str, Model] = {}
 
@@ -62,7 +62,7 @@ class ModelServers:
         """Return the models on servers that were found or are in use. Contacts no server."""
         now, models = self._settings.now, dict(self._found)
         for name in (now.llm, now.relevance):
-            if behind_server(name) and name not in models:
+            if is_served(name) and name not in models:
                 with suppress(ServerError):  # The address is not valid; the next question reports that.
                     models[name] = _model(name, role_of(name))
         return list(models.values())
@@ -84,12 +84,12 @@ class ModelServers:
         return found
 
     def check_allowed(self, name: str, settings: Settings) -> None:
-        """Check that these settings allow asking the server of a model. Raises ServerNotAgreed and ServerError."""
+        """Check that these settings allow asking the server of a model. Raises ServerNotApproved and ServerError."""
         address = parse_server(name)
         if address.here:
             return
         if settings.preset is Preset.DOCUMENTS_ONLY:
-            raise ServerNotAgreed(
+            raise ServerNotApproved(
                 _(
                     "The model at %(place)s was not asked: under the preset documents-only nothing leaves this "
                     "computer. Choose a model on this computer, or another preset.",
@@ -97,7 +97,7 @@ class ModelServers:
                 )
             )
         if address.at not in settings.agreed_servers:
-            raise ServerNotAgreed(agreement(name) + " " + _("Agree to that first, or choose another model."))
+            raise ServerNotApproved(agreement(name) + " " + _("Agree to that first, or choose another model."))
 
     def agree(self, name: str) -> None:
         """Allow questions and excerpts to be sent to the server of a model. Raises SettingsError."""
@@ -111,14 +111,14 @@ class ModelServers:
         at = parse_server(name).at
         self._settings.change(agreed_servers=tuple(one for one in self._settings.now.agreed_servers if one != at))
 
-    def to_agree(self, name: str) -> str:
+    def required_agreement(self, name: str) -> str:
         """Return the sentence that the user has to agree to before the model is used; "" if none is needed."""
         address = parse_server(name)
         return "" if address.here or address.at in self._settings.now.agreed_servers else agreement(name)
 
-    def keep_key(self, address: str, key: str) -> None:
+    def save_key(self, address: str, key: str) -> None:
         """Store the API key of a server, or remove it if `key` is "". Raises ServerError and SettingsError."""
-        server_address.keep(parse_server(address), key, self._settings.now.data_dir)
+        server_address.store_key(parse_server(address), key, self._settings.now.data_dir)
 
     def language_model(self, name: str) -> ServerLanguageModel:
         """Return the language model, after asking its server whether it has it. Raises ServerError."""
@@ -137,7 +137,7 @@ class ModelServers:
         return self._to(parse_server(name), role)
 
     def _to(self, address: ServerAddress, role: ModelRole) -> Exchange:
-        return Exchange(address, PURPOSES[role], server_address.key_of(address, self._settings.now.data_dir))
+        return Exchange(address, PURPOSES[role], server_address.read_key(address, self._settings.now.data_dir))
 
     def _at(self, address: ServerAddress, *, patient: bool = False) -> list[Model]:
         """Return the models of a server. If `patient`, raises ServerError when it has none."""
@@ -146,7 +146,7 @@ class ModelServers:
         try:
             # The address of a reranker ends in its path, and no other models are listed there.
             if role_of(address.name) is ModelRole.LLM:
-                served = server_exchange.listed(self._to(address, ModelRole.LLM), seconds=LOOK_SECONDS)
+                served = server_exchange.list_models(self._to(address, ModelRole.LLM), seconds=DISCOVERY_SECONDS)
         except ServerError as error:
             refused = error
         # If nothing listens at the address, do not probe it for rerankers.
@@ -154,10 +154,10 @@ class ModelServers:
         found = [
             _model(address.of(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}")
             for one in served
-            if not (rerankers and one.program in ONE_MODEL)
+            if not (rerankers and one.program in SINGLE_MODEL_PROGRAMS)
         ] + rerankers
         if patient and not found:
-            raise refused or no_model(address)
+            raise refused or model_missing(address)
         return found
 
     def _rerankers_at(self, address: ServerAddress) -> list[Model]:
@@ -198,14 +198,14 @@ def _is_here(name: str) -> bool:
     return parse_server(name).here
 
 
-Get = Callable[[str, Report], bool]
+DownloadModel = Callable[[str, Report], bool]
 """Downloads a model and reports the progress."""
-AT_ONCE = 8
+MAX_DOWNLOADS = 8
 """Parallel downloads; more than anybody starts on purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Downloading(Task):
+class ModelDownload(Task):
     """A model download and its progress."""
 
     progress: DownloadProgress | None = None
@@ -214,32 +214,32 @@ class Downloading(Task):
 class Downloads:
     """The downloads of all tabs. A cancelled download keeps its partial file and resumes from it."""
 
-    def __init__(self, get: Get) -> None:
+    def __init__(self, get: DownloadModel) -> None:
         self._get = get
-        self._models = BackgroundList(self._download, "{name} was not downloaded", at_once=AT_ONCE)
+        self._models = BackgroundList(self._download, "{name} was not downloaded", at_once=MAX_DOWNLOADS)
 
     def start(self, name: str) -> None:
         """Download a model, unless it is already being downloaded."""
-        self._models.start(Downloading(name=name))
+        self._models.start(ModelDownload(name=name))
 
     def cancel(self, name: str) -> None:
         """Cancel the download of a model."""
         self._models.cancel([name])
 
-    def items(self) -> tuple[Downloading, ...]:
+    def items(self) -> tuple[ModelDownload, ...]:
         """Return every download since the start of the app."""
         return self._models.items()
 
-    def follow(self) -> Iterator[tuple[Downloading, ...]]:
+    def follow(self) -> Iterator[tuple[ModelDownload, ...]]:
         """Yield all downloads now and after each change, until none is open."""
         return self._models.follow()
 
-    def _download(self, one: Downloading, tell: Tell[Downloading]) -> Downloading:
+    def _download(self, one: ModelDownload, tell: UpdateTask[ModelDownload]) -> ModelDownload:
         self._get(one.name, lambda progress: tell(dataclasses.replace(one, progress=progress)))
         return dataclasses.replace(one, state=TaskState.DONE)
 
 
-class Models(Protocol):
+class InstallableModels(Protocol):
     """The part of ModelLibrary that downloads need."""
 
     def named(self, name: str) -> Sequence[str]:
@@ -255,10 +255,10 @@ class Models(Protocol):
         ...
 
 
-class WantedModels:
+class ModelInstaller:
     """Downloads of models that are to be used as soon as they are complete."""
 
-    def __init__(self, models: Models, use: Callable[[str], object]) -> None:
+    def __init__(self, models: InstallableModels, use: Callable[[str], object]) -> None:
         """`use` is called with the name of a model or a set once all its files are present."""
         self._models = models
         self._use = use
@@ -287,11 +287,11 @@ class WantedModels:
         self._take(name, lambda _: True)
         self._downloads.cancel(name)
 
-    def items(self) -> tuple[Downloading, ...]:
+    def items(self) -> tuple[ModelDownload, ...]:
         """Return every download since the start of the app."""
         return self._downloads.items()
 
-    def follow(self) -> Iterator[tuple[Downloading, ...]]:
+    def follow(self) -> Iterator[tuple[ModelDownload, ...]]:
         """Yield all downloads now and after each change, until none is open."""
         return self._downloads.follow()
 
@@ -309,7 +309,7 @@ class WantedModels:
         return taken
 
 
-class Choice(NamedTuple):
+class ModelChoice(NamedTuple):
     """A model chosen for use: its name in the settings and its path, which is None for a server's model."""
 
     role: ModelRole
@@ -320,7 +320,7 @@ class Choice(NamedTuple):
 class ModelLibrary:
     """All models: those of the built-in list and the user's own, in one folder, and those on servers."""
 
-    def __init__(self, settings: SettingsInUse) -> None:
+    def __init__(self, settings: CurrentSettings) -> None:
         """Read the built-in list. Raises ModelError if it is not valid."""
         self._settings = settings
         self._files = Library(settings.now.models_dir)
@@ -359,7 +359,7 @@ class ModelLibrary:
 
     def role(self, name: str) -> ModelRole | None:
         """Return the role of a model, by name or path; None if its files do not tell. Raises ModelMissing."""
-        return role_of(name) if behind_server(name) else self._files.role(name)
+        return role_of(name) if is_served(name) else self._files.role(name)
 
     def path(self, name: str, role: ModelRole) -> Path:
         """Return the verified file or folder to load. Raises ModelMissing, ModelDamaged and ModelError."""
@@ -384,13 +384,13 @@ class ModelLibrary:
         checked = self.checks.of(name)
         return frozenset(checked.skills) if checked else frozenset(Skill)
 
-    def keep_check(self, name: str, parts: Sequence[Part], skills: Collection[Skill], day: str) -> bool:
+    def save_check(self, name: str, parts: Sequence[CheckPart], skills: Collection[Skill], day: str) -> bool:
         """Store the result of a model check. Return whether it decides what the model is used for.
 
         It does not if the skills of the model are published. Raises SettingsError.
         """
         passed, failed = ([part.name for part in parts if part.passed is right] for right in (True, False))
-        self.checks.keep(name, KeptCheck(tuple(sorted(skills)), tuple(passed), tuple(failed), day))
+        self.checks.keep(name, StoredCheck(tuple(sorted(skills)), tuple(passed), tuple(failed), day))
         return self._files.skills(name) is None
 
     def get(self, name: str, report: Report) -> bool:
@@ -399,12 +399,12 @@ class ModelLibrary:
 
         return model_download.get(self._files, name, report)
 
-    def choose(self, name: str, role: ModelRole) -> Choice:
+    def choose(self, name: str, role: ModelRole) -> ModelChoice:
         """Use a model from now on. Raises the same as `choose_all`."""
         (choice,) = self._choose([self._choice(name, role)])
         return choice
 
-    def choose_all(self, names: Collection[str]) -> list[Choice]:
+    def choose_all(self, names: Collection[str]) -> list[ModelChoice]:
         """Use models of the list from now on, one for each role.
 
         Raises ModelMissing, ModelDamaged, ModelError and SettingsError; nothing has changed then.
@@ -412,26 +412,26 @@ class ModelLibrary:
         roles = {model.name: model.role for model in self._files.models()}
         return self._choose([self._choice(name, roles[name]) for name in names])
 
-    def _choose(self, choices: list[Choice]) -> list[Choice]:
+    def _choose(self, choices: list[ModelChoice]) -> list[ModelChoice]:
         self._settings.change(**{one.role.value: one.name for one in choices})
         return choices
 
-    def _choice(self, name: str, role: ModelRole) -> Choice:
-        if behind_server(name):
-            return Choice(role, self.servers.checked(name, role), None)
+    def _choice(self, name: str, role: ModelRole) -> ModelChoice:
+        if is_served(name):
+            return ModelChoice(role, self.servers.checked(name, role), None)
         path = self.path(name, role)
         # Only checks: raises if the embedding model that the reranker shares its token embeddings with is missing.
         self.words(name)
         known = name in {model.name for model in self.models()}
         # A path is stored as absolute, because the next command may run in another folder.
-        return Choice(role, name if known else str(path.absolute()), path)
+        return ModelChoice(role, name if known else str(path.absolute()), path)
 
     def check_allowed(self, name: str, settings: Settings) -> None:
         """Check that these settings allow asking a model; only servers on other computers can be refused.
 
-        Raises ServerNotAgreed and ServerError.
+        Raises ServerNotApproved and ServerError.
         """
-        if behind_server(name):
+        if is_served(name):
             self.servers.check_allowed(name, settings)
 
     def verify(self, name: str | None = None) -> Iterator[FileCheck]:

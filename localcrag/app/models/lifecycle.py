@@ -20,12 +20,12 @@ from contextlib import contextmanager, suppress
 from typing import Any, Generic, NoReturn, TypeVar
 
 from localcrag.app.models.library import ModelLibrary
-from localcrag.app.shared_state import LazyCache, SettingsInUse
-from localcrag.app.tasks import RegularLooks
+from localcrag.app.shared_state import CurrentSettings, LazyCache
+from localcrag.app.tasks import PeriodicTask
 from localcrag.crag.grading import ScoreCache
 from localcrag.models.encoders import read_calibration
 from localcrag.records.errors import GenerationError, ModelError
-from localcrag.records.models import ModelRole, behind_server
+from localcrag.records.models import ModelRole, is_served
 from localcrag.records.protocols import Calibration, Decoding, Embedder, LanguageModel, Scorer, TokenStream, Vectors
 from localcrag.records.run import Message
 from localcrag.records.thresholds import UNCALIBRATED
@@ -33,7 +33,7 @@ from localcrag.text.sentences import Span
 from localcrag.text.translation import gettext as _
 
 
-def settle() -> None:
+def freeze_objects() -> None:
     """Exclude all objects that exist now from later garbage collections: libraries, and models that stay loaded.
 
     To find unreachable cycles, Python inspects every object: 650,000 of them take 0.2 to 0.3 s, during which no other
@@ -45,29 +45,29 @@ def settle() -> None:
     gc.freeze()
 
 
-def tidy() -> None:
+def free_memory() -> None:
     """Return free memory to the system; if the process has settled, collect unreachable cycles first."""
-    if _settled():
+    if _is_frozen():
         gc.collect()
-    trim()
+    trim_heap()
 
 
-def give_back() -> None:
+def free_unloaded() -> None:
     """Run a full garbage collection (including frozen objects) and return freed memory to the system."""
-    settled = _settled()
+    settled = _is_frozen()
     # Models that were loaded before `settle` are frozen; unloaded ones must be collected as well.
     gc.unfreeze()
     gc.collect()
     if settled:
         gc.freeze()
-    trim()
+    trim_heap()
 
 
-def _settled() -> bool:
+def _is_frozen() -> bool:
     return gc.get_freeze_count() > 0
 
 
-def trim() -> None:
+def trim_heap() -> None:
     """Ask the C library to return its free pages to the system, where it can. It takes some milliseconds.
 
     Only glibc (malloc_trim) retains so much: freed blocks between blocks that are still in use. Arrays of ever-changing
@@ -81,7 +81,7 @@ def trim() -> None:
 Model = TypeVar("Model")
 
 
-class Resting(Generic[Model]):
+class UnloadableModel(Generic[Model]):
     """A model that can be unloaded. It is loaded on construction, and again by the first call after unloading."""
 
     def __init__(self, load: Callable[[], Model]) -> None:
@@ -147,7 +147,7 @@ class Resting(Generic[Model]):
             self._users -= 1
 
 
-class RestingEmbedder(Resting[Embedder]):
+class UnloadableEmbedder(UnloadableModel[Embedder]):
     """An embedding model whose name and sizes are known even while it is unloaded."""
 
     def __init__(self, load: Callable[[], Embedder]) -> None:
@@ -171,7 +171,7 @@ class RestingEmbedder(Resting[Embedder]):
             return model.count_tokens(texts)
 
 
-class RestingScorer(Resting[Scorer]):
+class UnloadableScorer(UnloadableModel[Scorer]):
     """A reranker whose name and calibration are known even while it is unloaded."""
 
     def __init__(self, load: Callable[[], Scorer]) -> None:
@@ -191,7 +191,7 @@ class RestingScorer(Resting[Scorer]):
             return model.strip_logits(question, texts, strips)
 
 
-class RestingLanguageModel(Resting[LanguageModel]):
+class UnloadableLanguageModel(UnloadableModel[LanguageModel]):
     """A language model whose name, context window, threads and GPU layers are known even while it is unloaded."""
 
     def __init__(self, load: Callable[[], LanguageModel]) -> None:
@@ -285,10 +285,10 @@ AnyModel = TypeVar("AnyModel", Embedder, Scorer, LanguageModel)
 class LoadedModels:
     """The embedding model, the reranker and the language model that the current settings name."""
 
-    def __init__(self, settings: SettingsInUse, library: ModelLibrary, made: LazyCache) -> None:
+    def __init__(self, settings: CurrentSettings, library: ModelLibrary, made: LazyCache) -> None:
         self._settings, self._library, self._made = settings, library, made
         # Includes replaced models for as long as a question still refers to them.
-        self._resting: weakref.WeakSet[Resting[Any]] = weakref.WeakSet()
+        self._unloadable: weakref.WeakSet[UnloadableModel[Any]] = weakref.WeakSet()
 
     @property
     def embedder(self) -> Embedder:
@@ -333,7 +333,7 @@ class LoadedModels:
 
     def language_model(self, name: str) -> LanguageModel:
         """Return a language model, replacing the loaded one: memory seldom fits two. Raises ModelError."""
-        if behind_server(name):
+        if is_served(name):
             # A model on a server takes no memory here, so the loaded one can stay.
             served: LanguageModel = self._made.get(f"served {name}", lambda: self._library.servers.language_model(name))
             return served
@@ -348,7 +348,7 @@ class LoadedModels:
         if role is None:
             role = next(model.role for model in self._library.models() if model.name == name)
         # A language model is loaded right away, so that a broken file is reported before the settings change.
-        if role is ModelRole.LLM and not behind_server(name):
+        if role is ModelRole.LLM and not is_served(name):
             self.language_model(name)
         self._library.choose(name, role)
 
@@ -363,39 +363,39 @@ class LoadedModels:
 
     def uses(self) -> int:
         """Return a counter that grows with each call of a model loaded in this process."""
-        return sum(one.uses for one in [*self._resting])
+        return sum(one.uses for one in [*self._unloadable])
 
     def in_use(self) -> bool:
         """Return whether a call is using one of the models."""
-        return any(one.in_use for one in [*self._resting])
+        return any(one.in_use for one in [*self._unloadable])
 
-    def are_away(self) -> bool:
+    def any_unloaded(self) -> bool:
         """Return whether any model is unloaded, so that the next question has to wait for it."""
-        return any(one.put_away for one in [*self._resting])
+        return any(one.put_away for one in [*self._unloadable])
 
     def put_away(self) -> bool:
         """Unload all models that are loaded and not in use. Return whether there were any."""
-        went = [one.rest() for one in [*self._resting] if not one.put_away]
+        went = [one.rest() for one in [*self._unloadable] if not one.put_away]
         return any(went)
 
     @staticmethod
     def awake(model: AnyModel) -> AnyModel:
         """Return the given model, reloaded if it was unloaded. Raises ModelError."""
         resting = model.scorer if isinstance(model, ScoreCache) else model
-        if isinstance(resting, Resting):
+        if isinstance(resting, UnloadableModel):
             resting.wake()
         return model
 
-    def forget_scores(self) -> None:
+    def clear_scores(self) -> None:
         """Discard all cached reranker scores."""
         scorer = self._made.peek("scorer")
         if isinstance(scorer, ScoreCache):
             self._made.put("scorer", scorer.emptied())
 
-    def computes_on(self) -> str:
+    def describe_hardware(self) -> str:
         """Return a text that says what the language model runs on, as far as it is known. Loads nothing."""
         settings = self._settings.now
-        if behind_server(settings.llm):
+        if is_served(settings.llm):
             return _("the language model computes where its server is")
         made = self._made.peek(f"llm {settings.llm}")
         cores = os.cpu_count() or 1
@@ -414,24 +414,24 @@ class LoadedModels:
         path = self._library.path(name, ModelRole.EMBEDDER)
         from localcrag.models.encoders import BiEncoder  # noqa: PLC0415
 
-        embedder = RestingEmbedder(lambda: BiEncoder(name, path))
-        self._resting.add(embedder)
+        embedder = UnloadableEmbedder(lambda: BiEncoder(name, path))
+        self._unloadable.add(embedder)
         return embedder
 
     def _load_scorer(self) -> Scorer:
         settings = self._settings.now
-        if behind_server(settings.relevance):
+        if is_served(settings.relevance):
             served = self._library.servers.scorer(settings.relevance)
             self._made.put("scale", served.scale.value)
             return ScoreCache(served)
         path, cache = self._library.path(settings.relevance, ModelRole.RELEVANCE), settings.data_dir / "cache"
         words = self._library.words(settings.relevance)
-        from localcrag.models.reranker_format import load_fastest, whole_model  # noqa: PLC0415
+        from localcrag.models.reranker_format import load_fastest, with_shared_vocabulary  # noqa: PLC0415
 
         calibration = read_calibration(path, settings.embedder)
         # The reranker's file comes without token embeddings; complete it with those of the embedding model.
         if words:
-            path = whole_model(path, words, cache)
+            path = with_shared_vocabulary(path, words, cache)
         wanted, threads = settings.relevance_format, settings.threads
 
         def loaded() -> Scorer:
@@ -439,8 +439,8 @@ class LoadedModels:
             scorer.calibration = calibration
             return scorer
 
-        resting = RestingScorer(loaded)
-        self._resting.add(resting)
+        resting = UnloadableScorer(loaded)
+        self._unloadable.add(resting)
         return ScoreCache(resting)
 
     def _load_llm(self, name: str) -> LanguageModel:
@@ -449,7 +449,7 @@ class LoadedModels:
         from localcrag.models.llm import LlamaCpp  # noqa: PLC0415
 
         adapter = self._library.adapter(name)
-        resting = RestingLanguageModel(
+        resting = UnloadableLanguageModel(
             lambda: LlamaCpp(
                 name,
                 path,
@@ -459,23 +459,23 @@ class LoadedModels:
                 adapter=adapter,
             )
         )
-        self._resting.add(resting)
+        self._unloadable.add(resting)
         return resting
 
 
-BETWEEN_LOOKS = 20.0
+CHECK_SECONDS = 20.0
 """Seconds between two checks; models stay loaded at most this much longer than the settings say."""
 
 
-class IdleModels(RegularLooks):
+class IdleModelUnloader(PeriodicTask):
     """A background thread that unloads the models once they have been idle for long enough."""
 
     def __init__(
-        self, models: LoadedModels, settings: SettingsInUse, *, clock: Callable[[], float] = time.monotonic
+        self, models: LoadedModels, settings: CurrentSettings, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Count the models as used just now. `clock` returns seconds."""
         self._models, self._settings, self._clock = models, settings, clock
-        super().__init__(self.look, BETWEEN_LOOKS, "idle models")
+        super().__init__(self.look, CHECK_SECONDS, "idle models")
         self._used, self._since = models.uses(), clock()
 
     def look(self) -> bool:
@@ -486,9 +486,9 @@ class IdleModels(RegularLooks):
         now, uses = self._clock(), self._models.uses()
         if uses != self._used or self._models.in_use():
             self._used, self._since = uses, now
-            tidy()
+            free_memory()
         minutes = self._settings.now.idle_minutes
         if not minutes or now - self._since < minutes * 60 or not self._models.put_away():
             return False
-        give_back()
+        free_unloaded()
         return True

@@ -13,7 +13,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 FIRST_QUESTIONS = ("kx30-first", "rent", "dog")
 """Ids of the first suggested questions, which the documents answer by a procedure, a table and a condition."""
-FOR_THE_WEB, FOR_NOBODY = "lighthouse", "wifi"
+WEB_ONLY_QUESTION, UNANSWERABLE_QUESTION = "lighthouse", "wifi"
 """Ids of suggested questions that only the web answers, and that nothing answers."""
 COLLECTION = "samples"
 """Name of the collection that the page adds the samples to."""
@@ -28,7 +28,7 @@ def questions() -> list[str]:
 def first_questions(*, web: bool) -> list[str]:
     """Return the suggested questions. The last one is not in the documents, but with `web` may be on the web."""
     found = _by_id()
-    return [found[name] for name in (*FIRST_QUESTIONS, FOR_THE_WEB if web else FOR_NOBODY)]
+    return [found[name] for name in (*FIRST_QUESTIONS, WEB_ONLY_QUESTION if web else UNANSWERABLE_QUESTION)]
 
 
 def _by_id() -> dict[str, str]:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from localcrag.crag.refine.strips import blocks_in
+from localcrag.crag.refine.strips import passage_blocks
 from localcrag.records.passages import Evidence, Passage, Strip
-from localcrag.text.blocks import NARROWEST_WRAPPED, Block, BlockKind, blocks_of, cells_of
+from localcrag.text.blocks import NARROWEST_WRAPPED, Block, BlockKind, split_blocks, split_cells
 from localcrag.text.lexicon import SMALL
-from localcrag.text.sanitize import quotable, without_unseen
+from localcrag.text.sanitize import quotable, remove_invisible
 from localcrag.text.titles import heading_text
 from localcrag.text.words import one_line
 
@@ -42,11 +42,11 @@ class Fragment:
         return "".join(text for text, _ in self.pieces)
 
 
-def of_evidence(piece: Evidence, passage: Passage | None, strips: Sequence[Strip]) -> list[Fragment]:
+def evidence_fragments(piece: Evidence, passage: Passage | None, strips: Sequence[Strip]) -> list[Fragment]:
     """Return a piece of evidence in the blocks of its passage, or in those of its own text if it has no strips."""
     if passage is None or not strips:
-        return _cut(piece.text, blocks_of(piece.text), [(0, len(piece.text), False)])
-    shown = _cut(passage.text, blocks_in(passage), [(strip.start, strip.end, False) for strip in strips])
+        return _cut(piece.text, split_blocks(piece.text), [(0, len(piece.text), False)])
+    shown = _cut(passage.text, passage_blocks(passage), [(strip.start, strip.end, False) for strip in strips])
     lead = passage.lead if passage.lead and piece.text.startswith(f"{passage.lead}\n") else None
     if lead and shown:
         kind = BlockKind.HEADER if shown[0].kind is BlockKind.ROW else BlockKind.PARAGRAPH
@@ -54,7 +54,9 @@ def of_evidence(piece: Evidence, passage: Passage | None, strips: Sequence[Strip
     return shown
 
 
-def of_passage(passage: Passage, likeliest: Collection[Strip], within: tuple[int, int] | None = None) -> list[Fragment]:
+def passage_fragments(
+    passage: Passage, likeliest: Collection[Strip], within: tuple[int, int] | None = None
+) -> list[Fragment]:
     """Return a passage with its likeliest strips marked: all of it, or the part `within` two positions.
 
     Rows keep their table's header, even if that is outside the part.
@@ -66,7 +68,7 @@ def of_passage(passage: Passage, likeliest: Collection[Strip], within: tuple[int
         spans += [(done, strip.start, False), (strip.start, strip.end, True)]
         done = strip.end
     spans.append((done, end, False))
-    blocks = blocks_in(passage)
+    blocks = passage_blocks(passage)
     shown = _cut(passage.text, blocks, spans)
     if shown and shown[0].kind is BlockKind.ROW:
         above = [block for block in blocks if block.kind is BlockKind.HEADER and block.start < begin]
@@ -101,18 +103,18 @@ def _fragment(block: Block, pieces: Sequence[tuple[str, bool]]) -> Fragment:
     return Fragment(block.kind, tuple(pieces), block.level, block.steps)
 
 
-SEVERAL = 2
+MIN_ITEMS = 2
 """Minimum number of items or rows that make a list or a table a better answer than a sentence about it."""
-SEVERAL_LINES = 3
+MIN_LINES = 3
 """The same minimum for single lines."""
 
-_SAYS = re.compile(r"\w")
+_HAS_WORD = re.compile(r"\w")
 _BULLET = re.compile(r"^[-*+•‣◦▪▫●○■□◆➢✓✔–—][ \t]+")
 _NUMBER = re.compile(r"^\(?(\d{1,3})[.)][ \t]+")
 _ASKS = re.compile(r"^[*_]*(?:Q|Question)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
 _REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
-_GOES_ON = re.compile(f"[{SMALL}]")
+_CONTINUES = re.compile(f"[{SMALL}]")
 _ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK_TARGET = re.compile(r"\](?=[(\[])")
@@ -133,28 +135,30 @@ def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collect
 
     Headings that are in the `path` shown above the fragments are not repeated.
     """
-    said = {name.casefold() for name in path}
-    told = [one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in said]
-    while len(told) > 1 and told[-1].kind is BlockKind.HEADING:
-        told.pop()  # A heading with nothing under it.
+    shown_above = {name.casefold() for name in path}
+    reported = [
+        one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in shown_above
+    ]
+    while len(reported) > 1 and reported[-1].kind is BlockKind.HEADING:
+        reported.pop()  # A heading with nothing under it.
     parts: list[str] = []
     above: Fragment | None = None
-    for kind, some in groupby((one for one in told if _SAYS.search(one.text)), key=_form):
+    for kind, some in groupby((one for one in reported if _HAS_WORD.search(one.text)), key=_form):
         run = list(some)
-        parts += _written(kind, run, above)
+        parts += _render_run(kind, run, above)
         above = run[-1]
-    return "\n\n".join(_cited(_answered(parts), citation))
+    return "\n\n".join(_with_citation(_join_questions(parts), citation))
 
 
 def is_block(fragments: Sequence[Fragment]) -> bool:
     """Return whether these are a list, a table or several lines, which say more than a sentence about them."""
     numbers = [sum(one.kind is kind for one in fragments) for kind in (BlockKind.ITEM, BlockKind.ROW, BlockKind.LINE)]
-    return numbers[0] >= SEVERAL or numbers[1] >= SEVERAL or numbers[2] >= SEVERAL_LINES
+    return numbers[0] >= MIN_ITEMS or numbers[1] >= MIN_ITEMS or numbers[2] >= MIN_LINES
 
 
 def has_steps(fragments: Sequence[Fragment]) -> bool:
     """Return whether these include a list of more than one item."""
-    return sum(one.kind is BlockKind.ITEM for one in fragments) >= SEVERAL
+    return sum(one.kind is BlockKind.ITEM for one in fragments) >= MIN_ITEMS
 
 
 def listed(fragments: Sequence[Fragment]) -> list[str]:
@@ -162,24 +166,24 @@ def listed(fragments: Sequence[Fragment]) -> list[str]:
     return [quotable(one.text) for one in fragments if one.kind in (BlockKind.ITEM, BlockKind.ROW)]
 
 
-def item(text: str) -> str:
+def strip_markdown(text: str) -> str:
     """Return a strip as the layout shows it, without its list mark."""
-    return shown(_NUMBER.sub("", _BULLET.sub("", text, count=1), count=1))
+    return inline_markdown(_NUMBER.sub("", _BULLET.sub("", text, count=1), count=1))
 
 
 def label(path: Sequence[str]) -> str:
     """Return a line with the headings above the text that follows, or an empty string for an empty path."""
-    names = " › ".join(plain(name) for name in path if name)
+    names = " › ".join(plain_markdown(name) for name in path if name)
     return f"**{names}**" if names else ""
 
 
-def plain(text: str) -> str:
+def plain_markdown(text: str) -> str:
     """Return a text as one line of Markdown that is shown without any markup."""
-    said = _BACKSLASH.sub(r"\\\\", _EMPHASIS.sub("", text).replace("`", ""))
-    return shown(said).replace("*", r"\*").replace("_", r"\_")
+    bare = _BACKSLASH.sub(r"\\\\", _EMPHASIS.sub("", text).replace("`", ""))
+    return inline_markdown(bare).replace("*", r"\*").replace("_", r"\_")
 
 
-def shown(text: str) -> str:
+def inline_markdown(text: str) -> str:
     """Return a text as one line of Markdown that has no markup but emphasis and code."""
     text = quotable(text)
     if not _CODE_SPANS.fullmatch(text):
@@ -200,7 +204,7 @@ def _form(one: Fragment) -> BlockKind:
     return BlockKind.ROW if one.kind in _TABLE else one.kind
 
 
-def _written(kind: BlockKind, run: Sequence[Fragment], above: Fragment | None) -> list[str]:
+def _render_run(kind: BlockKind, run: Sequence[Fragment], above: Fragment | None) -> list[str]:
     match kind:
         case BlockKind.HEADING:
             return [name for one in run if (name := _bold(_name(one)))]
@@ -223,7 +227,7 @@ def _name(heading: Fragment) -> str:
 
 
 def _bold(text: str) -> str:
-    inner = plain(text)
+    inner = plain_markdown(text)
     return f"**{inner}**" if inner else ""
 
 
@@ -233,10 +237,10 @@ def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
     if start is not None:
         pieces[0] = (start.sub("", pieces[0][0], count=1), pieces[0][1])
     if not any(likely for _, likely in pieces):
-        return shown("".join(text for text, _ in pieces))
+        return inline_markdown("".join(text for text, _ in pieces))
     # Emphasis that begins in one piece must not end in another. Bold text needs white space around it: between 。 and a
     # letter, the closing mark would close nothing.
-    return one_line(" ".join(_bold(text) if likely else plain(text) for text, likely in pieces))
+    return one_line(" ".join(_bold(text) if likely else plain_markdown(text) for text, likely in pieces))
 
 
 def _line(text: str) -> str:
@@ -265,7 +269,7 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
             parts.append(_bold(_ASKS.sub("", one.text)))
         elif replies:
             parts.append(_line(_text(one, _REPLIES)))
-        elif quoted and _GOES_ON.match(one.text) and not _ENDS.search(quoted[-1]) and is_prose:
+        elif quoted and _CONTINUES.match(one.text) and not _ENDS.search(quoted[-1]) and is_prose:
             quoted[-1] += f" {_text(one)}"
         else:
             quoted.append(_text(one))
@@ -319,7 +323,7 @@ def _table(run: Sequence[Fragment]) -> list[str]:
     """Return rows as a table if they have a header and matching numbers of cells, else as lines."""
     lines = [one.text.split("\n", 1)[0] for one in run]
     header = lines[0] if run[0].kind is BlockKind.HEADER else ""
-    rows = [cells_of(line, header=header) for line in lines]
+    rows = [split_cells(line, header=header) for line in lines]
     ruled = run[0].text.lstrip().startswith("|") or " | " in run[0].text
     width = max(len(row) for row in rows)
     alone = len(rows) == 1 and "\n" not in run[0].text  # A header with a rule below it is a table even without rows.
@@ -336,12 +340,12 @@ def _table(run: Sequence[Fragment]) -> list[str]:
 def _cell(text: str, *, likely: bool) -> str:
     text = text.replace(r"\|", "|")
     # A bar ends a cell even within code.
-    return (_bold(text) if likely and text else shown(text)).replace("|", r"\|")
+    return (_bold(text) if likely and text else inline_markdown(text)).replace("|", r"\|")
 
 
 def _code(text: str) -> str:
     """Return code in a fence that the code cannot close."""
-    body = without_unseen(text).strip("\n")
+    body = remove_invisible(text).strip("\n")
     lines = body.split("\n")
     if _FENCE.match(lines[0]):
         closed = len(lines) > 1 and _FENCE_END.match(lines[-1])
@@ -351,7 +355,7 @@ def _code(text: str) -> str:
     return "\n".join([fence, *lines, fence])
 
 
-def _answered(parts: Sequence[str]) -> list[str]:
+def _join_questions(parts: Sequence[str]) -> list[str]:
     """Join each question with the text after it in one paragraph, without quotation marks."""
     done: list[str] = []
     for part in parts:
@@ -364,7 +368,7 @@ def _answered(parts: Sequence[str]) -> list[str]:
     return done
 
 
-def _cited(parts: Sequence[str], citation: str) -> list[str]:
+def _with_citation(parts: Sequence[str], citation: str) -> list[str]:
     if not citation or not parts:
         return list(parts)
     *others, last = parts

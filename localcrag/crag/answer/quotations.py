@@ -16,24 +16,24 @@ from localcrag.crag.answer.generate import Certainty, Task
 from localcrag.crag.answer.layout import Fragment
 from localcrag.crag.answer.verify import says_all
 from localcrag.crag.context import Context
-from localcrag.crag.grading import nearest
-from localcrag.crag.refine.refine import NEVER, QUOTED_SHARE
+from localcrag.crag.grading import nearest_passages
+from localcrag.crag.refine.refine import NEVER_KEPT, QUOTED_SHARE
 from localcrag.crag.refine.strips import count_words, split_into_strips, strips_by_piece
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Grade, NotAsked, Origin, Skill, StripMode
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
 from localcrag.records.run import WebUse
 from localcrag.settings import Settings
-from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.text.blocks import BlockKind, split_blocks
 from localcrag.text.places import page_name, row_names
-from localcrag.text.question_form import asks_for_list, asks_how, leaves_to_be_judged
+from localcrag.text.question_form import asks_for_list, asks_how, needs_inference
 from localcrag.text.sentences import Span
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later
-from localcrag.text.words import one_line, overlap, words_in
+from localcrag.text.translation import gettext_noop
+from localcrag.text.words import one_line, overlap, split_words
 
-MOST_WORDS = 220
+MAX_WORDS = 220
 """Maximum number of quoted words. A piece is shown whole, and the most relevant piece in any case."""
 SHOWN_SHARE = 0.2
 """Share of the best piece's relevance below which a piece is left out as irrelevant."""
@@ -42,7 +42,7 @@ _NUMBERED = re.compile(r"(?:^|(?<=\s))(\d{1,2})[.)](?=\s+\w)")
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class Quotation:
     """A piece of evidence with the fragments that it is shown as."""
 
     piece: Evidence
@@ -54,64 +54,64 @@ class Laid:
         return [one.text for one in self.fragments if one.kind is not BlockKind.HEADING]
 
 
-def to_lay_out(task: Task, context: Context, without: Collection[int] = (), said: str = "") -> list[Laid]:
+def select_quotations(task: Task, context: Context, without: Collection[int] = (), text: str = "") -> list[Quotation]:
     """Return the evidence of passages that are CORRECT, the most relevant first, up to MOST_WORDS.
 
     Pieces with the form that the question asks for come first: a list if it asks how or for several things. If the
     evidence is doubtful, the best strips are taken instead, and if no passage could be graded, all evidence. `without`
-    are the numbers of evidence that the answer already has. `said` is the text above: a piece that is in it word for
+    are the numbers of evidence that the answer already has. `text` is the text above: a piece that is in it word for
     word is left out.
     """
     relevance = {passage.id: passage.relevance for passage in task.used}
     pieces: Sequence[Evidence] = task.evidence
     if task.certainty is Certainty.DOUBTFUL:
-        pieces = task.to_quote
+        pieces = task.best_quotations
     elif correct := {passage.id for passage in task.used if passage.grade is Grade.CORRECT}:
         # A correct passage has no piece if its words are kept under a less sure one; then all pieces are used.
         pieces = [piece for piece in pieces if piece.passage in correct] or pieces
     pieces = [piece for piece in pieces if piece.n not in without]
     best = max((piece.relevance for piece in pieces), default=0.0)
     # A comparison needs both sides, however little one of them resembles the question.
-    least = 0.0 if leaves_to_be_judged(task.asked.standalone) else SHOWN_SHARE * best
-    shown = laid([piece for piece in pieces if piece.relevance >= least], task, context, said)
+    least = 0.0 if needs_inference(task.asked.standalone) else SHOWN_SHARE * best
+    shown = make_quotations([piece for piece in pieces if piece.relevance >= least], task, context, text)
     ranked = sorted(
         shown,
         key=lambda one: (
-            not (one.piece.relevance >= QUOTED_SHARE * best and as_asked(one, task.asked.standalone)),
+            not (one.piece.relevance >= QUOTED_SHARE * best and has_asked_form(one, task.asked.standalone)),
             -relevance.get(one.piece.passage, 0.0),
             one.piece.n,
         ),
     )
-    chosen: list[Laid] = []
+    chosen: list[Quotation] = []
     words = 0
     for one in ranked:
         more = count_words(one.piece.text)
-        if not chosen or words + more <= MOST_WORDS:
+        if not chosen or words + more <= MAX_WORDS:
             chosen.append(one)
             words += more
     return chosen
 
 
-def as_asked(one: Laid, question: str) -> bool:
+def has_asked_form(one: Quotation, question: str) -> bool:
     """Return whether a piece has the form that a question asks for: a list or procedure, or several lines."""
-    if leaves_to_be_judged(question):
+    if needs_inference(question):
         return False
     if asks_how(question):
         return layout.has_steps(one.fragments)
     return asks_for_list(question) and layout.is_block(one.fragments)
 
 
-def all_of_it(task: Task, context: Context) -> list[Laid]:
+def all_quotations(task: Task, context: Context) -> list[Quotation]:
     """Return all evidence as it is shown, lone headings included, for when there is nothing else to show."""
-    return laid(task.evidence, task, context, headings=True)
+    return make_quotations(task.evidence, task, context, headings=True)
 
 
-def laid(
-    pieces: Sequence[Evidence], task: Task, context: Context, said: str = "", *, headings: bool = False
-) -> list[Laid]:
+def make_quotations(
+    pieces: Sequence[Evidence], task: Task, context: Context, text: str = "", *, headings: bool = False
+) -> list[Quotation]:
     """Return pieces of evidence as they are shown: in the blocks of their passages, without screened sentences.
 
-    A lone heading is left out unless `headings` is set. A piece is left out if `said` has all of it word for word;
+    A lone heading is left out unless `headings` is set. A piece is left out if `text` has all of it word for word;
     otherwise it stays whole, because its sentences mean little without those around them.
     """
     passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
@@ -120,23 +120,23 @@ def laid(
     for piece in pieces:
         # If a single strip is quoted under the number of its piece, only that strip counts.
         own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
-        new = any(not _repeats(strip.text, said) for strip in own)
-        one = Laid(piece, tuple(layout.of_evidence(piece, passages.get(piece.passage), own)))
+        new = any(not _repeats(strip.text, text) for strip in own)
+        one = Quotation(piece, tuple(layout.evidence_fragments(piece, passages.get(piece.passage), own)))
         if (new or not own) and (one.body or (headings and one.fragments)):
             found.append(one)
     return found
 
 
-def _repeats(text: str, said: str) -> bool:
-    """Return whether `said` has a sentence word for word; headings and rows never count."""
+def _repeats(text: str, message: str) -> bool:
+    """Return whether `message` has a sentence word for word; headings and rows never count."""
     words = one_line(text)
-    if not said or not words.endswith((".", "!", "?")):
+    if not message or not words.endswith((".", "!", "?")):
         return False
     # The match must not be the beginning of a longer word or number.
-    return re.search(rf"(?<!\w){re.escape(words.rstrip('.!?'))}(?!\w|[.,]\d)", said) is not None
+    return re.search(rf"(?<!\w){re.escape(words.rstrip('.!?'))}(?!\w|[.,]\d)", message) is not None
 
 
-def written(shown: Sequence[Laid], sources: Sequence[Source], *, titled: bool = False) -> str:
+def render(shown: Sequence[Quotation], sources: Sequence[Source], *, titled: bool = False) -> str:
     """Return pieces as Markdown in the order given, each cited once, under its path of headings.
 
     If they come from several documents, or with `titled`, the path begins with the document's title.
@@ -146,7 +146,7 @@ def written(shown: Sequence[Laid], sources: Sequence[Source], *, titled: bool = 
     parts: list[str] = []
     before = ""
     for one in shown:
-        path = path_of(one.piece.section, named[one.piece.source], titled=several)
+        path = source_path(one.piece.section, named[one.piece.source], titled=several)
         label = layout.label(path)
         if label and label != before:
             parts.append(label)
@@ -155,13 +155,13 @@ def written(shown: Sequence[Laid], sources: Sequence[Source], *, titled: bool = 
     return "\n\n".join(parts)
 
 
-def path_of(section: str | None, source: Source | GradedPassage, *, titled: bool) -> list[str]:
+def source_path(section: str | None, source: Source | GradedPassage, *, titled: bool) -> list[str]:
     """Return the path of headings of a section; with `titled`, the document's title comes first."""
     path = section.split(SEPARATOR) if section else []
     named = _document(source)
     title = source.title or named
     # A title that is made from the file's name says less than the name.
-    if source.document and words_in(title) == words_in(PurePath(named).stem.replace("_", " ").replace("-", " ")):
+    if source.document and split_words(title) == split_words(PurePath(named).stem.replace("_", " ").replace("-", " ")):
         title = named
     return [title, *path] if titled and title not in path else path
 
@@ -170,25 +170,25 @@ def _document(source: Source | GradedPassage) -> str:
     return source.document or source.url or ""
 
 
-def is_best(shown: Sequence[Laid], question: str) -> bool:
+def beats_any_sentence(shown: Sequence[Quotation], question: str) -> bool:
     """Return whether the most relevant piece says more than any sentence of it, and no conclusion is needed.
 
     That is true of a list, and of a table or lines if several things are asked for: one row is said in one sentence.
     """
-    if not shown or leaves_to_be_judged(question):
+    if not shown or needs_inference(question):
         return False
     several = asks_how(question) or asks_for_list(question)
     return layout.has_steps(shown[0].fragments) or (several and layout.is_block(shown[0].fragments))
 
 
-def is_no_sentence(said: str) -> bool:
+def is_copied_list(text: str) -> bool:
     """Return whether an answer is not a sentence but a copied table row or several list items in one line."""
     # Two consecutive numbers in one line are a copied list: "1. … 2. …".
-    counted = [int(number) for number in _NUMBERED.findall(said)]
-    return "|" in said or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
+    counted = [int(number) for number in _NUMBERED.findall(text)]
+    return "|" in text or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
 
 
-def answer_alone(task: Task, context: Context) -> bool:
+def evidence_is_answer(task: Task, context: Context) -> bool:
     """Return whether the evidence alone is the answer: a list is asked for that the model is too small to write."""
     question = task.asked.standalone
     every_step = context.steps.refine and context.steps.verify and context.steps.evaluate
@@ -196,28 +196,28 @@ def answer_alone(task: Task, context: Context) -> bool:
         return False
     if task.conflicts:
         return False
-    return any(as_asked(one, question) for one in to_lay_out(task, context)[:1])
+    return any(has_asked_form(one, question) for one in select_quotations(task, context)[:1])
 
 
-def unsaid(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:
+def missing_pieces(shown: Sequence[Quotation], answer: str, question: str) -> list[Quotation]:
     """Return the pieces that the answer does not state completely."""
     return [one for one in shown if not says_all(answer, one.body, question)]
 
 
-def unlisted(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:
+def missing_lists(shown: Sequence[Quotation], answer: str, question: str) -> list[Quotation]:
     """Return the lists and tables with a line that the answer leaves out."""
     return [
         one for one in shown if any(not says_all(answer, [line], question) for line in layout.listed(one.fragments))
     ]
 
 
-WORDS, FAR_WORDS = 150, 50
+PASSAGE_WORDS, FAR_PASSAGE_WORDS = 150, 50
 """Words shown around the likeliest line of a passage, and fewer words for a passage that is far from helping."""
-LIKELY_SHARE, LIKELIEST = 0.9, 3
+LIKELY_SHARE, MAX_MARKED = 0.9, 3
 """Share of the likeliest strip's relevance that other marked strips need, and maximum number of marked strips."""
 
 
-def likeliest(
+def render_nearest(
     passages: Sequence[GradedPassage],
     strips: Sequence[Strip] = (),
     evidence: Sequence[Evidence] = (),
@@ -230,74 +230,77 @@ def likeliest(
     Passages must be screened and in retrieval's order, which counts as well (`best`). A passage that is evidence is
     cited. If a passage was not cut into strips, the part with most of the question's words is shown.
     """
-    return "\n\n".join(_shown(passage, strips, evidence, question=question, near=near) for passage in nearest(passages))
+    return "\n\n".join(
+        _render_passage(passage, strips, evidence, question=question, near=near)
+        for passage in nearest_passages(passages)
+    )
 
 
-def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:
+def blank_other_text(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:
     """Return a passage with white space in place of everything outside these strips; positions stay the same."""
     text = "".join(" " if letter.strip() else letter for letter in passage.text)
-    for strip in (strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER):
+    for strip in (strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER_KEPT):
         text = text[: strip.start] + passage.text[strip.start : strip.end] + text[strip.end :]
     return dataclasses.replace(passage, text=text)
 
 
-def _likest(text: str, question: str) -> int:
+def _best_match(text: str, question: str) -> int:
     """Return the start of the sentence, row or item with most of the question's words; the first of equal ones."""
-    cut = split_into_strips(text, StripMode.SENTENCE, window_words=FAR_WORDS)
+    cut = split_into_strips(text, StripMode.SENTENCE, window_words=FAR_PASSAGE_WORDS)
     return max(cut, key=lambda span: overlap(question, span.text)).start if cut else 0
 
 
-def _shown(
+def _render_passage(
     passage: GradedPassage, strips: Sequence[Strip], evidence: Sequence[Evidence], *, question: str, near: float
 ) -> str:
-    own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER]
+    own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER_KEPT]
     ranked = sorted(own, key=lambda strip: -strip.relevance)
-    likely = [strip for strip in ranked[:LIKELIEST] if strip.relevance >= LIKELY_SHARE * ranked[0].relevance]
+    likely = [strip for strip in ranked[:MAX_MARKED] if strip.relevance >= LIKELY_SHARE * ranked[0].relevance]
     if len(own) <= len(likely):
         likely = []  # If all strips are likely, none needs a mark.
-    at = ranked[0].start if ranked else _likest(passage.text, question)
-    start, end = _around(passage, at, WORDS if passage.relevance >= near else FAR_WORDS)
+    at = ranked[0].start if ranked else _best_match(passage.text, question)
+    start, end = _window(passage, at, PASSAGE_WORDS if passage.relevance >= near else FAR_PASSAGE_WORDS)
     within = [strip for strip in likely if start <= strip.start and strip.end <= end]
     cited = [piece for piece in evidence if piece.passage == passage.id]
     most = max(cited, key=lambda piece: piece.relevance, default=None)
-    path = path_of(passage.section, passage, titled=True)
-    shown = layout.of_passage(passage, within, (start, end))
+    path = source_path(passage.section, passage, titled=True)
+    shown = layout.passage_fragments(passage, within, (start, end))
     body = layout.markdown(shown, f"[{most.n}]" if most else "", path=path)
-    return f"{_head(passage, path)}\n\n{body}"
+    return f"{_passage_heading(passage, path)}\n\n{body}"
 
 
-def _head(passage: GradedPassage, path: Sequence[str]) -> str:
+def _passage_heading(passage: GradedPassage, path: Sequence[str]) -> str:
     sheets = {row.sheet for row in passage.rows}
     path = [*path[:1], *(name for name in path[1:] if name not in sheets)]
-    place = " › ".join(map(layout.plain, path)) or _("web")
+    place = " › ".join(map(layout.plain_markdown, path)) or _("web")
     if passage.page is not None:
         place += f", {page_name(passage.document, passage.page)}"
     if passage.rows:
-        place += f", {layout.plain(row_names(passage.rows))}"
+        place += f", {layout.plain_markdown(row_names(passage.rows))}"
     scored = f"{passage.relevance:.2f} · " if passage.scored else ""
     return f"**{scored}{place}**"
 
 
-def _around(passage: GradedPassage, at: int, most: int) -> tuple[int, int]:
+def _window(passage: GradedPassage, at: int, most: int) -> tuple[int, int]:
     """Return the start and end of about `most` words around a position in a passage."""
     cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=most)
     if sum(count_words(span.text) for span in cut) <= most:
         return 0, len(passage.text)
     first, last = _range(cut, next((n for n, span in enumerate(cut) if span.end > at), 0), most)
-    return _list_begins(passage.text, cut[first].start, cut[last].end), cut[last].end
+    return _list_start(passage.text, cut[first].start, cut[last].end), cut[last].end
 
 
-def _list_begins(text: str, start: int, end: int) -> int:
+def _list_start(text: str, start: int, end: int) -> int:
     """Return the start of the list in which `start` is, or `start` itself outside lists and in one that is too long."""
     begins = start
-    for block in blocks_of(text):
+    for block in split_blocks(text):
         if block.start > start:
             break
         if block.kind is not BlockKind.ITEM:
             begins = start
         elif begins == start:
             begins = block.start
-    return begins if count_words(text[begins:end]) <= WORDS else start
+    return begins if count_words(text[begins:end]) <= PASSAGE_WORDS else start
 
 
 def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
@@ -316,38 +319,38 @@ def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
 
 
 NOT_ASKED = {
-    NotAsked.DECLINED: later("you did not allow it"),
-    NotAsked.UNANSWERED: later("nobody answered whether it may be"),
-    NotAsked.NOBODY_TO_ASK: later("it needs your consent, and there was nobody to ask"),
-    NotAsked.FORBIDDEN_TERM: later("the query holds a term that you said may never be sent"),
-    NotAsked.NO_TIME: later("too little of the time budget was left"),
+    NotAsked.DECLINED: gettext_noop("you did not allow it"),
+    NotAsked.UNANSWERED: gettext_noop("nobody answered whether it may be"),
+    NotAsked.NOBODY_TO_ASK: gettext_noop("it needs your consent, and there was nobody to ask"),
+    NotAsked.FORBIDDEN_TERM: gettext_noop("the query holds a term that you said may never be sent"),
+    NotAsked.NO_TIME: gettext_noop("too little of the time budget was left"),
 }
 """Reasons why the web was not asked, worded to follow "because"."""
 
 
-def nothing_found(
+def no_evidence_answer(
     question: str, passages: Sequence[GradedPassage], web: WebUse, settings: Settings, near: float = 0.0
 ) -> str:
     """Return the answer of a run without evidence: what was searched, and the nearest passages.
 
     Only a part is shown of passages whose relevance is below `near`.
     """
-    said = _("Your documents do not answer this question.") if passages else nothing_there(settings)
-    lines = [said, _about_web(web, settings), with_nearest(question, passages, near) if passages else ""]
+    text = _("Your documents do not answer this question.") if passages else empty_collection_answer(settings)
+    lines = [text, _about_web(web, settings), nearest_answer(question, passages, near) if passages else ""]
     return "\n\n".join(line for line in lines if line)
 
 
-def nothing_there(settings: Settings) -> str:
+def empty_collection_answer(settings: Settings) -> str:
     """Return the answer of a collection without documents."""
     return _(
         "There is nothing in the collection “%(name)s” to answer from. Add documents to it.", name=settings.collection
     )
 
 
-def with_nearest(question: str, passages: Sequence[GradedPassage], near: float) -> str:
+def nearest_answer(question: str, passages: Sequence[GradedPassage], near: float) -> str:
     """Return the nearest passages under a line that introduces them."""
-    said = _("The nearest passages, with the probability that they help:")
-    return f"{said}\n\n{likeliest(passages, question=question, near=near)}"
+    text = _("The nearest passages, with the probability that they help:")
+    return f"{text}\n\n{render_nearest(passages, question=question, near=near)}"
 
 
 def _about_web(web: WebUse, settings: Settings) -> str:
@@ -362,76 +365,76 @@ def _about_web(web: WebUse, settings: Settings) -> str:
     return _("The web was not asked: it is switched off in the settings.")
 
 
-def evidence_silent(nearest: str, web: WebUse) -> str:
+def silent_evidence_answer(nearest: str, web: WebUse) -> str:
     """Return the answer for when the language model finds none in the evidence; `nearest` are the nearest passages."""
-    said = (
+    text = (
         _("Neither your documents nor the web results say this outright. What comes nearest:")
         if web.results
         else _("Your documents do not say this outright. What comes nearest:")
     )
-    return f"{said}\n\n{nearest}"
+    return f"{text}\n\n{nearest}"
 
 
-def uncertain(nearest: str, web: WebUse) -> str:
+def uncertain_answer(nearest: str, web: WebUse) -> str:
     """Return the answer for when the evidence is too doubtful to ask a small language model about it."""
-    said = (
+    text = (
         _("It is not certain that your documents or the web results answer this. What comes nearest:")
         if web.results
         else _("It is not certain that your documents answer this. What comes nearest:")
     )
-    return f"{said}\n\n{nearest}"
+    return f"{text}\n\n{nearest}"
 
 
-def not_backed(best: str) -> str:
+def unbacked_answer(best: str) -> str:
     """Return the sources' own words, in place of an answer that the evidence does not back."""
-    said = _("What the language model wrote is not backed by the sources.")
-    return f"{said} {in_their_words(best)}"
+    text = _("What the language model wrote is not backed by the sources.")
+    return f"{text} {source_words(best)}"
 
 
-def in_their_words(best: str) -> str:
+def source_words(best: str) -> str:
     """Return the sources' own words under a line that introduces them."""
     return _("In the words of the sources:") + f"\n\n{best}"
 
 
-def more_to_the_point(best: str) -> str:
+def nearer_source_words(best: str) -> str:
     """Return the nearest of the sources' own words, to follow an answer that says something else."""
     return _("What the sources say that comes nearest to the question:") + f"\n\n{best}"
 
 
-def quoted(evidence: str) -> str:
+def model_failed_answer(evidence: str) -> str:
     """Return the evidence itself, for when the language model failed."""
-    said = _("The language model could not write an answer. It would have been made from this:")
-    return f"{said}\n\n{evidence}"
+    text = _("The language model could not write an answer. It would have been made from this:")
+    return f"{text}\n\n{evidence}"
 
 
-def no_time(evidence: str) -> str:
+def no_time_answer(evidence: str) -> str:
     """Return the evidence itself, for when there is no time left to write an answer from it."""
-    said = _("There was no time left to write an answer. It would have been made from this:")
-    return f"{said}\n\n{evidence}"
+    text = _("There was no time left to write an answer. It would have been made from this:")
+    return f"{text}\n\n{evidence}"
 
 
 def web_note(web: WebUse) -> str:
     """Return a note on a web search that failed or was not allowed, or an empty string."""
-    said = ""
+    text = ""
     if web.not_asked:
         why = _(NOT_ASKED[web.not_asked])
-        said = _("The web was not asked, because %(why)s: this rests on your documents alone.", why=why)
+        text = _("The web was not asked, because %(why)s: this rests on your documents alone.", why=why)
     elif web.error:
-        said = _("The web could not be asked, so this rests on your documents alone. %(error)s", error=web.error)
-    return f"\n\n{said}" if said else ""
+        text = _("The web could not be asked, so this rests on your documents alone. %(error)s", error=web.error)
+    return f"\n\n{text}" if text else ""
 
 
 NEAR_SHARE = 0.5
 """Share of the lower threshold at which an incorrect passage is near enough to be shown at length."""
 
 
-def likeliest_of(task: Task, context: Context) -> str:
+def render_task_nearest(task: Task, context: Context) -> str:
     """Return the likeliest of the passages from which the evidence comes, as Markdown."""
     passages = injection.screened(task.used, context.parts.rules)
     strips = task.refinement.strips
     if task.conflicts:  # The strips no longer include the side that lost, and it must not be shown.
-        passages = tuple(left for passage in passages if (left := only_strips(passage, strips)).text.strip())
-    return likeliest(passages, strips, task.evidence, question=task.asked.standalone)
+        passages = tuple(left for passage in passages if (left := blank_other_text(passage, strips)).text.strip())
+    return render_nearest(passages, strips, task.evidence, question=task.asked.standalone)
 
 
 def no_answer(task: Task, context: Context) -> str:
@@ -439,4 +442,4 @@ def no_answer(task: Task, context: Context) -> str:
     local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
     nearest = injection.screened(local, context.parts.rules)
     near = context.thresholds.lower * NEAR_SHARE
-    return nothing_found(task.asked.standalone, nearest, task.web, context.settings, near)
+    return no_evidence_answer(task.asked.standalone, nearest, task.web, context.settings, near)

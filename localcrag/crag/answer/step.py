@@ -11,7 +11,7 @@ from localcrag.crag.answer import generate as prompts
 from localcrag.crag.answer import quotations, verify
 from localcrag.crag.answer.generate import Certainty, Task
 from localcrag.crag.answer.verify import misses_the_point
-from localcrag.crag.context import NO_ANSWER, Asked, Context
+from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.crag.refine.strips import has_rows_or_items
 from localcrag.records.enums import Backing, Skill, Strictness
@@ -21,10 +21,13 @@ from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Support
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import shorten
 
-WRITING, AGAIN = later("writing the answer"), later("writing it again, from the best sentences alone")
+WRITING, WRITING_AGAIN = (
+    gettext_noop("writing the answer"),
+    gettext_noop("writing it again, from the best sentences alone"),
+)
 
 
 class Outcome(Enum):
@@ -63,15 +66,17 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     passages below.
     """
     draft = yield from _draft(task, context)
-    said = _SAID[draft.outcome](task, draft, context)
+    text = _WORDINGS[draft.outcome](task, draft, context)
     uncertain = task.certainty is Certainty.DOUBTFUL and draft.outcome not in ABSTAINS
     if draft.outcome not in {*ABSTAINS, Outcome.DOUBTFUL} and _shows_likeliest(task):
-        said += f"\n\n{_SAID[Outcome.DOUBTFUL](task, draft, context)}"
+        text += f"\n\n{_WORDINGS[Outcome.DOUBTFUL](task, draft, context)}"
     if draft.outcome is not Outcome.NO_EVIDENCE:  # Its text says more about the web than the note does.
-        said += quotations.web_note(task.web)
+        text += quotations.web_note(task.web)
     # Add notes on the sources: that they disagree, or how old they are.
-    said = reconcile.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
-    yield Answered(said, draft.outcome in ABSTAINS, uncertain)
+    text = reconcile.add_source_notes(
+        text, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources
+    )
+    yield Answered(text, draft.outcome in ABSTAINS, uncertain)
 
 
 def _shows_likeliest(task: Task) -> bool:
@@ -79,26 +84,28 @@ def _shows_likeliest(task: Task) -> bool:
 
     They are if the evidence is not sure to answer, and no contradiction quotes them already.
     """
-    return task.certainty is Certainty.DOUBTFUL and not reconcile.quoted(task.conflicts)
+    return task.certainty is Certainty.DOUBTFUL and not reconcile.quoted_evidence(task.conflicts)
 
 
-def _laid_out(task: Task, context: Context) -> str:
-    told = reconcile.quoted(task.conflicts)
-    shown = quotations.to_lay_out(task, context, without=told) or quotations.to_lay_out(task, context)
-    shown = shown or quotations.all_of_it(task, context)
-    return quotations.written(shown, task.refinement.sources)
+def _source_words(task: Task, context: Context) -> str:
+    reported = reconcile.quoted_evidence(task.conflicts)
+    shown = quotations.select_quotations(task, context, without=reported) or quotations.select_quotations(task, context)
+    shown = shown or quotations.all_quotations(task, context)
+    return quotations.render(shown, task.refinement.sources)
 
 
-_SAID: dict[Outcome, Callable[[Task, _Draft, Context], str]] = {
+_WORDINGS: dict[Outcome, Callable[[Task, _Draft, Context], str]] = {
     Outcome.WRITTEN: lambda task, draft, _context: draft.answer,
-    Outcome.NOT_BACKED: lambda task, _, context: quotations.not_backed(_laid_out(task, context)),
-    Outcome.IN_THEIR_WORDS: lambda task, _, context: quotations.in_their_words(_laid_out(task, context)),
-    Outcome.SILENT: lambda task, _, context: quotations.evidence_silent(
-        quotations.likeliest_of(task, context), task.web
+    Outcome.NOT_BACKED: lambda task, _, context: quotations.unbacked_answer(_source_words(task, context)),
+    Outcome.IN_THEIR_WORDS: lambda task, _, context: quotations.source_words(_source_words(task, context)),
+    Outcome.SILENT: lambda task, _, context: quotations.silent_evidence_answer(
+        quotations.render_task_nearest(task, context), task.web
     ),
-    Outcome.DOUBTFUL: lambda task, _, context: quotations.uncertain(quotations.likeliest_of(task, context), task.web),
-    Outcome.NO_TIME: lambda task, _, context: quotations.no_time(_laid_out(task, context)),
-    Outcome.NOT_WRITTEN: lambda task, _, context: quotations.quoted(_laid_out(task, context)),
+    Outcome.DOUBTFUL: lambda task, _, context: quotations.uncertain_answer(
+        quotations.render_task_nearest(task, context), task.web
+    ),
+    Outcome.NO_TIME: lambda task, _, context: quotations.no_time_answer(_source_words(task, context)),
+    Outcome.NOT_WRITTEN: lambda task, _, context: quotations.model_failed_answer(_source_words(task, context)),
     Outcome.NO_EVIDENCE: lambda task, _, context: quotations.no_answer(task, context),
 }
 """Function that words the answer for each outcome."""
@@ -106,7 +113,7 @@ ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outc
 """Outcomes without an answer."""
 
 
-def read_by(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence, ...]:
+def evidence_to_read(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence, ...]:
     """Return the evidence that a language model answers from; for a small model, the best strips.
 
     These have the answer nearly as often as all evidence (docs/lab/evaluation.md), and a small model finds it there
@@ -121,14 +128,16 @@ def read_by(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence
 
 def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
     """Have the answer written, once or twice, and return the draft."""
-    if known := _without_asking(task, context):
+    if known := _outcome_without_llm(task, context):
         return _Draft(known)
     supports: tuple[Support, ...] = ()
     for doing, pieces in _attempts(task, context):
         if context.budget.spent(NO_ANSWER):
-            if doing is AGAIN:
+            if doing is WRITING_AGAIN:
                 break
-            yield Warned(_("The evidence is quoted in place of an answer: %(why)s.", why=context.budget.running_out))
+            yield Warned(
+                _("The evidence is quoted in place of an answer: %(why)s.", why=context.budget.exhaustion_reason)
+            )
             return _Draft(Outcome.NO_TIME)
         yield StepStarted("generate", _(doing))
         made = yield from _attempt(task, pieces, context)
@@ -137,35 +146,35 @@ def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
         supports = made
         if verify.is_answer(supports):
             break
-    yield from _say_what_was_taken_out(supports)
+    yield from _removal_warnings(supports)
     if verify.is_answer(supports):
-        return _with_own_words(supports, task, context)
+        return _with_source_words(supports, task, context)
     if task.certainty is not Certainty.SURE:
-        return _Draft(_without_answer(task))
+        return _Draft(_outcome_without_answer(task))
     partly = any(support.backing is not Backing.NOT for support in supports)
     return _Draft(Outcome.IN_THEIR_WORDS if partly else Outcome.NOT_BACKED)
 
 
-def _without_asking(task: Task, context: Context) -> Outcome | None:
+def _outcome_without_llm(task: Task, context: Context) -> Outcome | None:
     """Return the outcome if the model need not be asked, or None if it has to be."""
     if not task.evidence:
         return Outcome.NO_EVIDENCE
-    if task.certainty is Certainty.DOUBTFUL and not context.answers_ambiguous:
+    if task.certainty is Certainty.DOUBTFUL and not context.asks_llm_if_ambiguous:
         return Outcome.DOUBTFUL
-    return Outcome.IN_THEIR_WORDS if quotations.answer_alone(task, context) else None
+    return Outcome.IN_THEIR_WORDS if quotations.evidence_is_answer(task, context) else None
 
 
 def _attempts(task: Task, context: Context) -> list[tuple[str, tuple[Evidence, ...]]]:
     """Return the attempts that the model may make, in order, each with the evidence that it reads."""
     best = best_strips(task.refinement.strips, task.evidence)
     # Without refinement there are no best strips: plain RAG reads all that was found.
-    to_read = read_by(context.parts.skills, task.refinement) if context.steps.refine else task.evidence
+    to_read = evidence_to_read(context.parts.skills, task.refinement) if context.steps.refine else task.evidence
     # Where a small model is unsure, the sources' words are better than its second attempt.
-    once = best == to_read or _is_small(task, context)
-    return [(WRITING, to_read)] if once else [(WRITING, to_read), (AGAIN, best)]
+    once = best == to_read or _prefers_sources(task, context)
+    return [(WRITING, to_read)] if once else [(WRITING, to_read), (WRITING_AGAIN, best)]
 
 
-def _is_small(task: Task, context: Context) -> bool:
+def _prefers_sources(task: Task, context: Context) -> bool:
     """Return whether the sources' own words are better than any text of the model that is not backed in full."""
     return context.steps.verify and Skill.ALONE not in context.parts.skills and task.certainty is Certainty.SURE
 
@@ -179,14 +188,14 @@ def _attempt(
     except GenerationError as error:
         yield Warned(_("The answer could not be written: %(error)s", error=error))
         return _Draft(Outcome.NOT_WRITTEN)
-    if prompts.says_nothing(written):
-        return _Draft(_silent(written, task, context))
+    if prompts.is_no_answer(written):
+        return _Draft(_silent_outcome(written, task, context))
     if not context.steps.verify:
         return _Draft(Outcome.WRITTEN, written)
-    return (yield from _verify(prompts.said(written), pieces, task, context))
+    return (yield from _verify(prompts.without_no_answer(written), pieces, task, context))
 
 
-def _write(asked: Asked, evidence: Sequence[Evidence], context: Context) -> Generator[Event, None, str]:
+def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context) -> Generator[Event, None, str]:
     """Yield the pieces of an answer, then Generated, and return it. Raises GenerationError."""
     llm, settings = context.parts.llm, context.settings
     clock = context.clock("generate")
@@ -209,11 +218,11 @@ def _write(asked: Asked, evidence: Sequence[Evidence], context: Context) -> Gene
         written += piece
         yield AnswerPiece(piece)
         if context.budget.spent(1.0):
-            yield Warned(_("The language model was stopped: %(why)s.", why=context.budget.running_out))
-            written = prompts.whole_sentences(written)
+            yield Warned(_("The language model was stopped: %(why)s.", why=context.budget.exhaustion_reason))
+            written = prompts.cut_to_sentences(written)
             break
     yield Generated(clock.cost())
-    return verify.only_known(written, evidence)
+    return verify.remove_unknown_addresses(written, evidence)
 
 
 def _verify(
@@ -223,21 +232,21 @@ def _verify(
     clock = context.clock("verify")
     strictness, sources = context.settings.strictness, task.refinement.sources
     # If the evidence is not sure to answer, a sentence that it backs in part is a guess about a guess.
-    if strictness is Strictness.BALANCED and (_is_small(task, context) or _shows_likeliest(task)):
+    if strictness is Strictness.BALANCED and (_prefers_sources(task, context) or _shows_likeliest(task)):
         strictness = Strictness.STRICT
     supports = verify.verify(written, pieces, task.asked.standalone, strictness, sources)
     yield Verified(supports, clock.cost())
     return supports
 
 
-def _say_what_was_taken_out(supports: Sequence[Support]) -> Generator[Event, None, None]:
+def _removal_warnings(supports: Sequence[Support]) -> Generator[Event, None, None]:
     if taken_out := [support for support in supports if not support.shown]:
         why = "; ".join(dict.fromkeys(support.why for support in taken_out))
         text = shorten(" ".join(support.sentence for support in taken_out))
         yield Warned(_("Taken out, since the evidence does not back it (%(why)s): “%(text)s”", why=why, text=text))
 
 
-def _silent(written: str, task: Task, context: Context) -> Outcome:
+def _silent_outcome(written: str, task: Task, context: Context) -> Outcome:
     """Return the outcome for a model that found no answer, or had no time for one.
 
     A model misses an answer more often than the reranker sees one that is not there (docs/lab/evaluation.md). If the
@@ -247,10 +256,10 @@ def _silent(written: str, task: Task, context: Context) -> Outcome:
         return Outcome.NO_TIME
     if task.certainty is Certainty.SURE and context.steps.verify:
         return Outcome.IN_THEIR_WORDS
-    return _without_answer(task)
+    return _outcome_without_answer(task)
 
 
-def _without_answer(task: Task) -> Outcome:
+def _outcome_without_answer(task: Task) -> Outcome:
     """Return the outcome if the model gave no answer and the evidence is not sure to have one.
 
     This is doubt and no denial: the model's word alone hardly shows whether evidence answers (docs/lab/evaluation.md).
@@ -258,13 +267,13 @@ def _without_answer(task: Task) -> Outcome:
     return Outcome.DOUBTFUL if task.certainty is Certainty.DOUBTFUL else Outcome.SILENT
 
 
-def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -> _Draft:
+def _with_source_words(supports: Sequence[Support], task: Task, context: Context) -> _Draft:
     """Return an answer that is backed, with the sources' words below it if it is not enough alone."""
     answer, question = verify.compose(supports), task.asked.standalone
     shown = [support for support in supports if support.shown]
-    said = " ".join(support.sentence for support in shown)
-    below = quotations.to_lay_out(
-        task, context, reconcile.quoted(task.conflicts), said if _is_small(task, context) else ""
+    text = " ".join(support.sentence for support in shown)
+    below = quotations.select_quotations(
+        task, context, reconcile.quoted_evidence(task.conflicts), text if _prefers_sources(task, context) else ""
     )
     alone = Skill.ALONE in context.parts.skills
     backed = all(support.supported for support in shown)
@@ -274,26 +283,26 @@ def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -
         left_out = below
     elif alone:
         cited = {n for support in shown for n in support.citations}
-        left_out = quotations.unlisted([one for one in below if one.piece.n in cited], said, question)
+        left_out = quotations.missing_lists([one for one in below if one.piece.n in cited], text, question)
     else:
-        left_out = quotations.unsaid(below, said, question)
+        left_out = quotations.missing_pieces(below, text, question)
     sources = task.refinement.sources
-    if _is_small(task, context) and (
-        quotations.is_no_sentence(said)
-        or (left_out and (quotations.is_best(below, question) or _misses(said, task, context)))
+    if _prefers_sources(task, context) and (
+        quotations.is_copied_list(text)
+        or (left_out and (quotations.beats_any_sentence(below, question) or _misses(text, task, context)))
     ):
         return _Draft(Outcome.IN_THEIR_WORDS)
-    if alone and backed and below and _misses(said, task, context):
-        answer += f"\n\n{quotations.more_to_the_point(quotations.written(below, sources))}"
+    if alone and backed and below and _misses(text, task, context):
+        answer += f"\n\n{quotations.nearer_source_words(quotations.render(below, sources))}"
     elif left_out:
-        answer += f"\n\n{quotations.in_their_words(quotations.written(left_out, sources))}"
+        answer += f"\n\n{quotations.source_words(quotations.render(left_out, sources))}"
     return _Draft(Outcome.WRITTEN, answer)
 
 
-def _misses(said: str, task: Task, context: Context) -> bool:
+def _misses(text: str, task: Task, context: Context) -> bool:
     """Return whether an answer misses the point, compared with the best strip."""
-    best = task.to_quote
+    best = task.best_quotations
     try:
-        return bool(best) and misses_the_point(said, best[0].text, task.asked.standalone, context.parts.scorer)
+        return bool(best) and misses_the_point(text, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
         return False  # Without the reranker no strip is the best; its failure was reported before.

@@ -8,12 +8,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from localcrag.records.enums import Backing
-from localcrag.text.lexicon import lexicon
-from localcrag.text.quantities import KINDS, comparable, signed
+from localcrag.text.lexicon import current_lexicon
+from localcrag.text.quantities import KINDS, comparable, signed_numbers
 from localcrag.text.question_form import asks_yes_or_no
 from localcrag.text.sentences import CLAUSE_ENDS, split_sentences
 from localcrag.text.translation import gettext as _
-from localcrag.text.words import HELD, content_words, followed, names, numbers, with_digits, word_list
+from localcrag.text.words import (
+    SUPPORTED_SHARE,
+    adjacent_words,
+    content_words,
+    names,
+    numbers,
+    word_list,
+    words_with_digits,
+)
 
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _CLAUSES = re.compile(rf"{CLAUSE_ENDS}|[|\n]|\b(?:and|but|or|while|whereas)\b|(?<=[.!?])\s")
@@ -28,7 +36,7 @@ class _Clause:
     label: frozenset[str]
 
 
-def mixed_up(sentence: str, evidence: str, asked: set[str]) -> list[str]:
+def mixed_up_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]:
     """Return the sentence's numbers that the evidence gives for something else, mixed up with another of their kind.
 
     A number is mixed up if the words around it in the sentence include all words that set another number's clause apart
@@ -37,28 +45,30 @@ def mixed_up(sentence: str, evidence: str, asked: set[str]) -> list[str]:
     that `comparable` returns. Numbers without a unit are not checked: the words next to them say less often what they
     mean.
     """
-    paragraphs = [_told_apart(_clauses(paragraph)) for paragraph in _PARAGRAPHS.split(evidence)]
+    paragraphs = [_distinct_labels(_clauses(paragraph)) for paragraph in _PARAGRAPHS.split(evidence)]
     own, words = _clauses(sentence), content_words(sentence)
     found = []
     for clause in own:
-        label = clause.label if len(own) > 1 else frozenset(words - with_digits(words))
+        label = clause.label if len(own) > 1 else frozenset(words - words_with_digits(words))
         label = label if label - asked - KINDS.keys() else label | asked
         found += [
             number
             for number in sorted(clause.numbers - asked)
-            if any(_is_of_another(number, label, clause, paragraph) for paragraph in paragraphs)
-            and not any(_is_its_own(number, label, paragraph) for paragraph in paragraphs)
+            if any(_matches_other_clause(number, label, clause, paragraph) for paragraph in paragraphs)
+            and not any(_matches_clause(number, label, paragraph) for paragraph in paragraphs)
         ]
     return found
 
 
-def _is_its_own(number: str, label: frozenset[str], paragraph: list[_Clause]) -> bool:
+def _matches_clause(number: str, label: frozenset[str], paragraph: list[_Clause]) -> bool:
     return any(number in clause.numbers and clause.label <= label for clause in paragraph)
 
 
-def _is_of_another(number: str, label: frozenset[str], said: _Clause, paragraph: list[_Clause]) -> bool:
+def _matches_other_clause(
+    number: str, label: frozenset[str], sentence_clause: _Clause, paragraph: list[_Clause]
+) -> bool:
     kinds = {kind for clause in paragraph if number in clause.numbers for kind in clause.kinds}
-    others = [clause for clause in paragraph if not clause.numbers & said.numbers and clause.kinds & kinds]
+    others = [clause for clause in paragraph if not clause.numbers & sentence_clause.numbers and clause.kinds & kinds]
     return any(clause.label and clause.label <= label for clause in others)
 
 
@@ -67,16 +77,18 @@ def _clauses(text: str) -> list[_Clause]:
     parts = [words for part in _CLAUSES.split(text) if (words := word_list(part))]
     found = []
     for at, words in enumerate(parts):
-        if not (own := with_digits(words)):
+        if not (own := words_with_digits(words)):
             continue
         kinds = {KINDS[unit] for number, unit in pairwise(words) if number in own and unit in KINDS}
-        beside = [other for other in (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2]) if not with_digits(other)]
-        label = {word for clause in (words, *beside) for word in clause} - own - KINDS.keys()
+        extra = [
+            other for other in (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2]) if not words_with_digits(other)
+        ]
+        label = {word for clause in (words, *extra) for word in clause} - own - KINDS.keys()
         found.append(_Clause(frozenset(own), frozenset(kinds), frozenset(label)))
     return found
 
 
-def _told_apart(clauses: list[_Clause]) -> list[_Clause]:
+def _distinct_labels(clauses: list[_Clause]) -> list[_Clause]:
     """Return the clauses with those words of their labels that no other clause has."""
     return [
         _Clause(
@@ -86,22 +98,22 @@ def _told_apart(clauses: list[_Clause]) -> list[_Clause]:
     ]
 
 
-UNIT_WITHIN = 3
+UNIT_DISTANCE = 3
 """Words after a number that may include its unit: "20 whole working days"."""
-WORDS_OF_AN_AMOUNT = 1
+MAX_AMOUNT_WORDS = 1
 """Maximum number of words other than numbers in a clause that is only an amount: its unit."""
 _CLAUSE = re.compile(CLAUSE_ENDS)
 _RANGE = re.compile(r"(?<![\w.,])(\d[\d.,:]*)(?: to |[-–‑/])(\d[\d.,:]*\d|\d)")
 
 
-def of_something_else(sentence: str, evidence: str, asked: set[str]) -> list[str]:
+def misattributed_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]:
     """Return the sentence's new numbers that the evidence has with another unit or sign, or for something else."""
     new = sorted(numbers(sentence) - asked)
-    mixed = mixed_up(sentence, evidence, asked) if new else []
-    return [number for number in new if number in mixed or _another_unit(number, sentence, evidence)]
+    mixed = mixed_up_numbers(sentence, evidence, asked) if new else []
+    return [number for number in new if number in mixed or _has_other_unit(number, sentence, evidence)]
 
 
-def perhaps_of_something_else(sentence: str, evidence: str, asked: set[str]) -> list[str]:
+def doubtful_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]:
     """Return the sentence's new numbers that the evidence has without the following word, or in an unrelated clause.
 
     A small model that has to answer with a number takes any: "2024", out of "booked fourteen days before departure;
@@ -111,12 +123,14 @@ def perhaps_of_something_else(sentence: str, evidence: str, asked: set[str]) -> 
     return [
         number
         for number in sorted(numbers(sentence) - asked)
-        if not _followed_alike(number, sentence, evidence)
-        or (_aside(number, evidence, asked) and not _neighbours(number, sentence) & _neighbours(number, evidence))
+        if not _same_word_follows(number, sentence, evidence)
+        or (
+            _is_off_topic(number, evidence, asked) and not _neighbours(number, sentence) & _neighbours(number, evidence)
+        )
     ]
 
 
-def _another_unit(number: str, sentence: str, evidence: str) -> bool:
+def _has_other_unit(number: str, sentence: str, evidence: str) -> bool:
     """Return whether the evidence has the number only with another sign, in another range, or with another unit.
 
     A unit is the word right after a number: "14 days", "27 nations". In a table the unit is in the header. If the word
@@ -124,10 +138,10 @@ def _another_unit(number: str, sentence: str, evidence: str) -> bool:
     unit.
     """
     own, others = _signs(number, sentence), _signs(number, evidence)
-    if (own and others and not own & others) or _ends_of_others(number, sentence, evidence):
+    if (own and others and not own & others) or _in_other_range(number, sentence, evidence):
         return True
-    units = {unit for word, unit in followed(sentence) if word == number and unit}
-    if not units or not _is_amount(number) or _called(number, sentence) & _called(number, evidence):
+    units = {unit for word, unit in adjacent_words(sentence) if word == number and unit}
+    if not units or not _is_amount(number) or _words_before(number, sentence) & _words_before(number, evidence):
         return False
     words = word_list(evidence)
     near = _near(number, words)
@@ -143,13 +157,13 @@ def _another_unit(number: str, sentence: str, evidence: str) -> bool:
     return bool(units & of_another) or all(KINDS.keys() & set(follow) for follow in near)
 
 
-def _ends_of_others(number: str, sentence: str, evidence: str) -> bool:
+def _in_other_range(number: str, sentence: str, evidence: str) -> bool:
     """Return whether the sentence has a range that begins with the number, and the evidence only others that do."""
     own, others = ({b for a, b in _RANGE.findall(text) if a == number} for text in (sentence, evidence))
     return bool(own and others and not own & others)
 
 
-def _followed_alike(number: str, sentence: str, evidence: str) -> bool:
+def _same_word_follows(number: str, sentence: str, evidence: str) -> bool:
     """Return whether the word after the number, if there is one, also follows it closely in the evidence."""
     units = {follow for _, follow in _neighbours(number, sentence) if follow}
     return not units or any(units & set(follow) for follow in _near(number, word_list(evidence)))
@@ -157,18 +171,20 @@ def _followed_alike(number: str, sentence: str, evidence: str) -> bool:
 
 def _near(number: str, words: Sequence[str]) -> list[list[str]]:
     """Return, for each place of the number, the words after it that may include its unit."""
-    return [_up_to_number(words[at + 1 : at + 1 + UNIT_WITHIN]) for at, word in enumerate(words) if word == number]
+    return [
+        _up_to_second_number(words[at + 1 : at + 1 + UNIT_DISTANCE]) for at, word in enumerate(words) if word == number
+    ]
 
 
 def _is_amount(word: str) -> bool:
     return word[0].isdigit() and not any(letter.isalpha() for letter in word)
 
 
-def _called(number: str, text: str) -> set[str]:
-    return {word for word, behind in followed(text) if behind == number}
+def _words_before(number: str, text: str) -> set[str]:
+    return {word for word, behind in adjacent_words(text) if behind == number}
 
 
-def _up_to_number(words: Sequence[str]) -> list[str]:
+def _up_to_second_number(words: Sequence[str]) -> list[str]:
     """Return words without any number after the first, which alone can be the other end of a range."""
     first = next((word for word in words if word[0].isdigit()), None)
     return [word for word in words if word == first or not word[0].isdigit()]
@@ -176,7 +192,7 @@ def _up_to_number(words: Sequence[str]) -> list[str]:
 
 def _signs(number: str, text: str) -> set[bool]:
     """Return the signs that a number has in a text: True for below zero."""
-    return {below for written, below in signed(text) if number in content_words(written)}
+    return {below for written, below in signed_numbers(text) if number in content_words(written)}
 
 
 def _neighbours(number: str, text: str) -> set[tuple[str, str]]:
@@ -186,7 +202,7 @@ def _neighbours(number: str, text: str) -> set[tuple[str, str]]:
     return found - {("", "")}
 
 
-def _aside(number: str, evidence: str, asked: set[str]) -> bool:
+def _is_off_topic(number: str, evidence: str, asked: set[str]) -> bool:
     """Return whether the number is only in clauses that are beside the point of the question.
 
     Such a clause has less than half as many of the question's words as the best clause of its sentence.
@@ -207,14 +223,14 @@ def _amount_clauses(sentence: str) -> list[set[str]]:
     found: list[set[str]] = [set()]
     for clause in _CLAUSE.split(sentence):
         words = content_words(clause)
-        if words and len(words - with_digits(words)) <= WORDS_OF_AN_AMOUNT:
+        if words and len(words - words_with_digits(words)) <= MAX_AMOUNT_WORDS:
             found[-1] |= words
         else:
             found.append(words)
     return found
 
 
-NEARLY = 0.75
+NEAR_SHARE = 0.75
 """Minimum share of the nearest sentence's matching words for another sentence of the evidence to be near as well."""
 
 _STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
@@ -230,7 +246,7 @@ _CONCLUDED_NO = re.compile(
 )
 
 
-def denied(sentence: str, evidence: str) -> Backing:
+def denial_backing(sentence: str, evidence: str) -> Backing:
     """Return how far the evidence backs what the sentence denies.
 
     Each clause that denies something is compared with the sentences of the evidence nearest to it. If none of them
@@ -246,7 +262,7 @@ def denied(sentence: str, evidence: str) -> Backing:
         if not own or not (denies(clause) or (no and number == 0)):
             continue
         near = max((len(own & words) for words, _ in parts), default=0)
-        about = [text for words, text in parts if len(own & words) >= NEARLY * near]
+        about = [text for words, text in parts if len(own & words) >= NEAR_SHARE * near]
         if any(denies(text) for text in about):
             continue
         if not any(_limits(text) for text in about):
@@ -257,44 +273,44 @@ def denied(sentence: str, evidence: str) -> Backing:
 
 def denies(text: str) -> bool:
     """Return whether a text denies anything."""
-    known = lexicon()
+    known = current_lexicon()
     return (known.denies if known else _NEGATION).search(text) is not None
 
 
 def concluded_no() -> re.Pattern[str]:
     """Return the pattern of a "no" that begins a sentence, in the language of the question."""
-    known = lexicon()
-    return known.denies_first if known else _CONCLUDED_NO
+    known = current_lexicon()
+    return known.leading_no_pattern if known else _CONCLUDED_NO
 
 
 def _statements(sentence: str) -> list[str]:
-    known = lexicon()
+    known = current_lexicon()
     if not known:
         return _STATEMENTS.split(sentence)
     return [part for clause in _DENIAL_CLAUSES.split(sentence) for part in known.joins.split(clause)]
 
 
 def _limits(text: str) -> bool:
-    known = lexicon()
+    known = current_lexicon()
     return (known.limits if known else _LIMITS).search(text) is not None
 
 
-def nearest(words: set[str], evidence: str) -> str:
+def nearest_sentence(words: set[str], evidence: str) -> str:
     """Return the sentence of the evidence that shares most of these words."""
     sentences = [span.text for span in split_sentences(evidence)]
     return max(sentences, key=lambda sentence: len(words & content_words(sentence)), default="")
 
 
-NEW_HELD = 0.6
+MIN_NEW_SHARE = 0.6
 """Minimum share of a sentence's new content words, those not in the question, that the evidence must contain to back
 it; HELD is the same for all content words. Repeating the question is no answer. Both were chosen by hand on 120
 questions of SQuAD 2.0 dev, half of them without an answer."""
-PARTLY_HELD, PARTLY_NEW_HELD = 0.6, 0.4
+MIN_PARTLY_SHARE, MIN_PARTLY_NEW_SHARE = 0.6, 0.4
 """The same two shares for backing a sentence partly."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class SupportJudgement:
     """How far one piece of evidence backs a sentence, and the `share` of the sentence's content words in it."""
 
     backing: Backing
@@ -302,61 +318,63 @@ class Judgement:
     why: str
 
 
-def judge(sentence: str, evidence: str, question: str, title: str) -> Judgement:
+def judge(sentence: str, evidence: str, question: str, title: str) -> SupportJudgement:
     """Return how far a piece of evidence with this title backs a sentence of an answer to the question."""
     sentence, evidence, question = (comparable(text) for text in (sentence, evidence, question))
-    sentence = _without_no(sentence, evidence, question)
+    sentence = _drop_concluded_no(sentence, evidence, question)
     own, held = content_words(sentence), content_words(evidence)
     share = len(own & held) / len(own)
     # A title says what the evidence is about and states no facts, so only words of the question may be found in it.
     about = content_words(title) & content_words(question)
-    if why := _refuted(sentence, evidence, question, about):
-        return Judgement(Backing.NOT, share, why)
-    if why := _doubted(sentence, evidence, question, about):
-        return Judgement(Backing.PARTLY, share, why)
-    return Judgement(Backing.SUPPORTED, share, "")
+    if why := _refutation(sentence, evidence, question, about):
+        return SupportJudgement(Backing.NOT, share, why)
+    if why := _doubt(sentence, evidence, question, about):
+        return SupportJudgement(Backing.PARTLY, share, why)
+    return SupportJudgement(Backing.SUPPORTED, share, "")
 
 
-def _refuted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
+def _refutation(sentence: str, evidence: str, question: str, about: set[str]) -> str:
     """Return why the evidence does not back the sentence at all, or an empty string."""
     own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
     if not new:
-        return "" if _says_whether(sentence, evidence, question) else _("it only repeats the question")
+        return "" if _confirms_question(sentence, evidence, question) else _("it only repeats the question")
     if own <= numbers(sentence):
         # "6" is found in "6. Claims and deadlines", and nothing shows that this is not an answer.
         return _("a bare number says too little to be checked")
     if foreign := (numbers(sentence) | names(sentence)) - held:
         return _("not in the evidence: %(words)s", words=", ".join(sorted(foreign)))
-    if len(own & held) < PARTLY_HELD * len(own) or len(new & held) < PARTLY_NEW_HELD * len(new):
+    if len(own & held) < MIN_PARTLY_SHARE * len(own) or len(new & held) < MIN_PARTLY_NEW_SHARE * len(new):
         return _("the evidence does not say it")
-    return _says_another_thing(sentence, evidence, question)
+    return _says_otherwise(sentence, evidence, question)
 
 
-def _says_another_thing(sentence: str, evidence: str, question: str) -> str:
+def _says_otherwise(sentence: str, evidence: str, question: str) -> str:
     """Return the reason if the evidence uses the sentence's words for another statement, or an empty string."""
     asked = content_words(question)
-    if others := _said_of_another(sentence, evidence, question):
+    if others := _other_subjects(sentence, evidence, question):
         return _("the evidence says it of %(others)s", others=others)
-    if loose := of_something_else(sentence, evidence, asked):
+    if loose := misattributed_numbers(sentence, evidence, asked):
         return _("the evidence says %(numbers)s of something else", numbers=", ".join(loose))
-    return _("it denies what the evidence says") if denied(sentence, evidence) is Backing.NOT else ""
+    return _("it denies what the evidence says") if denial_backing(sentence, evidence) is Backing.NOT else ""
 
 
-def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
+def _doubt(sentence: str, evidence: str, question: str, about: set[str]) -> str:
     """Return the part of the sentence that the evidence does not back, or an empty string if it backs all of it."""
     own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
-    if len(own & held) < HELD * len(own) or len(new & held) < NEW_HELD * len(new):
+    if len(own & held) < SUPPORTED_SHARE * len(own) or len(new & held) < MIN_NEW_SHARE * len(new):
         return _("not in the evidence: %(words)s", words=", ".join(sorted(own - held)))
-    if denied(sentence, evidence) is Backing.PARTLY or (not denies(sentence) and denies(nearest(own, evidence))):
+    if denial_backing(sentence, evidence) is Backing.PARTLY or (
+        not denies(sentence) and denies(nearest_sentence(own, evidence))
+    ):
         return _("the evidence denies something there")
-    if loose := perhaps_of_something_else(sentence, evidence, asked):
+    if loose := doubtful_numbers(sentence, evidence, asked):
         return _("the evidence may say %(numbers)s of something else", numbers=", ".join(loose))
     return ""
 
 
-def _without_no(sentence: str, evidence: str, question: str) -> str:
+def _drop_concluded_no(sentence: str, evidence: str, question: str) -> str:
     """Return a sentence without its first "no", if that is a conclusion from something else that the evidence says.
 
     "Does it last 24 months?" – "No, it lasts 12 months." If the evidence has all that was asked, the "no" denies it and
@@ -365,29 +383,29 @@ def _without_no(sentence: str, evidence: str, question: str) -> str:
     rest = concluded_no().sub("", sentence, count=1)
     if rest == sentence or not content_words(rest) or not asks_yes_or_no(question):
         return sentence
-    says_what_was_asked = content_words(question) <= content_words(nearest(content_words(sentence), evidence))
+    says_what_was_asked = content_words(question) <= content_words(nearest_sentence(content_words(sentence), evidence))
     return sentence if says_what_was_asked else rest
 
 
-def _says_whether(sentence: str, evidence: str, question: str) -> bool:
+def _confirms_question(sentence: str, evidence: str, question: str) -> bool:
     """Return whether a sentence in the question's own words answers it.
 
     This is so if the question asks for yes or no and the evidence says the same.
     """
     own = content_words(sentence)
-    near = nearest(own, evidence)
-    same = len(own & content_words(near)) >= HELD * len(own) and denies(sentence) == denies(near)
+    near = nearest_sentence(own, evidence)
+    same = len(own & content_words(near)) >= SUPPORTED_SHARE * len(own) and denies(sentence) == denies(near)
     return same and asks_yes_or_no(question)
 
 
 def concludes_yes(sentence: str, evidence: str, question: str) -> bool:
     """Return whether the evidence backs a "yes": it has all that a yes-or-no question asks and denies nothing."""
-    near = nearest(content_words(sentence), evidence)
+    near = nearest_sentence(content_words(sentence), evidence)
     same = content_words(question) <= content_words(near) and not denies(near) and not denies(sentence)
     return same and asks_yes_or_no(question)
 
 
-def _said_of_another(sentence: str, evidence: str, question: str) -> str:
+def _other_subjects(sentence: str, evidence: str, question: str) -> str:
     """Return the names to which the evidence gives the sentence's new facts, if the sentence has other names.
 
     "The limit in Gdynia is 195 euros" has all its words in a table whose row with 195 is London's. If a sentence of the

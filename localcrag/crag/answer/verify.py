@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from localcrag.crag.answer.support import Judgement, concludes_yes, judge
+from localcrag.crag.answer.support import SupportJudgement, concludes_yes, judge
 from localcrag.records.enums import Backing, Strictness
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.protocols import Scorer
@@ -29,7 +29,7 @@ from localcrag.records.run import Support
 from localcrag.text.sanitize import quotable
 from localcrag.text.sentences import Span, split_sentences
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import content_words
 
 _CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
@@ -71,7 +71,7 @@ def with_citations(sentence: str, numbers: Sequence[int], note: str = "") -> str
     return " ".join([body, *added]) + sentence[len(body) :]
 
 
-def attached(answer: str) -> str:
+def attach_citations(answer: str) -> str:
     """Return the answer with citations behind a full stop moved before it: "x. [1]" is one sentence, not two."""
     return re.sub(r"([.!?])((?:\s*\[\d[\d, ]*\])+)", r"\2\1", answer)
 
@@ -82,12 +82,12 @@ _SENTENCE_END = ".,;:!?*_`’。…"
 """Characters after an address that are not part of it, including marks of Markdown."""
 
 
-def only_known(answer: str, evidence: Sequence[Evidence]) -> str:
+def remove_unknown_addresses(answer: str, evidence: Sequence[Evidence]) -> str:
     """Return the answer without images, and with "(address left out)" for each address that is not in the evidence."""
     known = {address for piece in evidence for address in addresses(quotable(piece.text))}
     # Line breaks stay: an answer may be a list.
     lines = "\n".join(quotable(line, citations=True) for line in answer.split("\n"))
-    return _ADDRESS.sub(lambda found: _kept(found[0], known), lines)
+    return _ADDRESS.sub(lambda found: _known_or_removed(found[0], known), lines)
 
 
 def addresses(text: str) -> list[str]:
@@ -95,19 +95,23 @@ def addresses(text: str) -> list[str]:
     return [found.rstrip(_SENTENCE_END) for found in _ADDRESS.findall(text)]
 
 
-def _kept(found: str, known: set[str]) -> str:
+def _known_or_removed(found: str, known: set[str]) -> str:
     address = found.rstrip(_SENTENCE_END)
     return found if address in known else LEFT_OUT + found[len(address) :]
 
 
 RELEVANT_SHARE = 0.5
 """Share of the best evidence's relevance below which evidence is beside the point."""
-_OWN = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?", re.IGNORECASE)
+_OWN_PREFIX = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?", re.IGNORECASE)
 """Beginning of a sentence that is the answer's own: a list item's mark, "yes". A "no" is compared like any denial,
 unless it is a conclusion (`_without_no` in support.py)."""
 _STEP = re.compile(r"(\s*)\d{1,2}([.)]\s)")
 _YES = re.compile(r"\W*yes\W*", re.IGNORECASE)
-MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: later("(only partly backed)"), Backing.NOT: later("(not backed)")}
+MARKS = {
+    Backing.SUPPORTED: "",
+    Backing.PARTLY: gettext_noop("(only partly backed)"),
+    Backing.NOT: gettext_noop("(not backed)"),
+}
 """Note on a sentence in the answer's text, after its citations."""
 _RANKS = tuple(Backing)
 SHOWN = {
@@ -131,7 +135,7 @@ def verify(
     again. A citation that the model wrote stays if that evidence backs the sentence as well as any other; otherwise it
     is repaired. Sentences without a content word are left out.
     """
-    text = attached(answer)
+    text = attach_citations(answer)
     of_source = {source.id: source.title or "" for source in sources}
     titles = {piece.n: of_source.get(piece.source, "") for piece in evidence}
     supports = []
@@ -145,7 +149,7 @@ def verify(
 
 def claims(answer: str) -> list[Span]:
     """Return the sentences of the answer that have content words, with the citations that belong to each."""
-    return [span for span in split_sentences(attached(answer)) if content_words(_plain(span.text))]
+    return [span for span in split_sentences(attach_citations(answer)) if content_words(_plain(span.text))]
 
 
 def _with_yes(supports: Sequence[Support], evidence: Sequence[Evidence], question: str) -> list[Support]:
@@ -180,13 +184,13 @@ def is_answer(supports: Sequence[Support]) -> bool:
 def compose(supports: Sequence[Support]) -> str:
     """Return the shown sentences as an answer, cited, and marked if they are not backed in full."""
     parts = []
-    for support, sentence in _counted_anew(supports):
+    for support, sentence in _renumbered(supports):
         text = with_citations(sentence, support.citations, MARKS[support.backing])
         parts.append(("\n" if support.starts_line else " ") + text)
     return "".join(parts).strip()
 
 
-def _counted_anew(supports: Sequence[Support]) -> Iterator[tuple[Support, str]]:
+def _renumbered(supports: Sequence[Support]) -> Iterator[tuple[Support, str]]:
     """Yield the sentences that are shown; if some steps were removed, the others are numbered again."""
     begins = [support for support in supports if support.starts_line or support is supports[0]]
     steps = [support for support in begins if _STEP.match(support.sentence)]
@@ -203,12 +207,12 @@ def _counted_anew(supports: Sequence[Support]) -> Iterator[tuple[Support, str]]:
 def _support(
     sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[int, str]
 ) -> Support:
-    without_own = _OWN.sub("", sentence, count=1)
-    said = without_own if content_words(without_own) else sentence
+    without_own = _OWN_PREFIX.sub("", sentence, count=1)
+    statement = without_own if content_words(without_own) else sentence
     most = max((piece.relevance for piece in evidence), default=0.0)
-    judged: dict[int, Judgement] = {}
+    judged: dict[int, SupportJudgement] = {}
     for piece in evidence:
-        judgement = _weighed(judge(said, piece.text, question, titles[piece.n]), piece.relevance, most)
+        judgement = _weigh(judge(statement, piece.text, question, titles[piece.n]), piece.relevance, most)
         # Two strips of one piece have the same number; the one that backs the sentence better counts.
         other = judged.get(piece.n)
         if other is None or _RANKS.index(judgement.backing) < _RANKS.index(other.backing):
@@ -230,7 +234,7 @@ def _support(
     )
 
 
-def _weighed(judgement: Judgement, relevance: float, most: float) -> Judgement:
+def _weigh(judgement: SupportJudgement, relevance: float, most: float) -> SupportJudgement:
     """Return the judgement, one step lower if other evidence is far more relevant to the question.
 
     The evidence may say the sentence about something else, such as the fee for a bicycle when a car was asked about.
@@ -242,7 +246,7 @@ def _weighed(judgement: Judgement, relevance: float, most: float) -> Judgement:
     return dataclasses.replace(judgement, backing=lower, why=why)
 
 
-LESS = 1.0
+MISS_LOG_ODDS = 1.0
 """Minimum distance in log-odds from the best sentence down to an answer that misses the point. Of 36 answers of the
 embedded model that were backed in full, 5 of the 8 beyond this were wrong, and 3 of the 28 within it (by hand,
 docs/lab/evaluation.md)."""
@@ -265,5 +269,5 @@ def misses_the_point(answer: str, best: str, question: str, scorer: Scorer) -> b
     same = np.zeros(2, dtype=np.float32)  # Cosine and overlap with the question do not count here.
     relevances = scorer.calibration.passages(logits, same, same).astype(np.float64)
     # Calibrated probabilities are above 0 and below 1, except for rounding.
-    said, could_be = np.clip(relevances, 1e-6, 1 - 1e-6)
-    return bool(np.log(could_be / (1 - could_be)) - np.log(said / (1 - said)) > LESS)
+    text, could_be = np.clip(relevances, 1e-6, 1 - 1e-6)
+    return bool(np.log(could_be / (1 - could_be)) - np.log(text / (1 - text)) > MISS_LOG_ODDS)

@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from localcrag.crag.refine.strips import Part, count_words, parts_of
+from localcrag.crag.refine.strips import StripPlace, count_words, strip_places
 from localcrag.records.enums import StripReason
 from localcrag.records.passages import Passage, Strip
 from localcrag.text.blocks import BlockKind
 from localcrag.text.question_form import asks_for_list, asks_how
-from localcrag.text.words import content_words, words_in
+from localcrag.text.words import content_words, split_words
 
-LEAST_WORDS = 3
+MIN_WORDS = 3
 """Words below which a text ("Yes.", a heading, "Total: 5") says something only in its own place."""
 SAME_SHARE = 0.9
 """Share of the longer text's words that the shorter one must have, in the same order."""
-CHANGE_SENSE = frozenset(
+SENSE_CHANGING_WORDS = frozenset(
     "not no never none nobody nothing neither nor without hardly barely only unless except if may might could should "
     "must almost nearly about".split()
 )
@@ -42,17 +42,17 @@ class Wording:
     @classmethod
     def of(cls, text: str) -> Self:
         """Return the wording of a text."""
-        words = words_in(text)
+        words = split_words(text)
         return cls(count_words(text), words, [word.casefold() for word in words])
 
 
-def say_the_same(one: Wording, other: Wording) -> bool:
+def are_duplicates(one: Wording, other: Wording) -> bool:
     """Return whether two texts have the same words, or one of them has a few harmless words more.
 
     A number, a name or a word like "not" is never harmless, and no word may replace another: "rose" and "fell" make two
     statements of any sentence.
     """
-    if min(one.number, other.number) < LEAST_WORDS:
+    if min(one.number, other.number) < MIN_WORDS:
         return False
     shorter, longer = sorted((one, other), key=lambda either: len(either.words))
     if not shorter.words:
@@ -63,7 +63,7 @@ def say_the_same(one: Wording, other: Wording) -> bool:
         return False
     added = Counter(longer.folded) - Counter(shorter.folded)
     names = {word.casefold() for word in longer.words[1:] if word[0].isupper()}
-    return not any(word in names or word in CHANGE_SENSE or any(map(str.isdigit, word)) for word in added)
+    return not any(word in names or word in SENSE_CHANGING_WORDS or any(map(str.isdigit, word)) for word in added)
 
 
 def _in_order(shorter: list[str], longer: list[str]) -> bool:
@@ -80,12 +80,12 @@ ITEMS_SHARE = 1 / 2
 """The same share for the items of a list, or the rows of a table."""
 SECTION_SHARE, SECTION_WORDS = 0.7, 40
 """Share of a passage's words that have to be kept for the rest to be kept, and minimum words of such a passage."""
-MOST_BEFORE = 2
+MAX_BEFORE = 2
 """Maximum number of sentences that are kept because a later one points back to them."""
 
 _LIMITED = (StripReason.OVER_CAP, StripReason.OVER_TOKENS)
 _NEVER = (StripReason.INSTRUCTION, StripReason.HIDDEN, StripReason.TAKEN_OUT)
-_HEADS = (BlockKind.HEADER,)
+_HEADERS = (BlockKind.HEADER,)
 _FIRST_CELL = re.compile(r"\s*\|\s*| {2,}|\t+")
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
 _POINTS_BACK = re.compile(
@@ -123,7 +123,7 @@ def complete(
     at all. Every strip of the passages `whole` is kept, if there is room.
     """
     closure = _Closure(question, strips, tokens, count_tokens)
-    looked_at = [_look(passage, strips) for passage in passages]
+    looked_at = [_passage_strips(passage, strips) for passage in passages]
     found = [own for own in looked_at if any(strip.kept for strip in own.strips)]
     for find in (closure.companions, closure.named_rows, closure.lists, closure.rest):
         wanted = [unit for own in found for unit in find(own)]
@@ -136,12 +136,12 @@ def complete(
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _PassageStrips:
     """The strips of a passage, with their indices among all strips and their places in the passage."""
 
     places: list[int]
     strips: list[Strip]
-    parts: list[Part]
+    parts: list[StripPlace]
 
     @property
     def numbers(self) -> range:
@@ -152,10 +152,10 @@ Unit = tuple[float, list[int]]
 """Relevance of the strip that a unit belongs to, and the indices of the strips in the unit."""
 
 
-def _look(passage: Passage, strips: Sequence[Strip]) -> _Own:
+def _passage_strips(passage: Passage, strips: Sequence[Strip]) -> _PassageStrips:
     places = [place for place, strip in enumerate(strips) if strip.passage == passage.id]
     own = [strips[place] for place in places]
-    return _Own(places, own, parts_of(passage, own))
+    return _PassageStrips(places, own, strip_places(passage, own))
 
 
 class _Closure:
@@ -191,7 +191,7 @@ class _Closure:
             for place, strip in enumerate(self._strips)
         )
 
-    def companions(self, own: _Own) -> Iterator[Unit]:
+    def companions(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield, for each kept strip, what it is not understood without: headings, header, the sentences around it."""
         of_block = {own.parts[number].block: own.places[number] for number in reversed(own.numbers)}
         leads = {part.group: place for place, part in zip(own.places, own.parts, strict=True) if part.leads}
@@ -209,19 +209,19 @@ class _Closure:
             named = self._under(number, own)
             # A relevant heading stands for the text under it.
             self._named.update(own.places[other] for other in named)
-            if around := [*_before(number, own), *_behind(number, own), *named]:
+            if around := [*_before(number, own), *_after(number, own), *named]:
                 yield relevance, [own.places[other] for other in around]
 
-    def _under(self, number: int, own: _Own) -> list[int]:
+    def _under(self, number: int, own: _PassageStrips) -> list[int]:
         """Return the first strip under a kept heading, if nothing else under it is kept."""
         if own.parts[number].kind is not BlockKind.HEADING:
             return []
         block = own.parts[number].block
         under = [other for other in own.numbers if block in own.parts[other].headings]
-        said = [other for other in under if own.parts[other].kind is not BlockKind.HEADING]
-        return said[:1] if not any(own.places[other] in self._first for other in said) else []
+        texts = [other for other in under if own.parts[other].kind is not BlockKind.HEADING]
+        return texts[:1] if not any(own.places[other] in self._first for other in texts) else []
 
-    def named_rows(self, own: _Own) -> Iterator[Unit]:
+    def named_rows(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield the rows whose first cell is named in the question."""
         for number in own.numbers:
             part = own.parts[number]
@@ -230,11 +230,11 @@ class _Closure:
             name = content_words(_FIRST_CELL.split(own.strips[number].text.strip("| \t"), maxsplit=1)[0])
             if name and name <= self._asked:
                 # A row needs its header; the most relevant sentence shows how much its passage matters.
-                header = [n for n in own.numbers if own.parts[n].group == part.group and own.parts[n].kind in _HEADS]
+                header = [n for n in own.numbers if own.parts[n].group == part.group and own.parts[n].kind in _HEADERS]
                 relevance = max(strip.relevance for strip in own.strips)
                 yield relevance, [own.places[n] for n in (*header, number)]
 
-    def lists(self, own: _Own) -> Iterator[Unit]:
+    def lists(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield lists and tables of which enough is kept, or that have the form which the question asks for."""
         for group in dict.fromkeys(part.group for part in own.parts if part.group is not None):
             members = [number for number in own.numbers if own.parts[number].group == group]
@@ -243,7 +243,7 @@ class _Closure:
                 relevance = max(own.strips[number].relevance for number in kept)
                 yield relevance, [own.places[number] for number in members]
 
-    def _wanted_whole(self, members: Sequence[int], own: _Own) -> bool:
+    def _wanted_whole(self, members: Sequence[int], own: _PassageStrips) -> bool:
         blocks = {own.parts[number].block for number in members if not own.parts[number].leads}
         relevant = [number for number in members if own.places[number] in self._relevant | self._named]
         kept = {own.parts[number].block for number in relevant if not own.parts[number].leads}
@@ -258,7 +258,7 @@ class _Closure:
             return len(kept) >= min(STEPS, len(blocks)) or len(kept) >= STEPS_SHARE * len(blocks)
         return len(kept) >= ITEMS_SHARE * len(blocks)
 
-    def rest(self, own: _Own) -> Iterator[Unit]:
+    def rest(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield the whole passage if nearly all of it is kept."""
         words = [count_words(strip.text) for strip in own.strips]
         kept = sum(words[number] for number in own.numbers if own.places[number] in self._kept)
@@ -266,10 +266,10 @@ class _Closure:
             yield max(own.strips[number].relevance for number in own.numbers), own.places
 
 
-def _before(number: int, own: _Own) -> list[int]:
+def _before(number: int, own: _PassageStrips) -> list[int]:
     """Return the sentences that a strip points back to: one, or two if that one points back as well."""
     found: list[int] = []
-    while number > 0 and len(found) < MOST_BEFORE:
+    while number > 0 and len(found) < MAX_BEFORE:
         text, before = own.strips[number].text, own.strips[number - 1].text
         same_block = own.parts[number].block == own.parts[number - 1].block
         answers = _ANSWER.match(text) and _QUESTION.search(before)
@@ -280,7 +280,7 @@ def _before(number: int, own: _Own) -> list[int]:
     return found
 
 
-def _behind(number: int, own: _Own) -> list[int]:
+def _after(number: int, own: _PassageStrips) -> list[int]:
     """Return the sentence after a strip if it narrows or answers it."""
     behind = number + 1
     if behind == len(own.strips):

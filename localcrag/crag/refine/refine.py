@@ -14,27 +14,27 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from localcrag.crag.grading import nearest_of_doubtful, strip_logits
-from localcrag.crag.refine.completeness import CountTokens, Wording, complete, say_the_same
-from localcrag.crag.refine.strips import joined, path_of, rows_of, split_into_strips, together
+from localcrag.crag.grading import nearest_if_doubtful, strip_logits
+from localcrag.crag.refine.completeness import CountTokens, Wording, are_duplicates, complete
+from localcrag.crag.refine.strips import group_into_runs, heading_path, join_run, sheet_rows, split_into_strips
 from localcrag.records.enums import StripMode, StripReason
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
 from localcrag.records.protocols import Scorer, Vectors
 
-KEPT = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
-BEST, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
+KEPT_REASONS = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
+MAX_BEST_STRIPS, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
 """Number of strips that represent all evidence, and the two shares of the best one's relevance that a second one needs:
 to count as nearly as relevant, and to be quoted next to it (how often they hold the answer: docs/lab/evaluation.md)."""
 WEAKEST_SHARE = 0.05
 """Share of the most relevant strip's relevance below which a strip is irrelevant, however low the threshold is: a sure
 passage also speaks of other things. With the place head of relevance-v2, 0.94 of the needed lines are above it, and
 0.62 of the words (70 questions on everyday/dev, before what completeness.py adds)."""
-SHORTEST_MEAN = 1e-6
+MIN_MEAN_LENGTH = 1e-6
 """Minimum length of a mean of unit vectors; a shorter one is a rounding error and has no direction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class RefineRules:
     """Limits on what is kept of passages.
 
     `threshold` is a relevance, and `lowest` the one to which minimum retention may lower it. `most` (strips) and
@@ -61,23 +61,25 @@ class Refinement:
 
 
 def refine(
-    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules, count_tokens: CountTokens,
+    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: RefineRules, count_tokens: CountTokens,
     known: Sequence[Strip] = (),
 ) -> Refinement:  # fmt: skip
     """Return strips and evidence of passages (see evaluate.usable); strips that are `known` are not scored again."""
     of_known = {strip.passage for strip in known}
     new = [passage for passage in passages if passage.id not in of_known]
     strips = (*known, *decompose(question, new, scorer=scorer, rules=rules))
-    return chosen(question, passages, strips, by_relevance(strips, rules), rules=rules, count_tokens=count_tokens)
+    return select_evidence(
+        question, passages, strips, by_relevance(strips, rules), rules=rules, count_tokens=count_tokens
+    )
 
 
-def chosen(
+def select_evidence(
     question: str,
     passages: Sequence[GradedPassage],
     strips: Sequence[Strip],
     fates: Sequence[StripReason],
     *,
-    rules: Rules,
+    rules: RefineRules,
     count_tokens: CountTokens,
 ) -> Refinement:
     """Return the strips within the limits, completed with what the kept ones need, and their evidence.
@@ -85,14 +87,16 @@ def chosen(
     `fates` has the reason for keeping or dropping each strip. If no passage is graded correct, the nearest are kept
     whole, because it is just as doubtful which of their lines answers.
     """
-    limited = limit(strips, fates, rules, count_tokens)
+    limited = apply_limits(strips, fates, rules, count_tokens)
     completed = complete(
-        question, passages, limited, tokens=rules.tokens, count_tokens=count_tokens, whole=nearest_of_doubtful(passages)
+        question, passages, limited, tokens=rules.tokens, count_tokens=count_tokens, whole=nearest_if_doubtful(passages)
     )
     return Refinement(completed, *recompose(passages, completed))
 
 
-def decompose(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules) -> tuple[Strip, ...]:
+def decompose(
+    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: RefineRules
+) -> tuple[Strip, ...]:
     """Return the strips of passages with their relevance, none kept yet; all are scored in one batch."""
     cut = [split_into_strips(passage.text, rules.mode, window_words=rules.window_words) for passage in passages]
     spans = [(passage, span) for passage, own in zip(passages, cut, strict=True) for span in own]
@@ -105,7 +109,7 @@ def decompose(question: str, passages: Sequence[GradedPassage], *, scorer: Score
     )
 
 
-def by_relevance(strips: Sequence[Strip], rules: Rules) -> list[StripReason]:
+def by_relevance(strips: Sequence[Strip], rules: RefineRules) -> list[StripReason]:
     """Return each strip's fate by its relevance alone: KEPT, RETENTION, BEST or BELOW.
 
     The best strip of a passage is always kept. If fewer than the share `retention` of a passage's strips reach the
@@ -134,7 +138,7 @@ def by_relevance(strips: Sequence[Strip], rules: Rules) -> list[StripReason]:
     return fates
 
 
-def _lowered(relevances: Sequence[float], rules: Rules) -> float:
+def _lowered(relevances: Sequence[float], rules: RefineRules) -> float:
     """Return the threshold for a passage whose strips have these relevances."""
     # A rounding error in the product (0.1 * 30 is a little more than 3) must not call for one strip more.
     needed = math.ceil(rules.retention * len(relevances) - 1e-9)
@@ -143,8 +147,8 @@ def _lowered(relevances: Sequence[float], rules: Rules) -> float:
     return min(rules.threshold, max(rules.lowest, sorted(relevances, reverse=True)[needed - 1]))
 
 
-def limit(
-    strips: Sequence[Strip], fates: Sequence[StripReason], rules: Rules, count_tokens: CountTokens
+def apply_limits(
+    strips: Sequence[Strip], fates: Sequence[StripReason], rules: RefineRules, count_tokens: CountTokens
 ) -> tuple[Strip, ...]:
     """Return the strips with their fates, after repetitions and strips beyond the limits are dropped.
 
@@ -153,7 +157,7 @@ def limit(
     """
     final = list(fates)
     candidates = sorted(
-        (place for place, fate in enumerate(fates) if fate in KEPT), key=lambda place: -strips[place].relevance
+        (place for place, fate in enumerate(fates) if fate in KEPT_REASONS), key=lambda place: -strips[place].relevance
     )
     wordings = {place: Wording.of(strips[place].text) for place in candidates}
     lengths = dict(zip(candidates, count_tokens([strips[place].text for place in candidates]), strict=True))
@@ -165,7 +169,8 @@ def limit(
         first = strip.passage not in heard
         heard.add(strip.passage)
         if any(
-            strips[other].passage != strip.passage and say_the_same(wordings[other], wordings[place]) for other in kept
+            strips[other].passage != strip.passage and are_duplicates(wordings[other], wordings[place])
+            for other in kept
         ):
             final[place] = StripReason.DUPLICATE
             continue
@@ -179,11 +184,12 @@ def limit(
         kept.append(place)
         room -= lengths[place]
     return tuple(
-        dataclasses.replace(strip, kept=fate in KEPT, reason=fate) for strip, fate in zip(strips, final, strict=True)
+        dataclasses.replace(strip, kept=fate in KEPT_REASONS, reason=fate)
+        for strip, fate in zip(strips, final, strict=True)
     )
 
 
-def _over(kept: int, room_left: int, rules: Rules) -> StripReason | None:
+def _over(kept: int, room_left: int, rules: RefineRules) -> StripReason | None:
     """Return the limit that one more strip would break, or None."""
     if kept >= rules.most:
         return StripReason.OVER_CAP
@@ -203,12 +209,12 @@ def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:
     total = float(weights.sum())
     mean = weights @ vectors / total if total > 0 else np.zeros_like(vectors[0])
     length = float(np.linalg.norm(mean))
-    if length < SHORTEST_MEAN:
+    if length < MIN_MEAN_LENGTH:
         mean, length = vectors[int(weights.argmax())], 1.0
     return np.asarray(mean / length, dtype=np.float32)
 
 
-def whole(passages: Sequence[GradedPassage], most: int) -> Refinement:
+def whole_passages(passages: Sequence[GradedPassage], most: int) -> Refinement:
     """Return the `most` most relevant passages whole, for lack of scores or time; ties stay in the order given."""
     best = sorted(passages, key=lambda passage: -passage.relevance)[:most]
     strips = tuple(
@@ -237,7 +243,7 @@ def recompose(
     evidence: list[Evidence] = []
     sources: dict[tuple[str | None, ...], Source] = {}
     for passage in reading_order(passages):
-        for run in together(passage, [strip for strip in strips if strip.passage == passage.id]):
+        for run in group_into_runs(passage, [strip for strip in strips if strip.passage == passage.id]):
             key = (passage.document, str(passage.page), passage.url)
             source = sources.setdefault(
                 key,
@@ -254,13 +260,13 @@ def recompose(
             evidence.append(
                 Evidence(
                     n=len(evidence) + 1,
-                    text=joined(passage, run),
+                    text=join_run(passage, run),
                     passage=passage.id,
                     source=source.id,
                     relevance=max(strip.relevance for strip in run),
-                    section=path_of(passage, run),
+                    section=heading_path(passage, run),
                     confidence=passage.confidence,
-                    rows=rows_of(passage, run),
+                    rows=sheet_rows(passage, run),
                 )
             )
     return tuple(evidence), tuple(sources.values())
@@ -270,7 +276,7 @@ def best_strips(
     strips: Sequence[Strip], evidence: Sequence[Evidence], *, share: float = BEST_SHARE
 ) -> tuple[Evidence, ...]:
     """Return the most relevant kept strip, and a second one if it has a `share` of its relevance, each as evidence."""
-    best = single_strips(strips, evidence)[:BEST]
+    best = single_strips(strips, evidence)[:MAX_BEST_STRIPS]
     return tuple(piece for piece in best if piece.relevance >= share * best[0].relevance)
 
 
@@ -291,17 +297,19 @@ def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
     """
     best: dict[str, float] = {}
     for passage in passages:
-        where = _where(passage)
+        where = _document_key(passage)
         best[where] = max(passage.relevance, best.get(where, 0.0))
     first = {where: place for place, where in enumerate(best)}
-    return sorted(passages, key=lambda passage: (-best[_where(passage)], first[_where(passage)], passage.start or 0))
+    return sorted(
+        passages, key=lambda passage: (-best[_document_key(passage)], first[_document_key(passage)], passage.start or 0)
+    )
 
 
-def _where(passage: GradedPassage) -> str:
+def _document_key(passage: GradedPassage) -> str:
     return passage.document or passage.url or passage.id
 
 
-NEVER = frozenset({StripReason.INSTRUCTION, StripReason.HIDDEN})
+NEVER_KEPT = frozenset({StripReason.INSTRUCTION, StripReason.HIDDEN})
 """Reasons for which a strip can never be put in: it is not a sentence that readers of the document see."""
 
 
@@ -328,18 +336,18 @@ class Choice:
     def and_then(self, other: Choice) -> Choice:
         """Return both choices together; where they differ, `other` applies."""
         # A later choice about a passage applies to all its sentences.
-        kept = {key: said for key, said in self.sentences.items() if key[0] not in other.passages}
+        kept = {key: text for key, text in self.sentences.items() if key[0] not in other.passages}
         return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
 
 
-def apply(strips: Sequence[Strip], passages: Sequence[GradedPassage], choice: Choice) -> Refinement:
+def apply_choice(strips: Sequence[Strip], passages: Sequence[GradedPassage], choice: Choice) -> Refinement:
     """Return the strips with the choice applied, and the evidence that they make of the passages."""
-    chosen = tuple(_as_chosen(strip, choice.of(strip)) for strip in strips)
+    chosen = tuple(_with_choice(strip, choice.of(strip)) for strip in strips)
     named = {strip.passage for strip in chosen}
     return Refinement(chosen, *recompose([passage for passage in passages if passage.id in named], chosen))
 
 
-def _as_chosen(strip: Strip, said: bool | None) -> Strip:
-    if said is None or said == strip.kept or strip.reason in NEVER:
+def _with_choice(strip: Strip, text: bool | None) -> Strip:
+    if text is None or text == strip.kept or strip.reason in NEVER_KEPT:
         return strip
-    return dataclasses.replace(strip, kept=said, reason=StripReason.PUT_IN if said else StripReason.TAKEN_OUT)
+    return dataclasses.replace(strip, kept=text, reason=StripReason.PUT_IN if text else StripReason.TAKEN_OUT)

@@ -19,10 +19,18 @@ from pydantic import TypeAdapter
 from localcrag.crag.context import NO_STRIPS, Clock, Context
 from localcrag.crag.evaluate import usable
 from localcrag.crag.grading import is_scored
-from localcrag.crag.llm_calls import JsonAnswer, line
+from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.crag.refine import refine as manual_selection
 from localcrag.crag.refine.completeness import CountTokens
-from localcrag.crag.refine.refine import Choice, Refinement, Rules, by_relevance, chosen, decompose, whole
+from localcrag.crag.refine.refine import (
+    Choice,
+    Refinement,
+    RefineRules,
+    by_relevance,
+    decompose,
+    select_evidence,
+    whole_passages,
+)
 from localcrag.crag.refine.refine import refine as refine_by_relevance
 from localcrag.crag.screen import injection
 from localcrag.records import thresholds
@@ -34,9 +42,9 @@ from localcrag.records.protocols import LanguageModel, Scorer
 from localcrag.records.run import Message, Run
 from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
-from localcrag.text.words import HELD, content_words, names, numbers, one_line, shorten
+from localcrag.text.words import SUPPORTED_SHARE, content_words, names, numbers, one_line, shorten
 
-MOST_CARRIERS = 3
+MAX_CARRIERS = 3
 """Maximum number of strips that one key point may summarise."""
 
 SYSTEM = (
@@ -69,7 +77,7 @@ class Extract:
 KEY_POINTS = JsonAnswer(
     SYSTEM,
     # Three points: a chunk has about seven sentences, and every point takes time. No array: see Decoding.
-    {"relevant": {"enum": ["yes", "no"]}, **{name: line(240, 0) for name in ("point_1", "point_2", "point_3")}},
+    {"relevant": {"enum": ["yes", "no"]}, **{name: line_schema(240, 0) for name in ("point_1", "point_2", "point_3")}},
     TypeAdapter(Extract),
     max_tokens=320,  # Enough for three points of that length.
     refusal="What it wrote are no key points",
@@ -82,7 +90,7 @@ def extract(
     *,
     llm: LanguageModel,
     scorer: Scorer,
-    rules: Rules,
+    rules: RefineRules,
     count_tokens: CountTokens,
     clock: Clock,
 ) -> Generator[Event, None, Refinement]:
@@ -109,11 +117,11 @@ def extract(
             fates += by_relevance(own, rules)
             continue
         invented += sum(not places for places in carried.values())
-        pointed = _pointed_at(own, carried)
+        pointed = _with_points(own, carried)
         strips += pointed
         fates += [StripReason.KEY_POINT if strip.points else StripReason.NO_KEY_POINT for strip in pointed]
-    yield from _say_what_went_wrong(failures, invented, len(passages))
-    return chosen(question, passages, strips, fates, rules=rules, count_tokens=count_tokens)
+    yield from _failure_warnings(failures, invented, len(passages))
+    return select_evidence(question, passages, strips, fates, rules=rules, count_tokens=count_tokens)
 
 
 def _key_points(
@@ -127,13 +135,13 @@ def _key_points(
     for piece in clock.stream(llm, prompt(question, passage.text), KEY_POINTS.decoding):
         written += piece
         yield PointPiece(piece)
-    carried = {point: carriers(point, strips) for point in KEY_POINTS.read(written).points}
+    carried = {point: carrying_strips(point, strips) for point in KEY_POINTS.read(written).points}
     if carried and not any(carried.values()):
         raise GenerationError(f"The passage does not say: “{shorten(next(iter(carried)))}”.")
     return carried
 
 
-def _say_what_went_wrong(failures: Sequence[str], invented: int, passages: int) -> Generator[Event, None, None]:
+def _failure_warnings(failures: Sequence[str], invented: int, passages: int) -> Generator[Event, None, None]:
     if failures:
         yield Warned(
             _(
@@ -158,7 +166,7 @@ def prompt(question: str, text: str) -> list[Message]:
     return KEY_POINTS.prompt(question=one_line(question), passage=sanitize(text))
 
 
-def carriers(point: str, strips: Sequence[Strip]) -> frozenset[int]:
+def carrying_strips(point: str, strips: Sequence[Strip]) -> frozenset[int]:
     """Return the indices of the strips that together back a point; none if the point is made up.
 
     As few strips as possible are taken: the one with most of the point's words first, then strips that add words,
@@ -166,7 +174,7 @@ def carriers(point: str, strips: Sequence[Strip]) -> frozenset[int]:
     """
     missing = content_words(point)
     chosen: list[int] = []
-    while missing and len(chosen) < MOST_CARRIERS:
+    while missing and len(chosen) < MAX_CARRIERS:
         shared = [len(missing & content_words(strip.text)) for strip in strips]
         if max(shared, default=0) == 0:
             break
@@ -181,10 +189,10 @@ def carriers(point: str, strips: Sequence[Strip]) -> frozenset[int]:
 def _backed(point: str, text: str) -> bool:
     """Return whether a text has every number and name of a point, and the share HELD of its words, as in support.py."""
     own, held = content_words(point), content_words(text)
-    return numbers(point) | names(point) <= held and len(own & held) >= HELD * len(own)
+    return numbers(point) | names(point) <= held and len(own & held) >= SUPPORTED_SHARE * len(own)
 
 
-def _pointed_at(strips: Sequence[Strip], carried: Mapping[str, frozenset[int]]) -> list[Strip]:
+def _with_points(strips: Sequence[Strip], carried: Mapping[str, frozenset[int]]) -> list[Strip]:
     """Return the strips with the points that each carries."""
     return [
         dataclasses.replace(strip, points=tuple(point for point, places in carried.items() if place in places))
@@ -207,12 +215,12 @@ def refine(
     clock = context.clock("refine")
     rules = context.parts.rules
     refinement = yield from strips_and_evidence(question, injection.screened(used, rules), context, clock)
-    strips = injection.with_left_out(refinement.strips, used, rules)
+    strips = injection.add_removed_strips(refinement.strips, used, rules)
     yield Refined(strips, refinement.evidence, refinement.sources, clock.cost())
     return refinement, used
 
 
-def select(
+def refine_selection(
     before: Run, choice: Choice, context: Context
 ) -> Generator[Event, None, tuple[Refinement, tuple[GradedPassage, ...]]]:
     """Yield Refined, and return the same as `refine`, for a person's choice among the results of the run `before`.
@@ -229,14 +237,14 @@ def select(
         looked_at = yield from strips_and_evidence(
             before.standalone_question, injection.screened(new, rules), context, clock
         )
-        strips += injection.with_left_out(looked_at.strips, new, rules)
-    refinement = manual_selection.apply(strips, injection.screened(before.passages, rules), choice)
+        strips += injection.add_removed_strips(looked_at.strips, new, rules)
+    refinement = manual_selection.apply_choice(strips, injection.screened(before.passages, rules), choice)
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     quoted = {piece.passage for piece in refinement.evidence}
     return refinement, tuple(passage for passage in before.passages if passage.id in quoted)
 
 
-def strips_of(question: str, passages: Sequence[GradedPassage], context: Context) -> tuple[Strip, ...]:
+def scored_strips(question: str, passages: Sequence[GradedPassage], context: Context) -> tuple[Strip, ...]:
     """Return the scored strips of passages for `strips_and_evidence`; none if it needs no scores, or scoring fails."""
     if context.settings.refiner is not RefinerKind.STRIPS:
         return ()
@@ -256,14 +264,17 @@ def strips_and_evidence(
     """
     parts = context.parts
     if not context.steps.refine:
-        return whole(passages, len(passages))
+        return whole_passages(passages, len(passages))
     if not is_scored(passages):
-        return whole(passages, WHOLE_PASSAGES)
+        return whole_passages(passages, WHOLE_PASSAGES)
     if context.budget.spent(NO_STRIPS):
         yield Warned(
-            _("The best passages were taken whole, not sentence by sentence: %(why)s.", why=context.budget.running_out)
+            _(
+                "The best passages were taken whole, not sentence by sentence: %(why)s.",
+                why=context.budget.exhaustion_reason,
+            )
         )
-        return whole(passages, WHOLE_PASSAGES)
+        return whole_passages(passages, WHOLE_PASSAGES)
     scorer, rules, count_tokens = parts.scorer, _rules(context), parts.embedder.count_tokens
     try:
         if context.settings.refiner is RefinerKind.STRIPS:
@@ -279,14 +290,14 @@ def strips_and_evidence(
         yield Warned(
             _("The best passages were taken whole, since their sentences could not be scored: %(error)s", error=error)
         )
-        return whole(passages, WHOLE_PASSAGES)
+        return whole_passages(passages, WHOLE_PASSAGES)
 
 
-def _rules(context: Context) -> Rules:
+def _rules(context: Context) -> RefineRules:
     settings = context.settings
-    return Rules(
+    return RefineRules(
         threshold=context.thresholds.strip,
-        lowest=thresholds.lowest_strip(context.own_thresholds),
+        lowest=thresholds.lowest_strip(context.grader_thresholds),
         # A person who has everything read wants everything that is found.
         most=sys.maxsize if context.read_all else settings.most_strips,
         tokens=sys.maxsize if context.read_all else settings.evidence_tokens,

@@ -17,19 +17,19 @@ from typing import assert_never
 
 from localcrag.records.enums import StripMode
 from localcrag.records.passages import Evidence, Passage, Strip
-from localcrag.text.blocks import LEADS_IN, Block, BlockKind, blocks_of
-from localcrag.text.places import SheetRow, moved, rows_within
-from localcrag.text.sentences import Span, rules_for, split_sentences
+from localcrag.text.blocks import INTRODUCTION_END, Block, BlockKind, split_blocks
+from localcrag.text.places import SheetRow, rows_within, shift_rows
+from localcrag.text.sentences import Span, split_sentences, splitting_language
 from localcrag.text.titles import SEPARATOR, heading_text
 
-MOST_JOINED = 3
+MAX_JOINED = 3
 """Maximum number of sentences in a strip of the multi-sentence mode."""
 SHORT_WORDS = 15
 """Words below which a sentence is short. English prose has 15 to 20 words a sentence."""
 ADAPTIVE_STRIPS = ((150, 4), (400, 8))
 """Adaptive mode: maximum words of a passage, and its number of strips. A chunk of the default length (180 tokens) has
 four."""
-MOST_ADAPTIVE_STRIPS = 16
+MAX_ADAPTIVE_STRIPS = 16
 """Adaptive mode: strips of a longer passage."""
 ITEM_SENTENCES, ITEM_WORDS = 2, 60
 """Maximum sentences, or else maximum words, of a list item or a single line that is one strip."""
@@ -37,7 +37,7 @@ ITEM_SENTENCES, ITEM_WORDS = 2, 60
 # Scripts without spaces: Thai, Lao, Burmese, Khmer; kana, Han (with its extensions). Each letter counts as a word.
 _SPACELESS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_SPACELESS}][^\w\s]*|[^\s{_SPACELESS}]+")
-_SAYS = re.compile(r"\w")
+_HAS_WORD = re.compile(r"\w")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\f")
 
 
@@ -48,15 +48,15 @@ def split_into_strips(text: str, mode: StripMode, *, window_words: int) -> list[
     """
     match mode:
         case StripMode.SENTENCE:
-            return _whole_blocks(text)
+            return _split_blocks(text)
         case StripMode.MULTI_SENTENCE:
-            return _joined(text, split_sentences(text))
+            return _join_short(text, split_sentences(text))
         case StripMode.PARAGRAPH:
-            return [_whole(text, group) for group in _paragraphs(text, split_sentences(text))]
+            return [_merge(text, group) for group in _paragraphs(text, split_sentences(text))]
         case StripMode.WINDOW:
             return _windows(text, window_words)
         case StripMode.ADAPTIVE:
-            return _adapted(text, split_sentences(text))
+            return _split_adaptively(text, split_sentences(text))
         case _:
             assert_never(mode)
 
@@ -66,13 +66,13 @@ def count_words(text: str) -> int:
     return len(_WORD.findall(text))
 
 
-def _whole_blocks(text: str) -> list[Span]:
+def _split_blocks(text: str) -> list[Span]:
     """Return rows, steps, lines, headings and code as one span each; paragraphs and long items in sentences."""
     places: list[tuple[int, int]] = []
-    language = rules_for(text)
-    for block in blocks_of(text):
+    language = splitting_language(text)
+    for block in split_blocks(text):
         for start, end in _cut(text, block, language):
-            if places and not _SAYS.search(text, start, end):
+            if places and not _HAS_WORD.search(text, start, end):
                 places[-1] = (places[-1][0], end)  # A ruled line belongs to the block above it.
             else:
                 places.append((start, end))
@@ -80,7 +80,7 @@ def _whole_blocks(text: str) -> list[Span]:
         return split_sentences(text, language)
     # Marks outside every block, such as quotation marks, go with the block that follows them.
     ends = [0, *(end for _, end in places[:-1])]
-    whole = [(_first_mark(text, end, start), stop) for end, (start, stop) in zip(ends, places, strict=True)]
+    whole = [(_first_non_space(text, end, start), stop) for end, (start, stop) in zip(ends, places, strict=True)]
     whole[-1] = (whole[-1][0], len(text))
     return [_span(text, start, end) for start, end in whole]
 
@@ -97,31 +97,31 @@ def _cut(text: str, block: Block, language: str) -> list[tuple[int, int]]:
     return [(block.start + span.start, block.start + span.end) for span in sentences] or [place]
 
 
-def _first_mark(text: str, start: int, end: int) -> int:
+def _first_non_space(text: str, start: int, end: int) -> int:
     """Return the position of the first character that is not white space, or `end` if there is none before it."""
     return next((place for place in range(start, end) if not text[place].isspace()), end)
 
 
-def _joined(text: str, sentences: Sequence[Span]) -> list[Span]:
+def _join_short(text: str, sentences: Sequence[Span]) -> list[Span]:
     """Return the short sentences of a paragraph joined in groups of up to MOST_JOINED; a long sentence stays alone."""
     strips = []
     for paragraph in _paragraphs(text, sentences):
         group: list[Span] = []
         for sentence in paragraph:
             long = count_words(sentence.text) >= SHORT_WORDS
-            if group and (long or len(group) == MOST_JOINED):
-                strips.append(_whole(text, group))
+            if group and (long or len(group) == MAX_JOINED):
+                strips.append(_merge(text, group))
                 group = []
             group.append(sentence)
             if long:
-                strips.append(_whole(text, group))
+                strips.append(_merge(text, group))
                 group = []
         if group:
-            strips.append(_whole(text, group))
+            strips.append(_merge(text, group))
     return strips
 
 
-def _adapted(text: str, sentences: Sequence[Span]) -> list[Span]:
+def _split_adaptively(text: str, sentences: Sequence[Span]) -> list[Span]:
     """Return about as many strips as the passage's length calls for, made of whole sentences.
 
     Long sentences stay single, short ones are joined first. If that makes too many, neighbours are joined.
@@ -130,16 +130,16 @@ def _adapted(text: str, sentences: Sequence[Span]) -> list[Span]:
         return []
     words = sum(count_words(sentence.text) for sentence in sentences)
     short = words / len(sentences) < SHORT_WORDS
-    strips = _joined(text, sentences) if short else list(sentences)
-    return _shared_out(text, strips, adaptive_strips(words))
+    strips = _join_short(text, sentences) if short else list(sentences)
+    return _balance(text, strips, adaptive_strips(words))
 
 
 def adaptive_strips(words: int) -> int:
     """Return how many strips a passage with this many words should have."""
-    return next((number for limit, number in ADAPTIVE_STRIPS if words <= limit), MOST_ADAPTIVE_STRIPS)
+    return next((number for limit, number in ADAPTIVE_STRIPS if words <= limit), MAX_ADAPTIVE_STRIPS)
 
 
-def _shared_out(text: str, strips: Sequence[Span], most: int) -> list[Span]:
+def _balance(text: str, strips: Sequence[Span], most: int) -> list[Span]:
     """Return up to `most` strips of about the same number of words, made by joining neighbours."""
     if len(strips) <= most:
         return list(strips)
@@ -151,7 +151,7 @@ def _shared_out(text: str, strips: Sequence[Span], most: int) -> list[Span]:
         # The position of a strip's middle shows which of the equal parts it belongs to.
         groups[int((before + length / 2) / total * most)].append(strip)
         before += length
-    return [_whole(text, group) for group in groups if group]
+    return [_merge(text, group) for group in groups if group]
 
 
 def _paragraphs(text: str, sentences: Sequence[Span]) -> list[list[Span]]:
@@ -169,7 +169,7 @@ def _windows(text: str, words: int) -> list[Span]:
     return [_span(text, start, end) for start, end in pairwise([*starts, len(text)])]
 
 
-def _whole(text: str, group: Sequence[Span]) -> Span:
+def _merge(text: str, group: Sequence[Span]) -> Span:
     return _span(text, group[0].start, group[-1].end)
 
 
@@ -178,7 +178,7 @@ def _span(text: str, start: int, end: int) -> Span:
     return Span(start, start + len(piece), piece)
 
 
-MOST_BETWEEN = 4
+MAX_BLOCKS_BETWEEN = 4
 """Maximum number of blocks (a note, a picture's caption, bullets) between two steps of one procedure."""
 
 _ORDINAL = re.compile(r"(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s", re.IGNORECASE)
@@ -186,7 +186,7 @@ _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.HEADING)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StripPlace:
     """Place of a strip in its passage; blocks are named by their index in the passage.
 
     `headings` are those above the block, outermost first. `group` is the first block of the list or table that contains
@@ -202,9 +202,9 @@ class Part:
     leads: bool = False
 
 
-def parts_of(passage: Passage, strips: Sequence[Strip]) -> list[Part]:
+def strip_places(passage: Passage, strips: Sequence[Strip]) -> list[StripPlace]:
     """Return the place of each strip of a passage, in order."""
-    text, blocks = passage.text, blocks_in(passage)
+    text, blocks = passage.text, passage_blocks(passage)
     groups = _groups(text, blocks)
     lead_ins = {group[0] - 1: group[0] for group in groups if _leads_into(text, blocks, group[0])}
     of_group = {at: group[0] for group in groups for at in group}
@@ -213,26 +213,26 @@ def parts_of(passage: Passage, strips: Sequence[Strip]) -> list[Part]:
     parts = []
     for place, at in enumerate(found):
         if at < 0:
-            parts.append(Part(-1, BlockKind.PARAGRAPH))
+            parts.append(StripPlace(-1, BlockKind.PARAGRAPH))
             continue
         last_of_block = place + 1 == len(found) or found[place + 1] != at
         leads = at in lead_ins and last_of_block
         group = lead_ins[at] if leads else of_group.get(at)
         steps = group is not None and blocks[group].kind is BlockKind.ITEM and blocks[group].steps
         kind = blocks[at].kind
-        parts.append(Part(at, kind, headings[at], group, steps, leads or kind is BlockKind.HEADER))
+        parts.append(StripPlace(at, kind, headings[at], group, steps, leads or kind is BlockKind.HEADER))
     return parts
 
 
-def together(passage: Passage, strips: Sequence[Strip]) -> list[list[Strip]]:
+def group_into_runs(passage: Passage, strips: Sequence[Strip]) -> list[list[Strip]]:
     """Return the kept strips of a passage in runs: neighbours, a list or table, and text under a kept heading."""
-    runs: list[list[tuple[Strip, Part]]] = []
+    runs: list[list[tuple[Strip, StripPlace]]] = []
     apart = True
-    for strip, part in zip(strips, parts_of(passage, strips), strict=True):
+    for strip, part in zip(strips, strip_places(passage, strips), strict=True):
         if not strip.kept:
             apart = True
             continue
-        if runs and _goes_on(runs[-1], part, apart=apart):
+        if runs and _continues_run(runs[-1], part, apart=apart):
             runs[-1].append((strip, part))
         else:
             runs.append([(strip, part)])
@@ -240,7 +240,7 @@ def together(passage: Passage, strips: Sequence[Strip]) -> list[list[Strip]]:
     return [[strip for strip, _ in run] for run in runs]
 
 
-def _goes_on(run: Sequence[tuple[Strip, Part]], part: Part, *, apart: bool) -> bool:
+def _continues_run(run: Sequence[tuple[Strip, StripPlace]], part: StripPlace, *, apart: bool) -> bool:
     """Return whether a strip belongs to the run before it; `apart`: a strip between them was dropped."""
     blocks = {one.block for _, one in run}
     # A heading after text begins a new run, unless it is a subheading of the run.
@@ -252,7 +252,7 @@ def _goes_on(run: Sequence[tuple[Strip, Part]], part: Part, *, apart: bool) -> b
     return in_group or any(heading in blocks for heading in part.headings)
 
 
-def joined(passage: Passage, run: Sequence[Strip]) -> str:
+def join_run(passage: Passage, run: Sequence[Strip]) -> str:
     """Return the text of a run, with the passage's own white space between neighbours and a line break for each gap.
 
     If a list or table begins before the passage, its lead-in is put in front.
@@ -262,16 +262,16 @@ def joined(passage: Passage, run: Sequence[Strip]) -> str:
         gap = passage.text[before.end : strip.start]
         pieces += ["\n" if gap.strip() else gap, passage.text[strip.start : strip.end]]
     text = "".join(pieces)
-    if passage.lead and passage.lead not in text and any(part.group == 0 for part in parts_of(passage, run)):
+    if passage.lead and passage.lead not in text and any(part.group == 0 for part in strip_places(passage, run)):
         return f"{passage.lead}\n{text}"
     return text
 
 
-def path_of(passage: Passage, run: Sequence[Strip]) -> str | None:
+def heading_path(passage: Passage, run: Sequence[Strip]) -> str | None:
     """Return the path of headings above a run of strips, or None if there is none."""
     path = passage.section.split(SEPARATOR) if passage.section else []
-    blocks = blocks_in(passage)
-    parts = parts_of(passage, run)
+    blocks = passage_blocks(passage)
+    parts = strip_places(passage, run)
     first = next((part for part in parts if part.kind is not BlockKind.HEADING), parts[0])
     named = [heading_text(passage.text[blocks[at].start : blocks[at].end]) for at in first.headings]
     # A heading above one that the section has as well is above the whole section: it is the document's title.
@@ -280,13 +280,15 @@ def path_of(passage: Passage, run: Sequence[Strip]) -> str | None:
     return SEPARATOR.join([*above, *path, *below]) or None
 
 
-def rows_of(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
+def sheet_rows(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
     """Return the sheet rows of a run of strips; if it has rows of a table, lines above the table do not count."""
-    of_table = [strip for strip, part in zip(run, parts_of(passage, run), strict=True) if part.kind is BlockKind.ROW]
+    of_table = [
+        strip for strip, part in zip(run, strip_places(passage, run), strict=True) if part.kind is BlockKind.ROW
+    ]
     return tuple(
         row
         for strip in of_table or run
-        for row in moved(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
+        for row in shift_rows(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
     )
 
 
@@ -312,7 +314,7 @@ def strips_by_piece(evidence: Sequence[Evidence], strips: Sequence[Strip]) -> di
     return found
 
 
-def blocks_in(passage: Passage) -> Sequence[Block]:
+def passage_blocks(passage: Passage) -> Sequence[Block]:
     """Return the blocks of a passage; if a table begins before the passage, its first row here is not a header."""
     blocks = _blocks(passage.text)
     first = blocks[0] if blocks else None
@@ -323,7 +325,7 @@ def blocks_in(passage: Passage) -> Sequence[Block]:
 
 @lru_cache(maxsize=64)  # The same few passages are looked at when strips are completed, joined and named.
 def _blocks(text: str) -> tuple[Block, ...]:
-    return tuple(blocks_of(text))
+    return tuple(split_blocks(text))
 
 
 def _headings(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
@@ -366,7 +368,7 @@ def _same_list(text: str, blocks: Sequence[Block], group: Sequence[int], at: int
         return False
     if block.level > first.level:
         return True
-    if block.steps != first.steps or (number := ordinal(text, block)) is None:
+    if block.steps != first.steps or (number := step_number(text, block)) is None:
         return block.steps == first.steps
     before = _last_number(text, blocks, group)
     return before is None or number > before
@@ -376,7 +378,7 @@ def _procedures(text: str, blocks: Sequence[Block], groups: list[list[int]]) -> 
     """Join lists whose numbers continue, together with the notes between them."""
     joined_up: list[list[int]] = []
     for group in groups:
-        number = ordinal(text, blocks[group[0]])
+        number = step_number(text, blocks[group[0]])
         before = None
         for place in reversed(range(len(joined_up))):
             if not _near(blocks, joined_up[place][-1], group[0]):
@@ -393,16 +395,16 @@ def _procedures(text: str, blocks: Sequence[Block], groups: list[list[int]]) -> 
 
 def _near(blocks: Sequence[Block], last: int, first: int) -> bool:
     between = blocks[last + 1 : first]
-    return len(between) <= MOST_BETWEEN and all(block.kind is not BlockKind.HEADING for block in between)
+    return len(between) <= MAX_BLOCKS_BETWEEN and all(block.kind is not BlockKind.HEADING for block in between)
 
 
 def _last_number(text: str, blocks: Sequence[Block], group: Sequence[int]) -> int | None:
     level = blocks[group[0]].level
-    numbers = (ordinal(text, blocks[at]) for at in reversed(group) if blocks[at].level <= level)
+    numbers = (step_number(text, blocks[at]) for at in reversed(group) if blocks[at].level <= level)
     return next((number for number in numbers if number is not None), None)
 
 
-def ordinal(text: str, block: Block) -> int | None:
+def step_number(text: str, block: Block) -> int | None:
     """Return the number of a step, or None if the block has none."""
     found = _ORDINAL.match(text, block.start, block.end) if block.kind is BlockKind.ITEM and block.steps else None
     return int(found[1]) if found else None
@@ -410,4 +412,6 @@ def ordinal(text: str, block: Block) -> int | None:
 
 def _leads_into(text: str, blocks: Sequence[Block], first: int) -> bool:
     before = blocks[first - 1] if first else None
-    return before is not None and before.kind in _TEXT and bool(LEADS_IN.search(text[before.start : before.end]))
+    return (
+        before is not None and before.kind in _TEXT and bool(INTRODUCTION_END.search(text[before.start : before.end]))
+    )

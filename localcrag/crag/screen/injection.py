@@ -21,17 +21,17 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from localcrag.crag.screen.judge import MARK, Judged, PatternSet
+from localcrag.crag.screen.judge import MARK, InjectionJudge, PatternSet
 from localcrag.crag.screen.rules import RULES, Rule
 from localcrag.records.enums import StripReason
 from localcrag.records.events import Event, Warned
 from localcrag.records.passages import GradedPassage, Passage, Strip
 from localcrag.records.run import Turn
 from localcrag.text.places import page_name
-from localcrag.text.sanitize import HIDDEN_MARKUP, sanitize, without_unseen
+from localcrag.text.sanitize import HIDDEN_MARKUP, remove_invisible, sanitize
 from localcrag.text.sentences import Span, split_sentences
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import one_line, shorten
 
 _BASE64 = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,}={0,2}")
@@ -48,7 +48,7 @@ _COMMON = frozenset(
     "the and you your with that not what this only from say write answer reply ignore forget question instructions "
     "previous above instead word tell user model output".split()
 )
-_RUN = 4
+_MIN_RUN = 4
 """Minimum words in a row, none of them common, that may be encoded; they are if decoding gives two common words."""
 
 
@@ -56,11 +56,11 @@ def readable(text: str) -> str:
     """Return a text as its author means it to be read: without invisible characters and lookalikes, and decoded."""
     text = html.unescape(text) if "&" in text else text
     text = _PERCENT.sub(lambda coded: unquote(coded[0]), text) if "%" in text else text
-    text = without_unseen(text if text.isascii() else text.translate(_TAGS))
+    text = remove_invisible(text if text.isascii() else text.translate(_TAGS))
     if not text.isascii():
         # NFKC turns full-width and other compatible forms into plain letters.
         text = re.sub(r"\w+", lambda word: _one_script(word[0]), unicodedata.normalize("NFKC", text))
-    text = _LETTERS_APART.sub(lambda row: _together(row[0]), text)
+    text = _LETTERS_APART.sub(lambda row: _join_letters(row[0]), text)
     return one_line(" ".join([text, *_decoded(text)]))
 
 
@@ -69,7 +69,7 @@ def _one_script(word: str) -> str:
     return word.translate(_LOOKALIKES) if re.search(r"[A-Za-z]", word) else word
 
 
-def _together(row: str) -> str:
+def _join_letters(row: str) -> str:
     """Return a row of single letters as a word; a row of digits, such as a version number, stays the same."""
     word = re.sub(r"[\W_]", "", row)
     return word if sum(map(str.isalpha, word)) > len(word) / 2 else row
@@ -83,7 +83,7 @@ def _decoded(text: str) -> Iterator[str]:
     if len(_DIGIT_WITHIN.findall(text.casefold())) > 1:
         yield _WORD_WITH_DIGITS.sub(lambda word: word[0].translate(_DIGITS_AS_LETTERS), text.casefold())
     for run in _runs_without_common_words(text):
-        yield from (said for said in (codecs.encode(run, "rot13"), run[::-1]) if _common(said) > 1)
+        yield from (message for message in (codecs.encode(run, "rot13"), run[::-1]) if _count_common(message) > 1)
 
 
 def _from_base64(blob: str) -> bytes:
@@ -111,10 +111,10 @@ def _runs_without_common_words(text: str) -> list[str]:
             runs.append([])
         else:
             runs[-1].append(word)
-    return [" ".join(run) for run in runs if len(run) >= _RUN]
+    return [" ".join(run) for run in runs if len(run) >= _MIN_RUN]
 
 
-def _common(text: str) -> int:
+def _count_common(text: str) -> int:
     return sum(word in _COMMON for word in re.findall(r"\w+", text.casefold()))
 
 
@@ -124,9 +124,9 @@ AnyPassage = TypeVar("AnyPassage", bound=Passage)
 HIDDEN = "is hidden from readers"
 """Name of text that markup hides. Most of it is honest, so the strips show it and there is no warning."""
 
-FRAMED = later("stands within an instruction")
+FRAMED = gettext_noop("stands within an instruction")
 """Name of text between two instructions, or between a number like the evidence's own and an instruction."""
-NEAR = 3
+FRAME_DISTANCE = 3
 """Maximum distance of two instructions, in sentences, for the text between them to belong to both."""
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
@@ -146,7 +146,7 @@ _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“]*“|‘[^�
 
 
 @lru_cache(maxsize=256)  # A passage is screened to be graded, to be refined, and for the warnings.
-def found(text: str, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[Span, str], ...]:
+def find_instructions(text: str, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[Span, str], ...]:
     """Return the pieces of a text to leave out, in order and without overlaps, each with the name of its rule."""
     if not rules:
         return ()
@@ -154,23 +154,23 @@ def found(text: str, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[Span, str],
     # Text that is hidden between two sentences belongs to neither.
     sentences = [Span(at.start, at.end, text[at.start : at.end]) for at in split_sentences(_blanked(text, hidden))]
     readings = [readable(span.text) for span in sentences]
-    sure = _looked_for(rules, weak=False)
-    strong = [_first(reading, sure) for reading in readings]
+    sure = _rule_set(rules, weak=False)
+    strong = [_first_match(reading, sure) for reading in readings]
     roles = _counterfeit_roles(text)
     # Weak rules need a strong finding or a counterfeit role in the same text; for the weak judge a role's mark is
     # enough.
     weak = None
     if any(strong) or roles:
-        weak = _looked_for(rules, weak=True)
+        weak = _rule_set(rules, weak=True)
     elif MARK.search(text):
-        weak = _looked_for(tuple(rule for rule in rules if isinstance(rule.pattern, Judged)), weak=True)
+        weak = _rule_set(tuple(rule for rule in rules if isinstance(rule.pattern, InjectionJudge)), weak=True)
     framed = [*_numbered_frame(text, sentences, strong), *_between(text, sentences, strong)]
-    pieces = [(span, _first(readable(span.text), sure) or HIDDEN) for span in hidden]
+    pieces = [(span, _first_match(readable(span.text), sure) or HIDDEN) for span in hidden]
     for span, reading, name in zip(sentences, readings, strong, strict=True):
-        if found_by := name or (weak and _first(reading, weak)) or (FRAMED if span in framed else None):
+        if found_by := name or (weak and _first_match(reading, weak)) or (FRAMED if span in framed else None):
             pieces.append((span, found_by))
     pieces += [(span, "takes a role in a chat") for span in roles]
-    return tuple(_apart(text, pieces))
+    return tuple(_merge_overlaps(text, pieces))
 
 
 def _numbered_frame(text: str, sentences: Sequence[Span], strong: Sequence[str | None]) -> list[Span]:
@@ -196,14 +196,14 @@ def _between(text: str, sentences: Sequence[Span], strong: Sequence[str | None])
     return [
         span
         for one, other in itertools.pairwise(places)
-        if other - one <= NEAR and not _PARAGRAPH.search(text, sentences[one].end, sentences[other].start)
+        if other - one <= FRAME_DISTANCE and not _PARAGRAPH.search(text, sentences[one].end, sentences[other].start)
         for span in sentences[one + 1 : other]
     ]
 
 
-def without(text: str, rules: tuple[Rule, ...] = RULES) -> str:
+def blank_instructions(text: str, rules: tuple[Rule, ...] = RULES) -> str:
     """Return the text with white space in place of what is left out; its length stays the same."""
-    return _blanked(text, [span for span, _name in found(text, rules)])
+    return _blanked(text, [span for span, _name in find_instructions(text, rules)])
 
 
 def screened(passages: Iterable[AnyPassage], rules: tuple[Rule, ...] = RULES) -> tuple[AnyPassage, ...]:
@@ -214,15 +214,15 @@ def screened(passages: Iterable[AnyPassage], rules: tuple[Rule, ...] = RULES) ->
     return tuple(
         dataclasses.replace(
             passage,
-            text=without(passage.text, rules),
-            section=None if passage.section is None or found(passage.section, rules) else passage.section,
-            lead=None if passage.lead is None or found(passage.lead, rules) else passage.lead,
+            text=blank_instructions(passage.text, rules),
+            section=None if passage.section is None or find_instructions(passage.section, rules) else passage.section,
+            lead=None if passage.lead is None or find_instructions(passage.lead, rules) else passage.lead,
         )
         for passage in passages
     )
 
 
-def as_they_came(graded: Iterable[GradedPassage], passages: Iterable[Passage]) -> tuple[GradedPassage, ...]:
+def restore_texts(graded: Iterable[GradedPassage], passages: Iterable[Passage]) -> tuple[GradedPassage, ...]:
     """Return the graded passages with the texts, paths and lead-ins that they had before screening."""
     before = {passage.id: passage for passage in passages}
     return tuple(
@@ -235,7 +235,7 @@ def as_they_came(graded: Iterable[GradedPassage], passages: Iterable[Passage]) -
 
 def screened_turns(turns: Iterable[Turn], rules: tuple[Rule, ...] = RULES) -> tuple[Turn, ...]:
     """Return the conversation without instructions in its answers, which may have quoted some."""
-    return tuple(Turn(turn.question, without(turn.answer, rules)) for turn in turns)
+    return tuple(Turn(turn.question, blank_instructions(turn.answer, rules)) for turn in turns)
 
 
 def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> list[str]:
@@ -244,23 +244,23 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
     for passage in passages:
         where = passage.document or passage.title or passage.url or _("a source")
         where += "" if passage.page is None else f", {page_name(passage.document, passage.page)}"
-        for span, name in found(passage.text, rules):
+        for span, name in find_instructions(passage.text, rules):
             if name == HIDDEN:
                 continue
-            said = shorten(sanitize(readable(span.text)) or span.text)
+            text = shorten(sanitize(readable(span.text)) or span.text)
             lines.append(
                 _(
                     "A sentence of %(where)s reads like an instruction to the model and was left out (%(why)s): "
                     "“%(said)s”",
                     where=where,
                     why=_(name),
-                    said=said,
+                    said=text,
                 )
             )
     return list(dict.fromkeys(lines))
 
 
-def with_left_out(
+def add_removed_strips(
     strips: Sequence[Strip], passages: Iterable[GradedPassage], rules: tuple[Rule, ...] = RULES
 ) -> tuple[Strip, ...]:
     """Return the strips of screened passages, with the pieces that were left out added as dropped strips."""
@@ -278,7 +278,7 @@ def with_left_out(
                 kept=False,
                 reason=StripReason.HIDDEN if name == HIDDEN else StripReason.INSTRUCTION,
             )
-            for span, name in found(passage.text, rules)
+            for span, name in find_instructions(passage.text, rules)
         ]  # fmt: skip
         whole += sorted(own, key=lambda strip: strip.start)
     return tuple(whole)
@@ -291,7 +291,7 @@ def _blanked(text: str, spans: Iterable[Span]) -> str:
     return text
 
 
-class _LookedFor(NamedTuple):
+class _RuleSet(NamedTuple):
     """Rules, and their patterns compiled together; rules with a pattern come first."""
 
     rules: tuple[Rule, ...]
@@ -301,18 +301,20 @@ class _LookedFor(NamedTuple):
         """Yield the names of the rules that match a sentence, in order."""
         there = set(self.patterns.fitting(reading))
         for place, rule in enumerate(self.rules):
-            if place in there or (isinstance(rule.pattern, Judged) and rule.pattern.search(reading)):
+            if place in there or (isinstance(rule.pattern, InjectionJudge) and rule.pattern.search(reading)):
                 yield rule.name
 
 
 @lru_cache(maxsize=16)
-def _looked_for(rules: tuple[Rule, ...], *, weak: bool) -> _LookedFor:
+def _rule_set(rules: tuple[Rule, ...], *, weak: bool) -> _RuleSet:
     """Return the weak ones of these rules, or the strong ones, ready to be matched."""
-    some = sorted((rule for rule in rules if rule.weak == weak), key=lambda rule: isinstance(rule.pattern, Judged))
-    return _LookedFor(tuple(some), PatternSet([rule.pattern for rule in some if isinstance(rule.pattern, re.Pattern)]))
+    some = sorted(
+        (rule for rule in rules if rule.weak == weak), key=lambda rule: isinstance(rule.pattern, InjectionJudge)
+    )
+    return _RuleSet(tuple(some), PatternSet([rule.pattern for rule in some if isinstance(rule.pattern, re.Pattern)]))
 
 
-def _first(reading: str, rules: _LookedFor) -> str | None:
+def _first_match(reading: str, rules: _RuleSet) -> str | None:
     """Return the name of the first rule that matches a sentence, or None.
 
     If the sentence is about attacks, the quotations in it do not count.
@@ -339,7 +341,7 @@ def _counterfeit_roles(text: str) -> list[Span]:
     return [Span(first.start(), end, text[first.start() : end])]
 
 
-def _apart(text: str, pieces: Sequence[tuple[Span, str]]) -> list[tuple[Span, str]]:
+def _merge_overlaps(text: str, pieces: Sequence[tuple[Span, str]]) -> list[tuple[Span, str]]:
     """Return the pieces in order, with overlapping ones merged under the first name that is not HIDDEN."""
     joined: list[tuple[Span, str]] = []
     for span, name in sorted(pieces, key=lambda piece: (piece[0].start, -piece[0].end)):

@@ -330,7 +330,7 @@ WINDOW = 30
 _WEB_ADDRESS = re.compile(r"https?://\S+|www\.\S+|\S+@[\w-]+\.\w+")
 _CODE_WORD = re.compile(r"\b[A-Z]{3,}(?:-[A-Z0-9]+)*\b")
 _WORD = re.compile(r"‹\w+›|[^\W\d_]+|[^\w\s]")
-_MAY = re.compile(
+_TRIGGERS = re.compile(
     # Words that hardly any attack does without, so that most honest sentences cost one look.
     r"\b(?:you|your|AIs?|LLMs?|GPT|KI|IA|bots?|chatbots?|models?|assistants?|asist\w+|assistent\w*|asystent\w*|"
     r"agents?|systems?|"
@@ -345,7 +345,7 @@ _MAY = re.compile(
     r"użytkownika)\b",
     re.IGNORECASE,
 )
-_MAYBE = PatternSet([_MAY])
+_TRIGGER_SET = PatternSet([_TRIGGERS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +370,7 @@ def weights() -> Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class InjectionJudge:
     """A form, like a pattern: text that is judged an instruction to the model, alone or `beside` another finding."""
 
     beside: bool = False
@@ -382,7 +382,7 @@ class Judged:
 
 def log_odds(reading: str) -> float:
     """Return the log-odds that a sentence addresses the model, the highest of its windows."""
-    return max((_log_odds(window) for window in windows(reading) if _MAYBE.fitting(window)), default=-math.inf)
+    return max((_log_odds(window) for window in windows(reading) if _TRIGGER_SET.fitting(window)), default=-math.inf)
 
 
 def windows(reading: str) -> list[str]:

@@ -15,11 +15,11 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from localcrag.crag.screen.judge import Judged
-from localcrag.text.translation import later
+from localcrag.crag.screen.judge import InjectionJudge
+from localcrag.text.translation import gettext_noop
 
 
-class Form(Protocol):
+class Matcher(Protocol):
     """A test that a rule applies to a sentence: a pattern, or a judge."""
 
     def search(self, reading: str, /) -> object:
@@ -31,7 +31,7 @@ class Rule:
     """A form of prompt injection. A weak one counts only in a passage in which a strong one was found."""
 
     name: str
-    pattern: Form
+    pattern: Matcher
     weak: bool = False
 
 
@@ -418,7 +418,7 @@ PATTERNS: tuple[Rule, ...] = (
 
 RULES: tuple[Rule, ...] = (
     *PATTERNS,
-    Rule(later("speaks like an instruction to a model"), Judged()),
-    Rule(later("speaks like an instruction to a model"), Judged(beside=True), weak=True),
+    Rule(gettext_noop("speaks like an instruction to a model"), InjectionJudge()),
+    Rule(gettext_noop("speaks like an instruction to a model"), InjectionJudge(beside=True), weak=True),
 )
 """All rules: the patterns, then the judge for wordings that no pattern knows."""

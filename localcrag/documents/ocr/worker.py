@@ -31,14 +31,14 @@ from rapidocr.utils.process_img import map_boxes_to_original
 
 from localcrag.privacy import process
 from localcrag.privacy.worker_process import MOST_MEMORY, receive, send, serve
-from localcrag.records.documents import ScannedLine, ScannedPage, mean_confidence, turned
+from localcrag.records.documents import ScannedLine, ScannedPage, mean_confidence, rotate_point
 
 MODELS = Path(rapidocr.__file__).parent / "models"
 DETECTOR, CLASSIFIER = "PP-OCRv6_det_small.onnx", "ch_ppocr_mobile_v2.0_cls_mobile.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"
-FATAL_ALONE = 4
+LOG_FATAL_ONLY = 4
 """Level of onnxruntime's log that contains fatal errors only."""
-AT_ONCE = 6
+LINES_AT_ONCE = 6
 """Lines read together: as many as rapidocr reads in one call of the network."""
 LEAST_CONFIDENT = 0.5
 """Minimum confidence of a line, rapidocr's own limit; anything less is the grain of the paper, a drawing or a
@@ -60,7 +60,7 @@ Pixels = NDArray[np.uint8]
 """Pixels of a picture, shape (height, width, 3); the colours are blue, green, red."""
 
 
-class Engine:
+class OcrEngine:
     """The three networks of text recognition."""
 
     def __init__(self, threads: int) -> None:
@@ -76,11 +76,11 @@ class Engine:
     def read(self, picture: bytes) -> Generator[None, None, ScannedPage]:
         """Read a picture; yield before every few lines. Raises OSError if it is no picture."""
         pixels = _pixels(picture)
-        turn, (corners, crops) = 0, self._lines_of(pixels)
+        turn, (corners, crops) = 0, self._find_lines(pixels)
         # If most lines are taller than wide, the page lies on its side.
         if sum(_height(line) > TALL * _width(line) for line in corners) > len(corners) / 2:
             turn, pixels = 90, np.ascontiguousarray(np.rot90(pixels, -1))
-            corners, crops = self._lines_of(pixels)
+            corners, crops = self._find_lines(pixels)
         height, width = pixels.shape[:2]
         if self._upside_down(crops):
             turn += 180
@@ -90,13 +90,13 @@ class Engine:
         texts: list[tuple[str, float]] = [("", 0.0)] * len(crops)
         # Lines of similar length are read together, because the shorter lines of a call are padded.
         order = sorted(range(len(crops)), key=lambda place: crops[place].shape[1] / crops[place].shape[0])
-        for at in range(0, len(order), AT_ONCE):
+        for at in range(0, len(order), LINES_AT_ONCE):
             yield
-            some = order[at : at + AT_ONCE]
+            some = order[at : at + LINES_AT_ONCE]
             read = self._engine.recognize_txt([crops[place] for place in some])
             for place, text, score in zip(some, read.txts, read.scores, strict=True):
                 texts[place] = (str(text).strip(), float(score))
-        slope, lines = _levelled(corners, texts, (width, height))
+        slope, lines = _level_lines(corners, texts, (width, height))
         kept = tuple(line for line in lines if line.text and line.confidence >= LEAST_CONFIDENT)
         sure = mean_confidence([(line.right - line.left, line.confidence) for line in lines])
         return ScannedPage(width, height, turn, slope, kept, sure)
@@ -105,10 +105,10 @@ class Engine:
         """Return whether most lines are upside down; a single line is misjudged too often to rely on."""
         if not crops:
             return False
-        _, told = self._engine.cls_and_rotate(list(crops))
-        return [str(label) for label, _ in told.cls_res].count("180") > len(crops) / 2
+        _, classified = self._engine.cls_and_rotate(list(crops))
+        return [str(label) for label, _ in classified.cls_res].count("180") > len(crops) / 2
 
-    def _lines_of(self, pixels: Pixels) -> tuple[list[Corners], list[Pixels]]:
+    def _find_lines(self, pixels: Pixels) -> tuple[list[Corners], list[Pixels]]:
         """Return where the lines of a picture are, and the part of the picture with each line, turned level."""
         image, record = self._engine.preprocess_img(pixels)
         try:
@@ -128,7 +128,7 @@ def _session(file: str, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.intra_op_num_threads = threads
-    options.log_severity_level = FATAL_ALONE
+    options.log_severity_level = LOG_FATAL_ONLY
     options.enable_cpu_mem_arena = False  # Otherwise it never frees the memory of the largest page.
     return onnxruntime.InferenceSession(str(MODELS / file), options, providers=["CPUExecutionProvider"])
 
@@ -138,15 +138,15 @@ def _pixels(picture: bytes) -> Pixels:
         return np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
 
 
-def _levelled(
+def _level_lines(
     corners: Sequence[Corners], texts: Sequence[tuple[str, float]], size: tuple[int, int]
 ) -> tuple[float, list[ScannedLine]]:
     """Return the slope of a page's lines, and the lines at the places that they have on the levelled page."""
-    slope = _usual([(_slope(line), _width(line)) for line in corners if _width(line) > LONG * _height(line)])
+    slope = _median_slope([(_slope(line), _width(line)) for line in corners if _width(line) > LONG * _height(line)])
     lines = []
     for line, (text, score) in zip(corners, texts, strict=True):
         middle: list[float] = line.mean(axis=0).tolist()
-        x, y = turned(middle[0], middle[1], -slope, size)
+        x, y = rotate_point(middle[0], middle[1], -slope, size)
         across, up = _width(line) / 2, _height(line) / 2
         # A line that is too wide for its letters was not read completely, which lowers its confidence.
         share = min(1.0, WIDEST * len(text) * up / across) if across else 0.0
@@ -154,7 +154,7 @@ def _levelled(
     return slope, lines
 
 
-def _usual(slopes: Sequence[tuple[float, float]]) -> float:
+def _median_slope(slopes: Sequence[tuple[float, float]]) -> float:
     """Return the median slope, weighted by the lines' lengths, of those no steeper than a scan's lines may be."""
     some = sorted((slope, length) for slope, length in slopes if abs(slope) < STEEPEST)
     half = sum(length for _, length in some) / 2
@@ -176,20 +176,20 @@ def _slope(line: Corners) -> float:
     return -math.atan2(down, across)
 
 
-GENTLY = 10
+NICENESS = 10
 """Steps by which the priority is lowered, so that the user's other programs go first."""
 
 
 def main() -> None:
     """Answer requests until standard input is closed."""
     if sys.platform != "win32":
-        os.nice(GENTLY)
+        os.nice(NICENESS)
     serve(_answer)
 
 
 @lru_cache(maxsize=1)
-def _engine(threads: int) -> Engine:
-    return Engine(threads)
+def _engine(threads: int) -> OcrEngine:
+    return OcrEngine(threads)
 
 
 def _answer(asked: dict[str, Any], picture: bytes, out: IO[bytes]) -> None:
@@ -209,6 +209,6 @@ def _answer(asked: dict[str, Any], picture: bytes, out: IO[bytes]) -> None:
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the next page is read
-        print(process.places(error), file=sys.stderr, flush=True)  # noqa: T201
+        print(process.error_places(error), file=sys.stderr, flush=True)  # noqa: T201
         kind = type(error).__name__
         send(out, {"error": f"{kind} in text recognition, a fault of localcrag. The terminal says where"})

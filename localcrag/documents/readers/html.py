@@ -22,34 +22,34 @@ from localcrag.documents.readers import kinds
 from localcrag.documents.readers.text import decode, normalise
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
-from localcrag.text.blocks import CODE_INDENT, Heading, in_cell, row_of
+from localcrag.text.blocks import CODE_INDENT, Heading, escape_cell, markdown_row
 from localcrag.text.places import SheetRow
 from localcrag.text.titles import is_date
 from localcrag.text.words import one_line
 
-UNSEEN = frozenset(
+HIDDEN_TAGS = frozenset(
     "script style template noscript head title meta link svg canvas iframe object embed applet audio video map "
     "datalist textarea input frame".split()
 )
 HIDDEN_STYLE = re.compile(r"(?<![\w-])(display\s*:\s*none|visibility\s*:\s*(hidden|collapse))", re.IGNORECASE)
 
 
-def seen(element: Element) -> bool:
+def is_displayed(element: Element) -> bool:
     """Return whether a browser shows an element."""
     if not isinstance(element.tag, str):  # a comment or processing instruction
         return False
     closed = element.tag == "dialog" and "open" not in element.attrib
     hidden = "hidden" in element.attrib or HIDDEN_STYLE.search(element.get("style", ""))
-    return not (element.tag in UNSEEN or closed or hidden)
+    return not (element.tag in HIDDEN_TAGS or closed or hidden)
 
 
 # A table that contains one of these is page layout; its rows are not data.
-PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
+LAYOUT_TAGS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
 LONG_CELL = 600
 """Maximum characters of a cell; a longer one makes its table page layout, too, unless the table has a header and no
 lists, or is from Word."""
 WORD_TABLE_CLASS = "table-of-a-word-document"
-OF_SHEET = "row-of-a-sheet"
+SHEET_ROW_ATTRIBUTE = "row-of-a-sheet"
 """Attribute of an element that is a row of a spreadsheet: its number, a space, and the sheet's name."""
 LONG_SHARE = 0.5
 """Share of long cells above which paragraphs are easier to read than rows."""
@@ -64,35 +64,35 @@ def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str,
     Each line comes with its row's place in a spreadsheet, empty if it has none. `flat` returns the text of an element
     as one line.
     """
-    if next(table.iterdescendants(*PAGE_PARTS), None) is not None:
+    if next(table.iterdescendants(*LAYOUT_TAGS), None) is not None:
         return None
-    captions = [flat(caption) for caption in table.iterchildren("caption") if seen(caption)]
-    elements = [row for row in table.iter("tr") if seen(row) and seen(row.getparent())]
+    captions = [flat(caption) for caption in table.iterchildren("caption") if is_displayed(caption)]
+    elements = [row for row in table.iter("tr") if is_displayed(row) and is_displayed(row.getparent())]
     carried: dict[int, tuple[int, str]] = {}
     heads = _header_rows(elements)
     rows = [_cells(row, carried, flat, repeated=number < heads) for number, row in enumerate(elements)]
-    if _arranges_page(table, rows):
+    if _is_layout(table, rows):
         return None
-    header = _in_one(rows[:heads])
+    header = _merge_header(rows[:heads])
     lines = [(caption, "") for caption in captions]
     in_table = False
     for at, cells in enumerate((*header, *rows[heads:])):
         line = _line(cells)
         # Within the table, a row of one cell over all columns names a group; above it, it is a caption.
-        of_group = in_table and CELL_SEPARATOR not in line
+        names_group = in_table and CELL_SEPARATOR not in line
         in_table = in_table or CELL_SEPARATOR in line
         # The rows of the header were merged to fewer lines, which shifts the indices of the rows below.
         row = elements[max(at - len(header) + heads, 0)]
-        lines.append((f"{line}{NO_CELLS}" if line and of_group else line, row.get(OF_SHEET, "")))
+        lines.append((f"{line}{NO_CELLS}" if line and names_group else line, row.get(SHEET_ROW_ATTRIBUTE, "")))
     return [line for line in lines if line[0]]
 
 
-def _arranges_page(table: Element, rows: Sequence[Sequence[str]]) -> bool:
+def _is_layout(table: Element, rows: Sequence[Sequence[str]]) -> bool:
     cells = [cell for row in rows for cell in row if cell]
     long = sum(len(cell) > LONG_CELL for cell in cells)
     headed = table.find(".//th") is not None and table.find(".//li") is None
-    of_data = headed or table.get("class") == WORD_TABLE_CLASS
-    return long > (LONG_SHARE * len(cells) if of_data and len(rows) > 1 else 0)
+    is_data = headed or table.get("class") == WORD_TABLE_CLASS
+    return long > (LONG_SHARE * len(cells) if is_data and len(rows) > 1 else 0)
 
 
 def _header_rows(rows: Sequence[Element]) -> int:
@@ -105,7 +105,7 @@ def _header_rows(rows: Sequence[Element]) -> int:
     return heads if heads < len(rows) and heads <= MOST_HEADER_ROWS else 0
 
 
-def _in_one(header: Sequence[Sequence[str]]) -> list[list[str]]:
+def _merge_header(header: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the rows of a header as one row, after its captions: rows of one cell over all columns."""
     width = max(map(len, header), default=0)
     captions = [[row[0]] for row in header if len(row) == width > 1 and len(set(row)) == 1]
@@ -121,7 +121,7 @@ def _line(cells: Sequence[str]) -> str:
         return ""
     # Without a bar in front, an empty first cell would be invisible.
     shown = cells[: filled[-1] + 1]
-    return row_of(shown) if filled[0] else CELL_SEPARATOR.join(map(in_cell, shown))
+    return markdown_row(shown) if filled[0] else CELL_SEPARATOR.join(map(escape_cell, shown))
 
 
 def _cells(
@@ -135,7 +135,7 @@ def _cells(
     cells: list[str] = []
     for cell in row.iterchildren("td", "th"):
         _fill(cells, carried)
-        text = flat(cell) if seen(cell) else ""
+        text = flat(cell) if is_displayed(cell) else ""
         rows_below = _span(cell, "rowspan") - 1
         for shown in (text, *[text if repeated else ""] * (_span(cell, "colspan") - 1)):
             if rows_below:
@@ -161,7 +161,7 @@ def _span(cell: Element, attribute: str) -> int:
 HEADINGS = MappingProxyType({f"h{level}": level for level in range(1, 7)})
 TITLE_CLASS = "title-of-a-word-document"
 """Class of a paragraph that is a heading of level 1 without being an h1: in a table's cell, an h1 would make the table
-count as page layout (PAGE_PARTS)."""
+count as page layout (LAYOUT_TAGS)."""
 BOLD = frozenset(("b", "strong"))
 BOLD_LEVEL = 7  # level of a paragraph that is all bold, below all marked headings
 MOST_BOLD_WORDS = 12
@@ -173,7 +173,7 @@ Marked = tuple[int, int, int]
 """The first line of a heading, the line behind its last, and its level, 1 the highest."""
 
 
-def level_of(element: Element) -> int:
+def heading_level(element: Element) -> int:
     """Return the heading level of an element, or 0 if it is not a heading."""
     if element.tag != "p":
         return HEADINGS.get(element.tag, 0)
@@ -198,14 +198,14 @@ def _is_short(text: str) -> bool:
     return len(text.split()) <= MOST_BOLD_WORDS and not ends_sentence and text[:1].isalnum() and not is_date(text)
 
 
-def reads_as_heading(text: str, level: int, *, in_list: bool) -> bool:
+def can_be_heading(text: str, level: int, *, in_list: bool) -> bool:
     """Return whether the text of an element that is marked as a heading can be one."""
     if not any(letter.isalnum() for letter in text) or len(text) > LONGEST_HEADING:
         return False
     return level != BOLD_LEVEL or (not in_list and _is_short(text))
 
 
-def without_bold_runs(headings: Sequence[Marked], lines: int) -> list[Marked]:
+def drop_bold_runs(headings: Sequence[Marked], lines: int) -> list[Marked]:
     """Return the headings without runs of bold paragraphs, and without bold paragraphs at the end of the page."""
     kept: list[Marked] = []
     run: list[Marked] = []
@@ -242,7 +242,7 @@ DEEPEST_INDENT = 8  # levels of nested lists; markup can nest them without limit
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayedPage:
     """The lines of a page, which of them are headings, and which are rows of a spreadsheet, with their places in it."""
 
     lines: list[str]
@@ -250,7 +250,7 @@ class Shown:
     rows: list[tuple[int, str]]
 
 
-def show(markup: str, name: str) -> Shown:
+def parse_page(markup: str, name: str) -> DisplayedPage:
     """Return the text of a page. Raises UnreadableDocument if the markup cannot be parsed."""
     # lxml refuses a string whose XML declaration names an encoding; this string is decoded already.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
@@ -260,12 +260,12 @@ def show(markup: str, name: str) -> Shown:
     try:
         root = html.document_fromstring(markup, parser=parser)
     except etree.ParserError:
-        return Shown([], [], [])  # nothing in it but comments
+        return DisplayedPage([], [], [])  # nothing in it but comments
     except (etree.LxmlError, ValueError) as error:
         raise _unreadable(name, str(error)) from error
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         raise _unreadable(name, "its elements are nested too deeply")
-    return _show(root)
+    return _walk(root)
 
 
 def _unreadable(name: str, reason: str) -> UnreadableDocument:
@@ -274,7 +274,7 @@ def _unreadable(name: str, reason: str) -> UnreadableDocument:
     )
 
 
-def _show(root: Element) -> Shown:
+def _walk(root: Element) -> DisplayedPage:
     text = _Text()
     text.start(root)
     # A stack of iterators instead of recursion, because pages may be nested deeply.
@@ -286,9 +286,9 @@ def _show(root: Element) -> Shown:
             path.pop()
             text.end(parent)
             text.write(parent.tail if path else None)
-        elif not seen(child):
+        elif not is_displayed(child):
             text.write(child.tail)
-        elif child.tag == "table" and (rows := data_rows(child, _flat)) is not None:
+        elif child.tag == "table" and (rows := data_rows(child, _one_line)) is not None:
             text.write_rows(rows)
             text.write(child.tail)
         else:
@@ -297,10 +297,10 @@ def _show(root: Element) -> Shown:
     return text.finish()
 
 
-def _flat(element: Element) -> str:
+def _one_line(element: Element) -> str:
     if not len(element):  # Nearly all cells have no children; the walk below takes ten times as long.
         return " ".join((element.text or "").split())
-    return " ".join("\n".join(_show(element).lines).split())
+    return " ".join("\n".join(_walk(element).lines).split())
 
 
 class _Text:
@@ -310,7 +310,7 @@ class _Text:
         self._lines: list[str] = []
         self._headings: list[Marked] = []
         self._rows: list[tuple[int, str]] = []
-        self._of_sheet = ""
+        self._sheet_rows_in_words = ""
         self._heading_from = 0
         self._pieces: list[str] = []
         self._gap = False  # an empty line is due before the next one
@@ -333,9 +333,9 @@ class _Text:
         elif tag == "li":
             self._marker = self._next_marker(element.get("value"))
             self._widths[-1:] = [len(self._marker)] if self._widths else []
-        if level_of(element):
+        if heading_level(element):
             self._heading_from = len(self._lines)
-        self._of_sheet = element.get(OF_SHEET, self._of_sheet)
+        self._sheet_rows_in_words = element.get(SHEET_ROW_ATTRIBUTE, self._sheet_rows_in_words)
         self.write(element.text)
 
     def end(self, element: Element) -> None:
@@ -343,9 +343,9 @@ class _Text:
         if tag in BLOCKS and tag != "br":
             # The paragraphs of a list item stay together.
             self._break(spaced=tag in SPACED and len(self._numbers) <= (tag in LISTS))
-        if OF_SHEET in element.attrib:
-            self._of_sheet = ""
-        if level := level_of(element):
+        if SHEET_ROW_ATTRIBUTE in element.attrib:
+            self._sheet_rows_in_words = ""
+        if level := heading_level(element):
             self._note_heading(level)
         if tag in VERBATIM:
             self._verbatim -= 1
@@ -361,21 +361,21 @@ class _Text:
 
     def write_rows(self, rows: list[tuple[str, str]]) -> None:
         self._break(spaced=True)
-        for row, self._of_sheet in rows:
+        for row, self._sheet_rows_in_words in rows:
             self._pieces.append(row)
             self._break(spaced=False)
-        self._of_sheet = ""
+        self._sheet_rows_in_words = ""
         self._gap = True
 
-    def finish(self) -> Shown:
+    def finish(self) -> DisplayedPage:
         self._break(spaced=False)
-        return Shown(self._lines, without_bold_runs(self._headings, len(self._lines)), self._rows)
+        return DisplayedPage(self._lines, drop_bold_runs(self._headings, len(self._lines)), self._rows)
 
     def _note_heading(self, level: int) -> None:
         """Record the lines of the heading that ends here."""
         first, behind = self._heading_from, len(self._lines)
         first += first < behind and not self._lines[first]  # the empty line in front of it
-        if reads_as_heading(" ".join(self._lines[first:behind]), level, in_list=bool(self._numbers)):
+        if can_be_heading(" ".join(self._lines[first:behind]), level, in_list=bool(self._numbers)):
             self._headings.append((first, behind, level))
         self._heading_from = behind
 
@@ -390,8 +390,8 @@ class _Text:
                 self._lines.append("")
             self._gap = False
             for line in lines:
-                if self._of_sheet:
-                    self._rows.append((len(self._lines), self._of_sheet))
+                if self._sheet_rows_in_words:
+                    self._rows.append((len(self._lines), self._sheet_rows_in_words))
                 self._lines.append((self._indent() + line).rstrip())
         self._gap = self._gap or spaced
 
@@ -476,7 +476,7 @@ def render(markup: str, name: str) -> Page:
 
     Scripts, styles and hidden parts are left out. Raises UnreadableDocument if the markup cannot be parsed.
     """
-    shown = show(markup, name)
+    shown = parse_page(markup, name)
     # Normalise line by line, to know where each line begins; a newline never composes with its neighbours.
     lines = [normalise(line).replace("\N{SOFT HYPHEN}", "") for line in shown.lines]
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
@@ -484,10 +484,12 @@ def render(markup: str, name: str) -> Page:
     for first, behind, level in islice(shown.headings, MOST_HEADINGS):
         indent = len(lines[first]) - len(lines[first].lstrip())
         headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
-    rows = ((line, SHEET_ROW.fullmatch(said)) for line, said in shown.rows)
+    rows = ((line, SHEET_ROW.fullmatch(place)) for line, place in shown.rows)
     return Page(
         None,
         "\n".join(lines),
         headings=tuple(found for found in headings if found.start < found.end),
-        rows=tuple(SheetRow(starts[line], one_line(normalise(said[2])), int(said[1])) for line, said in rows if said),
+        rows=tuple(
+            SheetRow(starts[line], one_line(normalise(place[2])), int(place[1])) for line, place in rows if place
+        ),
     )

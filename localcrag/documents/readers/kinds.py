@@ -99,25 +99,25 @@ class Folder:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Folder]:
+def open_compound(path: Path) -> Iterator[Folder]:
     """Open a file within a context. Raises DamagedCompound, also for errors while its parts are read inside it."""
     try:
         with olefile.OleFileIO(str(path)) as file:
-            yield Folder(_indexed(file))
+            yield Folder(_index_streams(file))
     except _ERRORS as error:
         raise DamagedCompound(str(error) or type(error).__name__) from error
 
 
-def holds(path: Path, name: str) -> bool:
+def has_stream(path: Path, name: str) -> bool:
     """Return whether a compound file has a stream of this name; False if the file is damaged."""
     try:
-        with opened(path) as root:
+        with open_compound(path) as root:
             return root.has(name)
     except DamagedCompound:
         return False
 
 
-def _indexed(file: Any) -> _Open:
+def _index_streams(file: Any) -> _Open:
     found = _Open(file, file.fp.seek(0, io.SEEK_END))
     if file.root.size > found.left:  # The root contains the small streams.
         raise ValueError("its parts are larger than itself")
@@ -148,7 +148,7 @@ DOC, PPT, XLS = "application/msword", "application/vnd.ms-powerpoint", "applicat
 ODT, ODP, ODS = (f"{_ODF}.{kind}" for kind in ("text", "presentation", "spreadsheet"))
 EPUB, MSG = "application/epub+zip", "application/vnd.ms-outlook"
 CSV, TSV = SEPARATED = ("text/csv", "text/tab-separated-values")
-MESSAGE = "__properties_version1.0"
+MESSAGE_STREAM = "__properties_version1.0"
 """Name of a stream that Outlook messages have, and no other files."""
 HEAD_BYTES = 4096
 MOST_TEXT = 250_000_000
@@ -211,8 +211,8 @@ def media_type(path: Path, head: bytes) -> str | None:
     if head.startswith(b"{\\rtf"):
         return RTF
     if found == ZIP:
-        return _of_archive(path)
-    return _of_compound(path) if found == OLE else None
+        return _archive_type(path)
+    return _compound_type(path) if found == OLE else None
 
 
 def describe(path: Path, head: bytes) -> str:
@@ -220,7 +220,7 @@ def describe(path: Path, head: bytes) -> str:
     found = identify(head)
     if found == ZIP:
         return _describe_archive(path)
-    if found == OLE and holds(path, MESSAGE):
+    if found == OLE and has_stream(path, MESSAGE_STREAM):
         return "an Outlook message"
     if found is not None:
         return found
@@ -254,7 +254,7 @@ def expect_text(path: Path, name: str, expected: str, head: bytes) -> None:
         )
 
 
-def _of_archive(path: Path) -> str | None:
+def _archive_type(path: Path) -> str | None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
@@ -265,8 +265,8 @@ def _of_archive(path: Path) -> str | None:
     return next((kind for folder, kind, _ in _FOLDERS if _is_ooxml(names, folder)), None)
 
 
-def _of_compound(path: Path) -> str | None:
-    return MSG if holds(path, MESSAGE) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
+def _compound_type(path: Path) -> str | None:
+    return MSG if has_stream(path, MESSAGE_STREAM) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
 
 
 def _is_ooxml(names: set[str], folder: str) -> bool:

@@ -21,17 +21,17 @@ from urllib.parse import unquote
 
 from localcrag.documents.readers import kinds, outlook
 from localcrag.documents.readers.html import render
-from localcrag.documents.readers.outlook import MALFORMED, HeadPolicy
+from localcrag.documents.readers.outlook import MALFORMED, HeaderPolicy
 from localcrag.documents.readers.pictures import LEAST_PIXELS as LEAST_ON_A_PAGE
-from localcrag.documents.readers.pictures import UNNAMED, is_new, may_show_text, pictures_in, was_seen, within
+from localcrag.documents.readers.pictures import UNNAMED, is_new, may_show_text, pictures_in, safe_path, was_seen
 from localcrag.documents.readers.text import decode, normalise
 from localcrag.records.documents import Member, Page
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading
-from localcrag.text.places import Names
+from localcrag.text.places import UniqueNames
 from localcrag.text.quantities import MONTHS
 
-LETTER = "message/rfc822"
+EMAIL_TYPE = "message/rfc822"
 LEAST_PIXELS = 150_000
 """Minimum pixels of a picture within an e-mail: 500 by 300, such as a part of a screenshot; banners of signatures have
 fewer."""
@@ -40,10 +40,10 @@ LEAST_BYTES = 50_000
 error with the reason."""
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 _DRAWINGS = frozenset({"image/svg+xml", "image/x-emf", "image/x-wmf", "image/emf", "image/wmf"})
-_REFERRED = re.compile(rb"cid:([^\s\"'<>()]+)", re.IGNORECASE)
+_CID_REFERENCE = re.compile(rb"cid:([^\s\"'<>()]+)", re.IGNORECASE)
 
 
-def field(letter: EmailMessage, name: str) -> str:
+def header_value(letter: EmailMessage, name: str) -> str:
     """Return the value of a header in one line; empty if it is missing or cannot be read."""
     try:
         return " ".join(str(letter[name] or "").split())
@@ -51,17 +51,17 @@ def field(letter: EmailMessage, name: str) -> str:
         return ""
 
 
-def files(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
+def attachments(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
     """Yield the parts that are files of their own, each with whether it is a picture within the text."""
     try:
-        found = list(_beside_the_text(letter))
-        referred = _referred(letter) if any(map(_is_picture, found)) else set()
+        found = list(_attached_parts(letter))
+        referred = _content_ids(letter) if any(map(_is_picture, found)) else set()
     except MALFORMED:
         return
     for part in found:
         try:
-            inside = _is_picture(part) and _is_within(part, referred)
-            counts = not inside or _counts(part)
+            inside = _is_picture(part) and _is_inline(part, referred)
+            counts = not inside or _is_large_enough(part)
         except (*MALFORMED, RecursionError):  # The error is reported when the part is unpacked.
             inside, counts = False, True
         if counts:
@@ -81,7 +81,7 @@ def mhtml_pictures(page: EmailMessage) -> Iterator[tuple[str, bytes]]:
     The limits are those for pictures embedded in HTML, which are yielded, too.
     """
     seen: set[bytes] = set()
-    for part in _beside_the_text(page):
+    for part in _attached_parts(page):
         try:
             is_shown = _is_picture(part) and part.get_content_type() not in _DRAWINGS
             data = content(part) if is_shown else b""
@@ -100,24 +100,24 @@ def is_signature(part: EmailMessage) -> bool:
 
 def file_name(part: EmailMessage) -> str:
     """Return an attachment's name; for an attached e-mail, its subject."""
-    if part.get_content_type() == LETTER:
-        inner = _inner(part)
-        return f"{(field(inner, 'Subject') if inner else '').replace('/', ' ') or 'letter'}.eml"
+    if part.get_content_type() == EMAIL_TYPE:
+        inner = _attached_email(part)
+        return f"{(header_value(inner, 'Subject') if inner else '').replace('/', ' ') or 'letter'}.eml"
     # A web page's pictures are named after their address.
-    named = part.get_filename() or unquote(field(part, "Content-Location").partition("?")[0].rpartition("/")[2])
+    named = part.get_filename() or unquote(header_value(part, "Content-Location").partition("?")[0].rpartition("/")[2])
     return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
 
 
 def content(part: EmailMessage) -> bytes:
     """Return an attachment's bytes; for an attached e-mail, its source."""
-    if part.get_content_type() == LETTER:
-        inner = _inner(part)
+    if part.get_content_type() == EMAIL_TYPE:
+        inner = _attached_email(part)
         return inner.as_bytes() if inner else b""
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
 
 
-def _beside_the_text(letter: EmailMessage) -> Iterator[EmailMessage]:
+def _attached_parts(letter: EmailMessage) -> Iterator[EmailMessage]:
     """Yield the parts, nested or not, that are neither the text itself nor another version of it."""
     # Each entry is a part, whether it is one of several versions of the text, and whether it is a file.
     under = [(letter, False, letter.get_content_maintype() != "text")]
@@ -159,16 +159,16 @@ def _is_picture(part: EmailMessage) -> bool:
     return part.get_content_type() == "application/octet-stream" and by_name.startswith("image/")
 
 
-def _is_within(part: EmailMessage, referred: set[str]) -> bool:
+def _is_inline(part: EmailMessage, referred: set[str]) -> bool:
     """Return whether a picture is within the text.
 
     A Content-ID is not enough, because some programs give one to attached pictures, too.
     """
-    own, shown = field(part, "Content-ID").strip("<>"), part.get_content_disposition()
+    own, shown = header_value(part, "Content-ID").strip("<>"), part.get_content_disposition()
     return shown == "inline" or bool(own and (shown is None or own in referred))
 
 
-def _counts(part: EmailMessage) -> bool:
+def _is_large_enough(part: EmailMessage) -> bool:
     if part.get_content_type() in _DRAWINGS:
         return False
     data = content(part)
@@ -176,8 +176,8 @@ def _counts(part: EmailMessage) -> bool:
     return len(data) >= LEAST_BYTES if shows is None else shows
 
 
-def _referred(letter: EmailMessage) -> set[str]:
-    return {unquote(one.decode("latin-1")) for one in _REFERRED.findall(_html(letter))}
+def _content_ids(letter: EmailMessage) -> set[str]:
+    return {unquote(one.decode("latin-1")) for one in _CID_REFERENCE.findall(_html(letter))}
 
 
 def _html(letter: EmailMessage) -> bytes:
@@ -188,19 +188,19 @@ def _html(letter: EmailMessage) -> bytes:
     return content(part) if isinstance(part, EmailMessage) else b""
 
 
-def _inner(part: EmailMessage) -> EmailMessage | None:
+def _attached_email(part: EmailMessage) -> EmailMessage | None:
     """Return the attached e-mail, or None."""
     held = part.get_payload()
     first = held[0] if isinstance(held, list) and held else None
     return first if isinstance(first, EmailMessage) else None
 
 
-EML, MBOX, MHTML = LETTER, "application/mbox", "multipart/related"
+EML, MBOX, MHTML = EMAIL_TYPE, "application/mbox", "multipart/related"
 MOST_NAMED = 6
 """Maximum recipients of an e-mail that are named."""
-MOST_LETTERS = 20_000
-_POLICY = HeadPolicy()
-_LETTER = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
+MOST_EMAILS = 20_000
+_POLICY = HeaderPolicy()
+_FROM_LINE = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
 _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 
 
@@ -212,15 +212,15 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
     if media_type == kinds.MSG:
         if kinds.identify(head) != kinds.OLE:
             raise kinds.mismatch(path, name, outlook.OUTLOOK, head)
-        return None, _pages([outlook.letter(path, name, whole=False)], name, media_type)
+        return None, _pages([outlook.read_message(path, name, whole=False)], name, media_type)
     kinds.expect_text(path, name, "an e-mail", head)
-    data = _bytes(path, name)
+    data = _read_bytes(path, name)
     if media_type != MBOX:
         return None, _pages([data], name, media_type)
-    letters = _letters(data)
-    if not letters or len(letters) > MOST_LETTERS:
+    letters = _split_mailbox(data)
+    if not letters or len(letters) > MOST_EMAILS:
         raise UnreadableDocument(
-            f"{name} cannot be read as a mailbox: it holds {len(letters):,} letters, and one to {MOST_LETTERS:,} can "
+            f"{name} cannot be read as a mailbox: it holds {len(letters):,} letters, and one to {MOST_EMAILS:,} can "
             "be read. Export fewer of them from the mail program, and add that."
         )
     return len(letters), _pages(letters, name, media_type)
@@ -232,61 +232,63 @@ def members(path: Path, name: str, media_type: str) -> Generator[Member, None, N
     Pictures within the text are included if they are large enough to show text, each once however often it is quoted;
     signatures are left out. Raises UnreadableDocument.
     """
-    names = Names()
+    names = UniqueNames()
     seen: set[bytes] = set()
-    for number, one in enumerate(_all(path, name, media_type), start=1):
+    for number, one in enumerate(_read_emails(path, name, media_type), start=1):
         letter = _parsed(one)
         folder, sent = f"{number}/" if media_type == MBOX else "", _seconds(letter)
-        for part, inside in files(letter):
+        for part, inside in attachments(letter):
             if not is_signature(part) and not (inside and was_seen(content(part), seen)):
                 yield _member(part, names, folder, sent)
         for named, data in pictures_in_html(letter, seen):
-            yield Member(names.of(within(f"{folder}{named}")), data, sent)
+            yield Member(names.of(safe_path(f"{folder}{named}")), data, sent)
 
 
 def pictures_of_page(path: Path, name: str) -> Generator[Member, None, None]:
     """Yield the pictures of a web page saved in one file (MHTML) that may show text."""
-    names = Names()
-    for named, data in mhtml_pictures(_parsed(_bytes(path, name))):
-        yield Member(names.of(within(named)), data)
+    names = UniqueNames()
+    for named, data in mhtml_pictures(_parsed(_read_bytes(path, name))):
+        yield Member(names.of(safe_path(named)), data)
 
 
-def _all(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessage]:
+def _read_emails(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessage]:
     if media_type == kinds.MSG:
-        return [outlook.letter(path, name, whole=True)]
-    data = _bytes(path, name)
-    return _letters(data) if media_type == MBOX else [data]
+        return [outlook.read_message(path, name, whole=True)]
+    data = _read_bytes(path, name)
+    return _split_mailbox(data) if media_type == MBOX else [data]
 
 
-def said_of(path: Path, media_type: str) -> tuple[str | None, str]:
+def date_and_subject(path: Path, media_type: str) -> tuple[str | None, str]:
     """Return when an e-mail was sent, as an ISO date, and its subject; None and empty if it does not have them."""
     try:
         is_outlook = media_type == kinds.MSG
-        letter = outlook.letter(path, path.name, whole=False) if is_outlook else _parsed(_bytes(path, path.name))
+        letter = (
+            outlook.read_message(path, path.name, whole=False) if is_outlook else _parsed(_read_bytes(path, path.name))
+        )
         sent = _sent(letter)
-        return sent.date().isoformat() if sent else None, field(letter, "Subject")
+        return sent.date().isoformat() if sent else None, header_value(letter, "Subject")
     except (*MALFORMED, RecursionError):
         return None, ""
 
 
-def _member(part: EmailMessage, names: Names, folder: str, sent: float | None) -> Member:
+def _member(part: EmailMessage, names: UniqueNames, folder: str, sent: float | None) -> Member:
     try:
         own = file_name(part)
-        return Member(names.of(within(f"{folder}{own}")), content(part), sent)
+        return Member(names.of(safe_path(f"{folder}{own}")), content(part), sent)
     except (*MALFORMED, RecursionError) as error:
-        name = names.of(within(f"{folder}{UNNAMED}"))
+        name = names.of(safe_path(f"{folder}{UNNAMED}"))
         kind = type(error).__name__
-        said = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
-        return Member(name, b"", error=said)
+        message = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
+        return Member(name, b"", error=message)
 
 
-def _letters(data: bytes) -> list[bytes]:
-    lines = list(_LETTER.finditer(data))
+def _split_mailbox(data: bytes) -> list[bytes]:
+    lines = list(_FROM_LINE.finditer(data))
     starts, ends = [line.end() for line in lines], [*(line.start() for line in lines[1:]), len(data)]
     return [data[start:end] for start, end in zip(starts, ends, strict=False)]
 
 
-def _bytes(path: Path, name: str) -> bytes:
+def _read_bytes(path: Path, name: str) -> bytes:
     """Return a file's bytes; UTF-16, in which some programs save e-mails, becomes UTF-8."""
     data = path.read_bytes()
     head = data[: kinds.HEAD_BYTES]
@@ -313,11 +315,11 @@ def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) 
 def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> Page:
     body = _body(letter, name)
     # An e-mail's subject is its document's title, but each e-mail in a mailbox has its own subject.
-    subject = f"# {subject}\n\n" if titled and (subject := field(letter, "Subject")) else ""
-    written = f"{written}\n\n" if head_too and (written := _written(letter)) else ""
+    subject = f"# {subject}\n\n" if titled and (subject := header_value(letter, "Subject")) else ""
+    written = f"{written}\n\n" if head_too and (written := _sender_sentence(letter)) else ""
     front = normalise(subject + written)
     headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
-    below = [*_addresses(letter), *(f"Attached: {one}" for one in _attached(letter))] if head_too else []
+    below = [*_addresses(letter), *(f"Attached: {one}" for one in _attachment_names(letter))] if head_too else []
     behind = "".join(f"\n\n{line}" for line in below)
     return Page(None, f"{front}{body.text}{normalise(behind)}", headings=headings)
 
@@ -329,7 +331,7 @@ def _parsed(data: bytes | EmailMessage) -> EmailMessage:
     return letter if isinstance(letter, EmailMessage) else EmailMessage()
 
 
-def _written(letter: EmailMessage) -> str:
+def _sender_sentence(letter: EmailMessage) -> str:
     """Return the sender, the recipients and the date as a sentence.
 
     Headers (“From: …”) in front of an e-mail hide its content from relevance-v2: asked who has the keys, an e-mail with
@@ -337,11 +339,11 @@ def _written(letter: EmailMessage) -> str:
     """
     senders, readers = (_people(letter, *fields) for fields in (("From",), ("To", "Cc")))
     day = _day(letter)
-    said = " and ".join(name for name, _ in senders) or ("Written" if readers or day else "")
+    writers = " and ".join(name for name, _ in senders) or ("Written" if readers or day else "")
     others = len(readers) - MOST_NAMED
     to = ", ".join(name for name, _ in readers[:MOST_NAMED]) + (f" and {others} others" if others > 0 else "")
     verb = " wrote" if senders else ""
-    return f"{said}{verb}{f' to {to}' if to else ''}{f' on {day}' if day else ''}:" if said else ""
+    return f"{writers}{verb}{f' to {to}' if to else ''}{f' on {day}' if day else ''}:" if writers else ""
 
 
 def _addresses(letter: EmailMessage) -> list[str]:
@@ -352,7 +354,7 @@ def _addresses(letter: EmailMessage) -> list[str]:
 
 def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
     """Return the names and addresses in an e-mail's headers; the address replaces a missing name."""
-    found = getaddresses([field(letter, named) for named in fields])
+    found = getaddresses([header_value(letter, named) for named in fields])
     return [(" ".join(name.split()) or address, address) for name, address in found if name or address]
 
 
@@ -360,13 +362,13 @@ def _day(letter: EmailMessage) -> str:
     """Return when an e-mail was sent, in words; if its Date header is no date, the header itself."""
     sent = _sent(letter)
     if sent is None:
-        return field(letter, "Date")
+        return header_value(letter, "Date")
     return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
 
 
 def _sent(letter: EmailMessage) -> datetime | None:
     try:
-        return parsedate_to_datetime(field(letter, "Date"))
+        return parsedate_to_datetime(header_value(letter, "Date"))
     except MALFORMED:
         return None
 
@@ -392,12 +394,12 @@ def _body(letter: EmailMessage, name: str) -> Page:
         return Page(None, "")
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
-    said = normalise(decode(data, name, declared=part.get_content_charset()))
+    text = normalise(decode(data, name, declared=part.get_content_charset()))
     if part.get_content_subtype() == "html":
-        return render(said, name)
-    return Page(None, said.strip("\n"))
+        return render(text, name)
+    return Page(None, text.strip("\n"))
 
 
-def _attached(letter: EmailMessage) -> Iterator[str]:
-    for part, _ in files(letter):
+def _attachment_names(letter: EmailMessage) -> Iterator[str]:
+    for part, _ in attachments(letter):
         yield " ".join(str(part.get_filename() or part.get_content_type()).split())

@@ -1,6 +1,6 @@
 """Opens documents of all supported kinds and reads their dates and titles.
 
-`open_document` determines the kind of a file and returns its pages and the files within it. `properties_of` reads its
+`open_document` determines the kind of a file and returns its pages and the files within it. `read_properties` reads its
 date and title, which are optional: if they cannot be read, the document has none and is not refused. A title in a front
 matter is part of the text, and is read there (`text/titles.py`).
 """
@@ -26,7 +26,7 @@ from localcrag.documents.readers import pictures as _data_pictures
 from localcrag.documents.readers import pictures as shown_pictures
 from localcrag.documents.readers.office import encrypted, office, word
 from localcrag.documents.readers.pdf import reader, scanned
-from localcrag.documents.readers.text import WRITTEN_AS
+from localcrag.documents.readers.text import CONVERTERS
 from localcrag.records.documents import ARCHIVE, PDF_TYPE, Member, Page, ScannedPage
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 from localcrag.text.quantities import iso_date
@@ -65,18 +65,18 @@ class Properties:
     title: str | None = None
 
 
-def properties_of(path: Path, media_type: str) -> Properties:
+def read_properties(path: Path, media_type: str) -> Properties:
     """Return the date and title of the document at `path`, if they are plausible."""
     readers: dict[str, Callable[[Path], Properties]] = {
-        PDF_TYPE: _of_pdf,
-        kinds.HTML_TYPE: _of_html,
-        "application/xhtml+xml": _of_html,
-        "text/markdown": _of_markdown,
-        **dict.fromkeys((kinds.DOCX, kinds.PPTX), _of_ooxml),
-        **dict.fromkeys((kinds.ODT, kinds.ODP), _of_open_document),
-        kinds.EPUB: _of_book,
-        kinds.RTF: _of_rtf,
-        **{kind: partial(_of_letter, media_type=kind) for kind in (mail.EML, kinds.MSG)},
+        PDF_TYPE: _pdf_properties,
+        kinds.HTML_TYPE: _html_properties,
+        "application/xhtml+xml": _html_properties,
+        "text/markdown": _markdown_properties,
+        **dict.fromkeys((kinds.DOCX, kinds.PPTX), _ooxml_properties),
+        **dict.fromkeys((kinds.ODT, kinds.ODP), _odf_properties),
+        kinds.EPUB: _epub_properties,
+        kinds.RTF: _rtf_properties,
+        **{kind: partial(_email_properties, media_type=kind) for kind in (mail.EML, kinds.MSG)},
     }
     read = readers.get(media_type)
     try:
@@ -85,13 +85,13 @@ def properties_of(path: Path, media_type: str) -> Properties:
         return Properties()
 
 
-def _of_pdf(path: Path) -> Properties:
+def _pdf_properties(path: Path) -> Properties:
     with reader.LOCK, closing(reader.pdfium.PdfDocument(path.absolute())) as document:
         days = [document.get_metadata_value(key) for key in ("ModDate", "CreationDate")]
         return Properties(_first(days), _title(document.get_metadata_value("Title")))
 
 
-def _of_ooxml(path: Path) -> Properties:
+def _ooxml_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
         properties = _parsed(archive, CORE_PROPERTIES)
     found = [properties.findtext(DCTERMS + name) for name in ("modified", "created")]
@@ -99,21 +99,21 @@ def _of_ooxml(path: Path) -> Properties:
     return Properties(day, _title(properties.findtext(f"{DC}title")))
 
 
-def _of_open_document(path: Path) -> Properties:
+def _odf_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
         properties = _parsed(archive, "meta.xml")
     days = [properties.findtext(f".//{name}") for name in (f"{DC}date", f"{ODF_META}creation-date")]
     return Properties(_first(days), _title(properties.findtext(f".//{DC}title")))
 
 
-def _of_book(path: Path) -> Properties:
+def _epub_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
         root = _parsed(archive, "META-INF/container.xml").find(f".//{CONTAINER}rootfile")
         about = _parsed(archive, "" if root is None else root.get("full-path", ""))
     return Properties(_first([about.findtext(f".//{DC}date")]), _title(about.findtext(f".//{DC}title")))
 
 
-def _of_rtf(path: Path) -> Properties:
+def _rtf_properties(path: Path) -> Properties:
     data = path.read_bytes()
     title, day = RTF_TITLE.search(data), RTF_DAY.search(data)
     written = "-".join(part.decode("ascii").zfill(2) for part in day.groups()) if day else None
@@ -127,12 +127,12 @@ def _parsed(archive: zipfile.ZipFile, part: str) -> Any:
     return etree.fromstring(archive.read(part), etree.XMLParser(resolve_entities=False))
 
 
-def _of_letter(path: Path, media_type: str) -> Properties:
-    day, subject = mail.said_of(path, media_type)
+def _email_properties(path: Path, media_type: str) -> Properties:
+    day, subject = mail.date_and_subject(path, media_type)
     return Properties(day, _title(subject))
 
 
-def _of_html(path: Path) -> Properties:
+def _html_properties(path: Path) -> Properties:
     data = path.read_bytes()
     markup = text.decode(data, path.name, declared=html.declared_encoding(data))
     # lxml refuses a string whose XML declaration names an encoding; this string is decoded already.
@@ -140,11 +140,11 @@ def _of_html(path: Path) -> Properties:
     if not markup.strip():
         return Properties()
     root = lxml_html.document_fromstring(markup)
-    said: dict[str, str | None] = {}
+    metadata: dict[str, str | None] = {}
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
-        said.setdefault(name.strip().lower(), meta.get("content"))
-    day = _first(said.get(name) for name in META_NAMES) or _only_time(root)
+        metadata.setdefault(name.strip().lower(), meta.get("content"))
+    day = _first(metadata.get(name) for name in META_NAMES) or _only_time(root)
     return Properties(day, _title(root.findtext("head/title")))
 
 
@@ -154,7 +154,7 @@ def _only_time(root: Any) -> str | None:
     return days.pop() if len(days) == 1 else None
 
 
-def _of_markdown(path: Path) -> Properties:
+def _markdown_properties(path: Path) -> Properties:
     matter = FRONT_MATTER.match(text.normalise(text.decode(path.read_bytes(), path.name)))
     written = FRONT_MATTER_DATE.search(matter[1]) if matter else None
     return Properties(iso_date(written[1]) if written else None)
@@ -188,7 +188,7 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".md", ".markdown"), "text/markdown"),
         **dict.fromkeys((".html", ".htm"), kinds.HTML_TYPE),
         ".xhtml": "application/xhtml+xml",
-        **dict.fromkeys((".txt", ".text", ".log", ".org", *WRITTEN_AS), "text/plain"),
+        **dict.fromkeys((".txt", ".text", ".log", ".org", *CONVERTERS), "text/plain"),
         **dict.fromkeys((".eml", ".emlx"), mail.EML),
         **dict.fromkeys((".msg", ".oft"), kinds.MSG),
         **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
@@ -203,7 +203,7 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
     }
 )
 """Media types by file extension, in lower case."""
-WITHOUT_ENDING = frozenset(
+WITHOUT_EXTENSION = frozenset(
     "readme license licence copying notice authors contributors changelog changes news install todo makefile "
     "dockerfile jenkinsfile vagrantfile procfile gemfile rakefile".split()
 )
@@ -227,7 +227,7 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class OpenDocument:
+class ParsedDocument:
     """A document whose pages are still to be read.
 
     `page_count` is None for kinds of file without pages. `members` are files within it, to be read after its pages. An
@@ -245,7 +245,7 @@ class OpenDocument:
     members: Generator[Member, None, None]
 
 
-def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> OpenDocument:
+def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> ParsedDocument:
     """Open the file at `path`; `name` is the document's name.
 
     The extension of `name` determines the kind if the content does not. `scans` are pages that text recognition has
@@ -261,56 +261,58 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         if encrypted.is_locked_open_document(path, head):
             raise encrypted.open_document_refusal(path, name)
         by_content = kinds.media_type(path, head)
-        media_type = by_content or SUPPORTED.get(suffix) or _without_ending(name)
+        media_type = by_content or SUPPORTED.get(suffix) or _type_without_extension(name)
         if media_type is None:
             raise _unsupported(name, suffix)
         if media_type == ARCHIVE:
             members = packages.open_members(path, name, head)
-            return OpenDocument(media_type, None, _nothing(), None, None, members)
-        page_count, pages = _open_pages(media_type, path, name, head, scans, told=by_content is not None)
+            return ParsedDocument(media_type, None, _no_items(), None, None, members)
+        page_count, pages = _open_pages(media_type, path, name, head, scans, recognised=by_content is not None)
     except OSError as error:
-        raise _unopened(name, error) from error
-    known = properties_of(path, media_type)
-    members = mail.members(path, name, media_type) if media_type in (mail.EML, mail.MBOX, kinds.MSG) else _nothing()
-    document = OpenDocument(media_type, page_count, pages, known.dated, known.title, members)
+        raise _open_error(name, error) from error
+    known = read_properties(path, media_type)
+    members = mail.members(path, name, media_type) if media_type in (mail.EML, mail.MBOX, kinds.MSG) else _no_items()
+    document = ParsedDocument(media_type, page_count, pages, known.dated, known.title, members)
     return _with_pictures(document, path, name)
 
 
-def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+def _with_pictures(document: ParsedDocument, path: Path, name: str) -> ParsedDocument:
     """Return a document with the pictures that it shows instead of text; without any text, it is an archive of them."""
     if document.media_type == mail.MHTML:
-        return _with_written_pictures(document, mail.pictures_of_page(path, name), name)
+        return _with_embedded_pictures(document, mail.pictures_of_page(path, name), name)
     is_notebook = document.media_type == "text/plain" and name.lower().endswith(_data_pictures.NOTEBOOK)
     if is_notebook or document.media_type in _data_pictures.TYPES:
-        return _with_written_pictures(document, _data_pictures.pictures_in_data(path, is_notebook=is_notebook), name)
-    shown = shown_pictures.parts_of(path, document.media_type)
+        return _with_embedded_pictures(document, _data_pictures.pictures_in_data(path, is_notebook=is_notebook), name)
+    shown = shown_pictures.picture_parts(path, document.media_type)
     if not shown:
-        return replace(document, pages=_checked(document.pages, name))
+        return replace(document, pages=_raise_if_empty(document.pages, name))
     try:
         pages = list(document.pages)
     except OSError as error:
-        raise _unopened(name, error) from error
-    if not shown_pictures.say_more(shown, pages):
-        return replace(document, pages=_checked(_given(pages), name))
-    members = shown_pictures.pictures_shown(path, shown)
+        raise _open_error(name, error) from error
+    if not shown_pictures.pictures_matter(shown, pages):
+        return replace(document, pages=_raise_if_empty(_yield_all(pages), name))
+    members = shown_pictures.read_pictures(path, shown)
     if not any(page.text.strip() for page in pages):
-        return OpenDocument(ARCHIVE, None, _nothing(), None, None, members)
+        return ParsedDocument(ARCHIVE, None, _no_items(), None, None, members)
     seen = [replace(page, unread=False) for page in pages]
-    return replace(document, pages=_given(seen), members=members)
+    return replace(document, pages=_yield_all(seen), members=members)
 
 
-def _with_written_pictures(document: OpenDocument, pictures: Generator[Member, None, None], name: str) -> OpenDocument:
+def _with_embedded_pictures(
+    document: ParsedDocument, pictures: Generator[Member, None, None], name: str
+) -> ParsedDocument:
     """Return a text with the pictures that are embedded in it; without any other text, it is an archive of them."""
     try:
         pages = list(document.pages)
         if any(page.text.strip() for page in pages):
-            return replace(document, pages=_given(pages), members=pictures)
+            return replace(document, pages=_yield_all(pages), members=pictures)
         found = list(pictures)
     except OSError as error:
-        raise _unopened(name, error) from error
+        raise _open_error(name, error) from error
     if not found:
-        return replace(document, pages=_checked(_given(pages), name))
-    return OpenDocument(ARCHIVE, None, _nothing(), None, None, _given(found))
+        return replace(document, pages=_raise_if_empty(_yield_all(pages), name))
+    return ParsedDocument(ARCHIVE, None, _no_items(), None, None, _yield_all(found))
 
 
 def unlocked(path: Path, name: str, password: str) -> bytes:
@@ -327,18 +329,18 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
             return encrypted.unlocked_open_document(path, name, password, head)
         return encrypted.unlocked_office(path.read_bytes(), name, password)
     except OSError as error:
-        raise _unopened(name, error) from error
+        raise _open_error(name, error) from error
 
 
 def _open_pages(
-    media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, told: bool
+    media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, recognised: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
     if media_type == PDF_TYPE:
         return reader.open_pages(path, name, head, scans)
     if media_type in scanned.TYPES:
         return scanned.open_pages(path, name, scans)
     if media_type in office.FORMATS:
-        return office.open_pages(path, name, head, media_type, told=told)
+        return office.open_pages(path, name, head, media_type, recognised=recognised)
     if media_type in (mail.EML, mail.MBOX, mail.MHTML, kinds.MSG):
         return mail.open_pages(path, name, head, media_type)
     whole = {
@@ -349,11 +351,11 @@ def _open_pages(
     return None, whole.get(media_type, text.open_pages)(path, name, head)
 
 
-def _given(read: Sequence[_Read]) -> Generator[_Read, None, None]:
+def _yield_all(read: Sequence[_Read]) -> Generator[_Read, None, None]:
     yield from read
 
 
-def _nothing() -> Generator[Never, None, None]:
+def _no_items() -> Generator[Never, None, None]:
     yield from ()
 
 
@@ -370,7 +372,7 @@ def _head(path: Path, name: str) -> bytes:
     return head
 
 
-def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
+def _raise_if_empty(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
     """Pass on the pages; raise EmptyDocument after the last if no page had or showed any text."""
     empty = True
     try:
@@ -378,15 +380,15 @@ def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, N
             empty = empty and not page.unread and not page.text.strip()
             yield page
     except OSError as error:
-        raise _unopened(name, error) from error
+        raise _open_error(name, error) from error
     finally:
         pages.close()
     if empty:
         raise _empty(name)
 
 
-def _without_ending(name: str) -> str | None:
-    return "text/plain" if PurePath(name).name.lower() in WITHOUT_ENDING else None
+def _type_without_extension(name: str) -> str | None:
+    return "text/plain" if PurePath(name).name.lower() in WITHOUT_EXTENSION else None
 
 
 def _unsupported(name: str, suffix: str) -> DocumentError:
@@ -398,7 +400,7 @@ def _unsupported(name: str, suffix: str) -> DocumentError:
     return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {_REMEDIES.get(suffix, most)}")
 
 
-def _unopened(name: str, error: OSError) -> UnreadableDocument:
+def _open_error(name: str, error: OSError) -> UnreadableDocument:
     return UnreadableDocument(
         f"{name} cannot be opened: {error.strerror or error}. Check that the file is there and that you may read it."
     )

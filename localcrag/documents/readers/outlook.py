@@ -1,6 +1,6 @@
 """Outlook messages (MSG) as e-mails, and e-mail headers that Python cannot parse.
 
-`HeadPolicy` keeps a malformed header from making the others unreadable. `unpacked` unpacks the RTF of a message,
+`HeaderPolicy` keeps a malformed header from making the others unreadable. `unpacked` unpacks the RTF of a message,
 `Properties` reads its properties, and `letter` makes an e-mail of them.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 
 from localcrag.documents.readers import kinds, packages
 from localcrag.documents.readers.html import declared_encoding
-from localcrag.documents.readers.kinds import MESSAGE, Folder
+from localcrag.documents.readers.kinds import MESSAGE_STREAM, Folder
 from localcrag.documents.readers.office import office
 from localcrag.documents.readers.pictures import UNNAMED
 from localcrag.documents.readers.text import decode
@@ -33,7 +33,7 @@ MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, Ove
 """Exceptions that the e-mail parser raises on malformed headers."""
 
 
-class HeadPolicy(EmailPolicy):
+class HeaderPolicy(EmailPolicy):
     """Like `email.policy.default`, except that a malformed header is read without its parameters, or is empty.
 
     Headers are parsed when they are accessed, so that otherwise any access might fail.
@@ -56,13 +56,13 @@ _WINDOW = 4096
 _REFERENCE = 2
 """Bytes of a reference, and the shortest length that it stands for; stored lengths count from there."""
 # Initial content of the window, by the specification.
-_BEFORE = (
+_INITIAL_WINDOW = (
     rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans Serif"
     rb"SymbolArialTimes New RomanCourier{\colortbl\red0\green0\blue0%b\par \pard\plain\f0\fs20\b\i\u\tab\tx"
 ) % b"\r\n"
 
 
-def unpacked(data: bytes) -> bytes:
+def unpack_rtf(data: bytes) -> bytes:
     """Return the RTF, or its beginning if it is cut off. Raises ValueError if it is packed in another way."""
     if len(data) < _HEAD.size:
         raise ValueError("its RTF has no head")
@@ -73,13 +73,13 @@ def unpacked(data: bytes) -> bytes:
     if how != _PACKED:
         raise ValueError("its RTF is packed in a way that is not known")
     # At most nine times the packed bytes: a reference of two bytes stands for up to 17.
-    return _written(body, size)[len(_BEFORE) :][:size]
+    return _decompress(body, size)[len(_INITIAL_WINDOW) :][:size]
 
 
-def _written(body: bytes, size: int) -> bytes:
+def _decompress(body: bytes, size: int) -> bytes:
     """Return the initial content of the window, and behind it up to `size` bytes of RTF and a few more."""
-    out, at = bytearray(_BEFORE), 0
-    while at < len(body) and len(out) < len(_BEFORE) + size:
+    out, at = bytearray(_INITIAL_WINDOW), 0
+    while at < len(body) and len(out) < len(_INITIAL_WINDOW) + size:
         # One byte describes the next eight items: a clear bit is a literal byte, a set bit a reference.
         kinds = body[at]
         at += 1
@@ -102,7 +102,7 @@ def _written(body: bytes, size: int) -> bytes:
     return bytes(out)
 
 
-LIST = MESSAGE
+LIST = MESSAGE_STREAM
 """The stream with the list of short properties; for long ones, it contains their lengths."""
 _IN_FILE, _IN_MESSAGE, _IN_PART = 32, 24, 8
 """Bytes before the first entry of a list: in the file, in a message within it, in a recipient or attachment."""
@@ -117,7 +117,7 @@ _ENCODINGS = {20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 50220: "iso2022_
 
 
 @dataclass(frozen=True, slots=True)
-class Properties:
+class MessageProperties:
     """The properties of a message, recipient or attachment.
 
     `encoding` is that of its 8-bit texts, None if it is not stated.
@@ -128,23 +128,23 @@ class Properties:
     encoding: str | None = None
 
     @classmethod
-    def of_message(cls, folder: Folder, begins: int = _IN_FILE) -> Properties:
+    def from_message(cls, folder: Folder, begins: int = _IN_FILE) -> MessageProperties:
         """Return the properties of a message. Raises ValueError if it has no list of them."""
         if not folder.has(LIST):
             raise ValueError("it has no list of properties")
         plain = cls(folder, _short(folder, begins))
         return replace(plain, encoding=next(filter(None, (_encoding(plain.number(one)) for one in _CODE_PAGES)), None))
 
-    def number(self, of: int) -> int | None:
+    def number(self, tag: int) -> int | None:
         """Return a number, a boolean (0 or 1) or a time (100 ns since 1601); None if it is missing."""
-        return self._short.get(of)
+        return self._short.get(tag)
 
-    def text(self, of: int) -> str:
+    def text(self, tag: int) -> str:
         """Return a text, empty if it is missing."""
-        data = self._folder.stream(_stream(of, _UNICODE))
+        data = self._folder.stream(_stream(tag, _UNICODE))
         if data is not None:
             return data.decode("utf-16-le", "replace").rstrip("\0")
-        data = self._folder.stream(_stream(of, _EIGHT_BIT))
+        data = self._folder.stream(_stream(tag, _EIGHT_BIT))
         if not data:
             return ""
         try:
@@ -152,23 +152,23 @@ class Properties:
         except UnreadableDocument:  # No text has such bytes, but they must not be lost.
             return data.decode("latin-1")
 
-    def has(self, of: int) -> bool:
+    def has(self, tag: int) -> bool:
         """Return whether there is binary data of this number."""
-        return self._folder.has(_stream(of, _BINARY))
+        return self._folder.has(_stream(tag, _BINARY))
 
-    def data(self, of: int) -> bytes:
+    def data(self, tag: int) -> bytes:
         """Return binary data, empty if it is missing."""
-        return self._folder.stream(_stream(of, _BINARY)) or b""
+        return self._folder.stream(_stream(tag, _BINARY)) or b""
 
-    def message(self, of: int) -> Properties | None:
+    def message(self, tag: int) -> MessageProperties | None:
         """Return a message within this one, None if there is none."""
-        folder = self._folder.folder(_stream(of, _FOLDER))
-        return Properties.of_message(folder, _IN_MESSAGE) if folder and folder.has(LIST) else None
+        folder = self._folder.folder(_stream(tag, _FOLDER))
+        return MessageProperties.from_message(folder, _IN_MESSAGE) if folder and folder.has(LIST) else None
 
-    def within(self, begins: str) -> Iterator[Properties]:
+    def within(self, begins: str) -> Iterator[MessageProperties]:
         """Yield recipients or attachments, in order of their numbers."""
         for folder in self._folder.folders(begins):
-            yield Properties(folder, _short(folder, _IN_PART), self.encoding)
+            yield MessageProperties(folder, _short(folder, _IN_PART), self.encoding)
 
 
 def _short(folder: Folder, begins: int) -> dict[int, int]:
@@ -177,8 +177,8 @@ def _short(folder: Folder, begins: int) -> dict[int, int]:
     return {number: value & _NUMBERS[kind] for kind, number, _, value in entries if kind in _NUMBERS}
 
 
-def _stream(of: int, kind: int) -> str:
-    return f"__substg1.0_{of:04X}{kind:04X}"
+def _stream(tag: int, kind: int) -> str:
+    return f"__substg1.0_{tag:04X}{kind:04X}"
 
 
 def _encoding(code_page: int | None) -> str | None:
@@ -210,35 +210,35 @@ FILE_NAMES, MIME_TYPE, CONTENT_ID, IS_HIDDEN = (0x3707, 0x3704, DISPLAY_NAME), 0
 _ADDRESS = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
 _MIME = re.compile(r"(?!multipart/|message/)[a-z]+/[\w.+-]+", re.ASCII)
 # No refolding: headers made here are folded already, and others may not be foldable.
-_POLICY = HeadPolicy(refold_source="none")
-_UNSEEN = re.compile(r"[^\x21-\x7e]+")
+_POLICY = HeaderPolicy(refold_source="none")
+_INVISIBLE = re.compile(r"[^\x21-\x7e]+")
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
-def letter(path: Path, name: str, *, whole: bool) -> EmailMessage:
+def read_message(path: Path, name: str, *, whole: bool) -> EmailMessage:
     """Return a message as an e-mail; with its attachments if `whole`, otherwise only with their names.
 
     Raises UnreadableDocument.
     """
     try:
-        with kinds.opened(path) as root:
-            return _letter(Properties.of_message(root), name, whole=whole)
+        with kinds.open_compound(path) as root:
+            return _to_email(MessageProperties.from_message(root), name, whole=whole)
     except kinds.DamagedCompound as error:
         raise packages.damaged(name, OUTLOOK, error) from error
 
 
-def _letter(message: Properties, name: str, *, whole: bool, depth: int = 0) -> EmailMessage:
+def _to_email(message: MessageProperties, name: str, *, whole: bool, depth: int = 0) -> EmailMessage:
     made = EmailMessage(_POLICY)
-    said, subtype = _body(message, name)
-    made.set_content(said, subtype=subtype, cte="base64")
-    _put_heads(made, message)
+    body, subtype = _body(message, name)
+    made.set_content(body, subtype=subtype, cte="base64")
+    _set_headers(made, message)
     for attached in message.within("__attach_version1.0_"):
         _attach(made, attached, name, whole=whole, depth=depth)
     return made
 
 
-def _put_heads(made: EmailMessage, message: Properties) -> None:
-    made.set_raw("Subject", _head(message.text(SUBJECT)))
+def _set_headers(made: EmailMessage, message: MessageProperties) -> None:
+    made.set_raw("Subject", _encode_header(message.text(SUBJECT)))
     senders = (_person(message.text(named), message, addresses) for named, addresses in SENDER)
     made.set_raw("From", next(filter(None, senders), ""))
     recipients = message.within("__recip_version1.0_")
@@ -246,31 +246,31 @@ def _put_heads(made: EmailMessage, message: Properties) -> None:
     for field, role in ROLES.items():
         named = [who for its, who in people if its == role and who]
         if not people:
-            named = [_named(one) for one in message.text(ALL_NAMES[field]).split(";") if one.strip()]
+            named = [_format_person(one) for one in message.text(ALL_NAMES[field]).split(";") if one.strip()]
         if named:
             made.set_raw(field, ", ".join(named))
     if sent := _sent(message):
         made.set_raw("Date", format_datetime(sent))
 
 
-def _person(name: str, of: Properties, addresses: tuple[int, ...]) -> str:
+def _person(name: str, properties: MessageProperties, addresses: tuple[int, ...]) -> str:
     """Return a person in the form of an e-mail's header; empty if there is neither a name nor an address."""
-    found = (of.text(address).strip() for address in addresses)
+    found = (properties.text(address).strip() for address in addresses)
     address = next((one for one in found if _ADDRESS.fullmatch(one)), "")
-    return _named(name, address) if name.strip() or address else ""
+    return _format_person(name, address) if name.strip() or address else ""
 
 
-def _named(name: str, address: str = "") -> str:
+def _format_person(name: str, address: str = "") -> str:
     # Some programs put names that are addresses in quotation marks.
     return formataddr((" ".join(name.split()).strip("'"), address), "utf-8")
 
 
-def _head(said: str) -> str:
+def _encode_header(text: str) -> str:
     """Return the value of a header, encoded to characters that are valid in any header."""
-    return Header(" ".join(said.split()), "utf-8").encode()
+    return Header(" ".join(text.split()), "utf-8").encode()
 
 
-def _sent(message: Properties) -> datetime | None:
+def _sent(message: MessageProperties) -> datetime | None:
     """Return when a message was sent: from its headers in the sender's time zone, else in the reader's."""
     try:
         return parsedate_to_datetime(HeaderParser().parsestr(message.text(HEADERS))["Date"])
@@ -283,7 +283,7 @@ def _sent(message: Properties) -> datetime | None:
         return None
 
 
-def _body(message: Properties, name: str) -> tuple[str, str]:
+def _body(message: MessageProperties, name: str) -> tuple[str, str]:
     """Return the text of a message, and whether it is "plain" text or "html"."""
     if (plain := message.text(BODY)).strip():
         return plain, "plain"
@@ -292,15 +292,15 @@ def _body(message: Properties, name: str) -> tuple[str, str]:
     if html.strip():
         return html, "html"
     if rtf := message.data(RTF):
-        return office.page(None, unpacked(rtf), name, kinds.RTF).text, "plain"
+        return office.page(None, unpack_rtf(rtf), name, kinds.RTF).text, "plain"
     return "", "plain"
 
 
-def _attach(made: EmailMessage, attached: Properties, name: str, *, whole: bool, depth: int) -> None:
+def _attach(made: EmailMessage, attached: MessageProperties, name: str, *, whole: bool, depth: int) -> None:
     named = next(filter(None, (" ".join(attached.text(one).split()) for one in FILE_NAMES)), "")
     if inner := attached.message(DATA):
         if depth < DEEPEST:
-            within = _letter(inner, name, whole=whole, depth=depth + 1)
+            within = _to_email(inner, name, whole=whole, depth=depth + 1)
             made.add_attachment(within, filename=named or None)
         return
     # Attachments by reference, for example, have no content in the message.
@@ -309,7 +309,7 @@ def _attach(made: EmailMessage, attached: Properties, name: str, *, whole: bool,
     kind = attached.text(MIME_TYPE).strip().lower()
     maintype, subtype = (kind if _MIME.fullmatch(kind) else "application/octet-stream").split("/")
     # An attachment with an id, or a hidden one, is shown within the text; its size decides whether it counts.
-    shown = _UNSEEN.sub("", attached.text(CONTENT_ID)) or attached.number(IS_HIDDEN)
+    shown = _INVISIBLE.sub("", attached.text(CONTENT_ID)) or attached.number(IS_HIDDEN)
     data = attached.data(DATA) if whole or shown else b""
     made.add_attachment(
         data,

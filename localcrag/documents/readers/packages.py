@@ -8,25 +8,25 @@ from collections.abc import Generator
 from pathlib import Path
 
 from localcrag.documents.readers import kinds
-from localcrag.documents.readers.pictures import within
+from localcrag.documents.readers.pictures import safe_path
 from localcrag.records.documents import Member
 from localcrag.records.errors import EncryptedDocument, PasswordNeeded, UnreadableDocument
-from localcrag.text.places import Names, is_hidden
+from localcrag.text.places import UniqueNames, is_hidden
 
 
-def needed(name: str, known: str | None = None) -> PasswordNeeded:
+def password_needed(name: str, known: str | None = None) -> PasswordNeeded:
     """Return the error for a file with a password; `known` is a password that programs try without asking."""
     error = PasswordNeeded(f"{name} is protected with a password. Give it on the page, or in a terminal.")
     error.known = known
     return error
 
 
-def another(name: str) -> PasswordNeeded:
+def wrong_password(name: str) -> PasswordNeeded:
     """Return the error for a wrong password."""
     return PasswordNeeded(f"{name} has another password. Try again.")
 
 
-def unknown_way(name: str) -> EncryptedDocument:
+def unsupported_encryption(name: str) -> EncryptedDocument:
     """Return the error for an office file with unsupported encryption."""
     return EncryptedDocument(
         f"{name} is protected with a password, in a way that cannot be opened here. Save a copy without one in the "
@@ -58,7 +58,7 @@ def check(path: Path, name: str, what: str, head: bytes, *, remedy: str = "save 
     except kinds.ZIP_ERRORS as error:
         raise damaged(name, what, error) from error
     if any(part.flag_bits & 0x1 for part in parts):
-        raise unknown_way(name)
+        raise unsupported_encryption(name)
     unpacked = sum(part.file_size for part in parts)
     if unpacked > MAX_UNPACKED_BYTES or len(parts) > MOST_PARTS or any(map(_oversized, parts)):
         raise UnreadableDocument(
@@ -75,7 +75,7 @@ def _oversized(part: zipfile.ZipInfo) -> bool:
     return bomb or (part.filename.endswith((".xml", ".xhtml", ".html")) and part.file_size > MAX_XML_BYTES)
 
 
-def unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
+def read_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
     """Return a part, up to the size in the directory; `ZipFile.read` unpacks all of it before it compares."""
     with archive.open(part) as file:
         return file.read(part.file_size) + file.read(1)  # At the end, zipfile checks the checksum.
@@ -90,7 +90,7 @@ def damaged(name: str, what: str, error: Exception) -> UnreadableDocument:
     )
 
 
-_NOT_MEANT = frozenset({"__MACOSX", "Thumbs.db", "desktop.ini"})
+_SYSTEM_FILES = frozenset({"__MACOSX", "Thumbs.db", "desktop.ini"})
 """Files and folders that programs put into archives for their own use."""
 
 
@@ -111,12 +111,12 @@ def open_members(path: Path, name: str, head: bytes) -> Generator[Member, None, 
 
 
 def _members(path: Path, name: str) -> Generator[Member, None, None]:
-    names = Names()
+    names = UniqueNames()
     try:
         with zipfile.ZipFile(path) as archive:
             for part in archive.infolist():
-                inside = within(part.filename)
-                if part.filename.endswith("/") or is_hidden(inside) or not _NOT_MEANT.isdisjoint(inside.parts):
+                inside = safe_path(part.filename)
+                if part.filename.endswith("/") or is_hidden(inside) or not _SYSTEM_FILES.isdisjoint(inside.parts):
                     continue
                 yield _member(archive, part, name, names.of(inside))
     except kinds.ZIP_ERRORS as error:
@@ -125,11 +125,11 @@ def _members(path: Path, name: str) -> Generator[Member, None, None]:
 
 def _member(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str, own: str) -> Member:
     try:
-        return Member(own, unpacked(archive, part), _changed(part))
+        return Member(own, read_part(archive, part), _changed(part))
     except (*kinds.ZIP_ERRORS, OSError) as error:  # OSError: the stated place may be before the file's beginning.
         reason = str(error) or type(error).__name__
-        said = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."
-        return Member(own, b"", error=said)
+        message = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."
+        return Member(own, b"", error=message)
 
 
 def _changed(part: zipfile.ZipInfo) -> float | None:

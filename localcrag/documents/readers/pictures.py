@@ -25,29 +25,29 @@ from PIL import Image
 
 from localcrag.documents.readers import kinds
 from localcrag.records.documents import Member, Page
-from localcrag.text.places import Names
+from localcrag.text.places import UniqueNames
 
-LONGEST = 200
+LONGEST_NAME = 200
 """Maximum characters of a name, including its folders."""
 UNNAMED = "unnamed"
 _SEPARATORS = re.compile(r"[/\\]+")
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that are invisible or change the direction of others."""
 
 
-def within(said: str) -> PurePosixPath:
+def safe_path(name: str) -> PurePosixPath:
     """Return the path of an embedded file, made from its stated name so that it cannot leave the document."""
-    parts = (_shown(part) for part in _SEPARATORS.split(said))
+    parts = (_visible(part) for part in _SEPARATORS.split(name))
     return PurePosixPath(
-        "/".join(part for part in parts if part not in {"", ".", ".."})[-LONGEST:].lstrip("/") or UNNAMED
+        "/".join(part for part in parts if part not in {"", ".", ".."})[-LONGEST_NAME:].lstrip("/") or UNNAMED
     )
 
 
-def _shown(part: str) -> str:
-    return "".join(one for one in part if unicodedata.category(one) not in _UNSEEN).strip()
+def _visible(part: str) -> str:
+    return "".join(one for one in part if unicodedata.category(one) not in _INVISIBLE).strip()
 
 
-FEW = 100
+SUFFICIENT_LETTERS = 100
 """Letters of text per picture that make the pictures unnecessary; the same as for a page of a PDF."""
 LEAST_SIDE, LEAST_PIXELS = 200, 250_000
 """Minimum side and pixels of a picture that may show text: a quarter of a screenshot, or a tenth of a page at 150
@@ -68,7 +68,7 @@ _NAMED = re.compile(rb"[\"'/]([^\"'/<>]+\.(?:png|jpe?g|tiff?|gif|bmp|webp))[\"']
 _ERRORS = (*kinds.ZIP_ERRORS, KeyError, OSError, SyntaxError, Image.DecompressionBombError)
 
 
-def parts_of(path: Path, media_type: str) -> list[str]:
+def picture_parts(path: Path, media_type: str) -> list[str]:
     """Return the parts of a file that are pictures and may show text; none for files of other kinds."""
     if media_type not in _REFERRING:
         return []
@@ -83,18 +83,18 @@ def parts_of(path: Path, media_type: str) -> list[str]:
         return []
 
 
-def say_more(shown: Sequence[str], pages: Sequence[Page]) -> bool:
+def pictures_matter(shown: Sequence[str], pages: Sequence[Page]) -> bool:
     """Return whether the text of these pages is so short that the pictures say more."""
     letters = sum(character.isalnum() for page in pages for character in page.text)
-    return letters < FEW * len(shown)
+    return letters < SUFFICIENT_LETTERS * len(shown)
 
 
-def pictures_shown(path: Path, parts: Sequence[str]) -> Generator[Member, None, None]:
+def read_pictures(path: Path, parts: Sequence[str]) -> Generator[Member, None, None]:
     """Yield these pictures, with the names that they have in the file, without its folders."""
-    names = Names()
+    names = UniqueNames()
     with zipfile.ZipFile(path) as archive:
         for part in parts:
-            yield Member(names.of(within(PurePosixPath(part).name)), archive.read(part))
+            yield Member(names.of(safe_path(PurePosixPath(part).name)), archive.read(part))
 
 
 def may_show_text(data: bytes, least_pixels: int = LEAST_PIXELS) -> bool | None:
@@ -136,27 +136,27 @@ _NAME = "picture"
 
 def pictures_in_data(path: Path, *, is_notebook: bool) -> Generator[Member, None, None]:
     """Yield the pictures of a file that may show text, each once."""
-    names, seen = Names(), set[bytes]()
+    names, seen = UniqueNames(), set[bytes]()
     written = path.read_bytes()
-    of_cells = _of_notebook(written, seen) if is_notebook else ()
-    for name, data in chain(of_cells, pictures_in(written.decode("latin-1"), LEAST_PIXELS, seen)):
-        yield Member(names.of(within(name)), data)
+    cell_pictures = _notebook_pictures(written, seen) if is_notebook else ()
+    for name, data in chain(cell_pictures, pictures_in(written.decode("latin-1"), LEAST_PIXELS, seen)):
+        yield Member(names.of(safe_path(name)), data)
 
 
-def _of_notebook(written: bytes, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
+def _notebook_pictures(written: bytes, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures attached to a notebook's cells, or created by them, as `pictures_in` does."""
     try:
         for cell in json.loads(written)["cells"]:
-            for name, held in _held(cell):
+            for name, held in _cell_data(cell):
                 for kind, letters in held.items():
                     data = _decoded("".join(letters)) if kind.startswith("image/") else b""
                     if is_new(data, LEAST_PIXELS, seen):
-                        yield name or _named(kind.removeprefix("image/")), data
+                        yield name or _default_name(kind.removeprefix("image/")), data
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return  # Not a notebook of the current format; its text is still searched for pictures.
 
 
-def _held(cell: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _cell_data(cell: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield a cell's attachments and outputs, each with its name (outputs have none) and its data by media type."""
     yield from (cell.get("attachments") or {}).items()
     yield from (("", output.get("data") or {}) for output in cell.get("outputs") or ())
@@ -167,7 +167,7 @@ def pictures_in(text: str, least_pixels: int, seen: set[bytes]) -> Iterator[tupl
     for found in _URL.finditer(text):
         data = _decoded(found["data"])
         if is_new(data, least_pixels, seen):
-            yield _named(found["kind"].lower()), data
+            yield _default_name(found["kind"].lower()), data
 
 
 def is_new(data: bytes, least_pixels: int, seen: set[bytes]) -> bool:
@@ -189,7 +189,7 @@ def without_pictures(text: str) -> str:
     return _URL.sub(lambda found: found["before"], text) if ";base64," in text else text
 
 
-def _named(kind: str) -> str:
+def _default_name(kind: str) -> str:
     return f"{_NAME}.{_ENDINGS.get(kind, kind)}"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from localcrag.privacy.child_process import ChildProcess, Over, ProcessPool
+from localcrag.privacy.child_process import ChildProcess, ProcessPool, WorkerFailed
 from localcrag.privacy.worker_process import Frame
 from localcrag.records.documents import Box, Member, Page, PagePicture, Recognised, ScannedPage
 from localcrag.records.errors import (
@@ -39,7 +39,7 @@ _GENTLY = "gently"
 
 
 @dataclass(frozen=True, slots=True)
-class OpenDocument:
+class RemoteDocument:
     """A document whose pages are still to be read; like the readers' own class."""
 
     media_type: str
@@ -59,7 +59,7 @@ class ReaderProcesses(ProcessPool):
 
     def open_document(
         self, path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})
-    ) -> OpenDocument:
+    ) -> RemoteDocument:
         """Open a file; `name` is that of the document.
 
         `scans` are the pages that text recognition has read, by their numbers. Raises DocumentError, also while pages
@@ -72,7 +72,7 @@ class ReaderProcesses(ProcessPool):
         next_one: list[Frame] = []
         pages = self._pages(process, name, next_one)
         members = self._members(process, name, next_one)
-        return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
+        return RemoteDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
 
     def unlocked(self, path: Path, name: str, password: str) -> bytes:
         """Return a file's content without its password. Raises PasswordNeeded if it is wrong, and DocumentError."""
@@ -109,7 +109,7 @@ class ReaderProcesses(ProcessPool):
         """Return the next message. Raises the error that it contains, or one that says how the process ended."""
         try:
             content, attached = process.answer()
-        except Over as over:
+        except WorkerFailed as over:
             self.drop(process)
             raise UnreadableDocument(
                 f"{name} cannot be read: {over}. It may be very large, damaged, or made to break programs that read "

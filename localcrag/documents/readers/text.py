@@ -22,7 +22,7 @@ from localcrag.documents.readers import kinds
 from localcrag.documents.readers.pictures import without_pictures
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
-from localcrag.text.blocks import row_of
+from localcrag.text.blocks import markdown_row
 
 DEEPEST = 6
 """Levels of titles in Markdown."""
@@ -34,12 +34,12 @@ _OPTION = re.compile(r"\s*:[\w-]+:")
 _LITERAL = re.compile(r"``([^`\n]+)``")
 
 
-def as_markdown(text: str) -> str:
+def rst_to_markdown(text: str) -> str:
     """Return reStructuredText with its titles, code blocks and simple tables in Markdown."""
-    return "\n".join(_Written(text.split("\n")).lines())
+    return "\n".join(_RstConverter(text.split("\n")).lines())
 
 
-class _Written:
+class _RstConverter:
     """Converts reStructuredText line by line."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -75,17 +75,17 @@ class _Written:
     def _title(self) -> str:
         """Return the title that begins here, empty if none does; styles get their levels in order of first use."""
         over = _ADORNMENT.match(self._line(0))
-        said = self._line(1 if over else 0).strip()
+        title = self._line(1 if over else 0).strip()
         under = _ADORNMENT.match(self._line(2 if over else 1))
-        if not said or not under or _ADORNMENT.match(said) or (self._at and self._lines[self._at - 1].strip()):
+        if not title or not under or _ADORNMENT.match(title) or (self._at and self._lines[self._at - 1].strip()):
             return ""
-        if len(under[0].rstrip()) + 1 < len(said) or (over and over[0].rstrip() != under[0].rstrip()):
+        if len(under[0].rstrip()) + 1 < len(title) or (over and over[0].rstrip() != under[0].rstrip()):
             return ""
         style = (under[1], over is not None)
         if style not in self._styles:
             self._styles.append(style)
         self._at += 3 if over else 2
-        return f"{'#' * min(self._styles.index(style) + 1, DEEPEST)} {_inline(said)}"
+        return f"{'#' * min(self._styles.index(style) + 1, DEEPEST)} {_inline(title)}"
 
     def _code_end(self, indent: int) -> int:
         """Return the end of the lines that are indented more than `indent`, below a line that introduces code."""
@@ -138,7 +138,7 @@ class _Written:
         if heads > 1:
             rows[:heads] = [[" ".join(filter(None, texts)) for texts in zip(*rows[:heads], strict=True)]]
         for number, row in enumerate(rows):
-            yield row_of([_inline(cell) for cell in row])
+            yield markdown_row([_inline(cell) for cell in row])
             if heads and not number:
                 yield f"|{' --- |' * len(row)}"
 
@@ -151,7 +151,7 @@ LEAST_RECORDS, MOST_COLUMNS = 2, 30
 """Minimum records and maximum columns of data that is shown as a table."""
 MOST_DATA = 20_000_000
 """Maximum characters of data that are parsed; longer data is shown as code."""
-CUES_TOGETHER = 300
+PARAGRAPH_CHARACTERS = 300
 """Characters of subtitles that fill a paragraph; from half of them on, the end of a sentence ends it, too."""
 
 CODE = frozenset(
@@ -188,9 +188,9 @@ _TEX_LEFT_OUT = re.compile(
 _TEX_AROUND = re.compile(r"\\(?:text[a-z]+|emph|underline|footnote|caption|url|paragraph|mbox)\*?\{([^{}]*)\}")
 
 
-def as_it_reads(text: str, name: str) -> str:
+def to_markdown(text: str, name: str) -> str:
     """Return a file's text as Markdown, by its extension. Text of most other kinds stays unchanged."""
-    return WRITTEN_AS.get(PurePath(name).suffix.lower(), str)(text)
+    return CONVERTERS.get(PurePath(name).suffix.lower(), str)(text)
 
 
 def _code(text: str) -> str:
@@ -203,7 +203,7 @@ def _fenced(code: str) -> str:
     return f"{fence}\n{code}\n{fence}"
 
 
-def _data(text: str) -> str:
+def _json(text: str) -> str:
     """Return JSON as Markdown: lists of records as tables, everything else as code."""
     try:
         data = json.loads(text) if len(text) <= MOST_DATA else None
@@ -213,7 +213,7 @@ def _data(text: str) -> str:
         return _code(text)
     if isinstance(data, dict):
         return "\n\n".join(_entries(data))
-    return _table(data) or "\n\n".join(map(_fenced, map(_shown, data if isinstance(data, list) else [data])))
+    return _table(data) or "\n\n".join(map(_fenced, map(_pretty_json, data if isinstance(data, list) else [data])))
 
 
 def _entries(data: dict[str, Any]) -> Iterator[str]:
@@ -221,14 +221,14 @@ def _entries(data: dict[str, Any]) -> Iterator[str]:
     for nested, some in groupby(data.items(), key=lambda entry: _is_nested(entry[1])):
         entries = list(some)
         if not nested:
-            yield _fenced("\n".join(f"{json.dumps(key)}: {_shown(value)}" for key, value in entries))
+            yield _fenced("\n".join(f"{json.dumps(key)}: {_pretty_json(value)}" for key, value in entries))
             continue
         for key, value in entries:
             table = _table(value)
-            yield f"## {key}\n\n{table}" if table else _fenced(f"{json.dumps(key)}: {_shown(value)}")
+            yield f"## {key}\n\n{table}" if table else _fenced(f"{json.dumps(key)}: {_pretty_json(value)}")
 
 
-def _lines_of_data(text: str) -> str:
+def _json_lines(text: str) -> str:
     """Return JSON lines like a JSON list of records."""
     lines = [line for line in text.split("\n") if line.strip()]
     try:
@@ -247,9 +247,9 @@ def _table(records: Any) -> str:
     names = list(dict.fromkeys(name for record in records for name in record))
     if not 1 < len(names) <= MOST_COLUMNS:
         return ""
-    rule = row_of(["---"] * len(names))
-    rows = (row_of([_value(record.get(name)) for name in names]) for record in records)
-    return "\n".join([row_of(list(map(_value, names))), rule, *rows])
+    rule = markdown_row(["---"] * len(names))
+    rows = (markdown_row([_value(record.get(name)) for name in names]) for record in records)
+    return "\n".join([markdown_row(list(map(_value, names))), rule, *rows])
 
 
 def _is_nested(value: object) -> bool:
@@ -261,7 +261,7 @@ def _value(value: object) -> str:
     return " ".join(written.split())
 
 
-def _shown(value: object) -> str:
+def _pretty_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -294,28 +294,30 @@ def _joined(source: str | Iterable[str] | None) -> str:
 def _subtitles(text: str) -> str:
     """Return the spoken text in paragraphs, each with the time at which it begins."""
     paragraphs: list[str] = []
-    start, said = "", ""
+    start, spoken = "", ""
     for cue in _CUE.finditer(f"{text}\n"):
         start = start or f"{int(cue['hours'] or 0)}:{cue['minutes']}:{cue['seconds']}"
-        said = f"{said} {' '.join(_TAG.sub('', cue['said']).split())}".strip()
-        if len(said) >= CUES_TOGETHER or (len(said) >= CUES_TOGETHER / 2 and _SENTENCE_END.search(said)):
-            paragraphs.append(f"[{start}] {said}")
-            start, said = "", ""
-    if said:
-        paragraphs.append(f"[{start}] {said}")
+        spoken = f"{spoken} {' '.join(_TAG.sub('', cue['said']).split())}".strip()
+        if len(spoken) >= PARAGRAPH_CHARACTERS or (
+            len(spoken) >= PARAGRAPH_CHARACTERS / 2 and _SENTENCE_END.search(spoken)
+        ):
+            paragraphs.append(f"[{start}] {spoken}")
+            start, spoken = "", ""
+    if spoken:
+        paragraphs.append(f"[{start}] {spoken}")
     return "\n\n".join(paragraphs) or text
 
 
 def _asciidoc(text: str) -> str:
     """Return AsciiDoc with its titles and listings in Markdown; its attributes are left out."""
-    told, done = [], 0
+    parts, done = [], 0
     for listing in _LISTING.finditer(text):
-        told += [_titled(text[done : listing.start()]), _fenced(listing[2].rstrip("\n"))]
+        parts += [_convert_titles(text[done : listing.start()]), _fenced(listing[2].rstrip("\n"))]
         done = listing.end()
-    return "".join([*told, _titled(text[done:])])
+    return "".join([*parts, _convert_titles(text[done:])])
 
 
-def _titled(text: str) -> str:
+def _convert_titles(text: str) -> str:
     return _TITLE.sub(lambda found: f"{'#' * len(found[1])} {found[2]}", _ATTRIBUTE.sub("", text))
 
 
@@ -323,26 +325,26 @@ def _latex(text: str) -> str:
     """Return LaTeX without its commands: titles, items and rows in Markdown, formulas unchanged."""
     body = _TEX_BODY.search(text)
     title = _TEX_TITLE.search(text)
-    told = _TEX_COMMENT.sub("", body[1] if body else text)
-    told = _TEX_SECTION.sub(lambda found: f"\n{'#' * (2 + found[1].count('sub'))} {found[2]}\n", told)
-    told = re.sub(r"^[ \t]*\\item(?:\[([^\]\n]*)\])?[ \t]*", r"- \1 ", told, flags=re.MULTILINE)
-    told = _TEX_ROW.sub(lambda row: row_of([cell.strip() for cell in row[1].split("&")]), told)
-    told = _TEX_LEFT_OUT.sub("", told)
+    result = _TEX_COMMENT.sub("", body[1] if body else text)
+    result = _TEX_SECTION.sub(lambda found: f"\n{'#' * (2 + found[1].count('sub'))} {found[2]}\n", result)
+    result = re.sub(r"^[ \t]*\\item(?:\[([^\]\n]*)\])?[ \t]*", r"- \1 ", result, flags=re.MULTILINE)
+    result = _TEX_ROW.sub(lambda row: markdown_row([cell.strip() for cell in row[1].split("&")]), result)
+    result = _TEX_LEFT_OUT.sub("", result)
     for _ in range(_DEEPEST_TEX):  # one pass for each level of nested commands
-        told = _TEX_AROUND.sub(r"\1", told)
-    told = re.sub(r"(?<!\\)~", " ", re.sub(r"\\([&%$#_{}])", r"\1", told))
+        result = _TEX_AROUND.sub(r"\1", result)
+    result = re.sub(r"(?<!\\)~", " ", re.sub(r"\\([&%$#_{}])", r"\1", result))
     head = f"# {title[1].strip()}\n" if title else ""
-    return head + re.sub(r"\n{3,}", "\n\n", re.sub(r"-  +", "- ", told)).strip("\n") + "\n"
+    return head + re.sub(r"\n{3,}", "\n\n", re.sub(r"-  +", "- ", result)).strip("\n") + "\n"
 
 
-WRITTEN_AS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
+CONVERTERS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
     {
-        ".rst": as_markdown,
+        ".rst": rst_to_markdown,
         **dict.fromkeys((".adoc", ".asciidoc"), _asciidoc),
         **dict.fromkeys((".tex", ".latex"), _latex),
         ".ipynb": _notebook,
-        ".json": _data,
-        **dict.fromkeys((".jsonl", ".ndjson"), _lines_of_data),
+        ".json": _json,
+        **dict.fromkeys((".jsonl", ".ndjson"), _json_lines),
         **dict.fromkeys((".srt", ".vtt"), _subtitles),
         **dict.fromkeys(CODE, _code),
     }
@@ -360,7 +362,7 @@ BYTE_ORDER_MARKS = (
 )
 # If two encodings fit a text equally well, the one named first is more likely.
 WESTERN = ("cp1252", "cp1250", "iso8859_2", "cp1254")
-ANY = (
+OTHER_ENCODINGS = (
     *("cp1252", "cp932", "gb18030", "cp949", "big5", "euc_jp", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255"),
     *("cp1256", "koi8_r", "iso8859_2", "iso8859_5", "cp866"),
 )
@@ -391,7 +393,7 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     content = without_pictures(normalise(decode(path.read_bytes(), name)))
-    yield Page(None, as_it_reads(content, name))
+    yield Page(None, to_markdown(content, name))
 
 
 def normalise(text: str) -> str:
@@ -479,7 +481,7 @@ def _guess(data: bytes, name: str) -> str:
     lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())[:SAMPLE_BYTES]
     runs = re.findall(rb"[\x80-\xff]+", lines)
     western = sum(map(len, runs)) < WESTERN_RUN * len(runs)
-    candidates = WESTERN if western else ANY
+    candidates = WESTERN if western else OTHER_ENCODINGS
     matches = charset_normalizer.from_bytes(lines, cp_isolation=list(candidates))
     best = matches.best()
     if best is None and not western:

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from localcrag.app.chats import Happened
-from localcrag.interfaces.api.openai_request import body_of
+from localcrag.app.chats import AnswerProgress
+from localcrag.interfaces.api.openai_request import exception_body
 from localcrag.privacy import process
 from localcrag.records.errors import LocalcragError
 from localcrag.records.events import AnswerPiece, Event, RunFinished, StepStarted
@@ -30,7 +30,7 @@ from localcrag.runs.recording import totals
 # refuses the one of typing.
 
 
-class Served(Details):
+class AnswerDetails(Details):
     """How the answer was found; `ignored` names parts of the request that localcrag does not support."""
 
     ignored: list[str]
@@ -70,7 +70,7 @@ class Completion(TypedDict):
     choices: list[Choice]
     usage: Usage
     citations: list[Citation]
-    localcrag: Served
+    localcrag: AnswerDetails
 
 
 class Delta(TypedDict, total=False):
@@ -107,7 +107,7 @@ class Piece(TypedDict):
     choices: list[PieceChoice]
     usage: NotRequired[Usage | None]
     citations: NotRequired[list[Citation]]
-    localcrag: NotRequired[Served | Step]
+    localcrag: NotRequired[AnswerDetails | Step]
 
 
 def completion(run: Run, ignored: list[str]) -> Completion:
@@ -127,7 +127,7 @@ def completion(run: Run, ignored: list[str]) -> Completion:
         ],
         "usage": usage(run),
         "citations": citations(run),
-        "localcrag": served(run, ignored),
+        "localcrag": answer_details(run, ignored),
     }
 
 
@@ -142,7 +142,7 @@ def piece(run: Run, delta: Delta, finish_reason: str | None = None) -> Piece:
     }
 
 
-def what_happens(event: Event) -> Step | None:
+def progress_step(event: Event) -> Step | None:
     """Return the progress that an event reports, for programs that show it; None for other events."""
     match event:
         case StepStarted(name, detail):
@@ -155,7 +155,7 @@ def what_happens(event: Event) -> Step | None:
 def last_pieces(run: Run, ignored: list[str], *, with_usage: bool) -> list[Piece]:
     """Return the last pieces of the stream of a finished run: the answer, its citations, and its token counts."""
     last = piece(run, {}, "stop")
-    last["citations"], last["localcrag"] = citations(run), served(run, ignored)
+    last["citations"], last["localcrag"] = citations(run), answer_details(run, ignored)
     pieces = [piece(run, {"content": run.answer}), last]
     if with_usage:
         # OpenAI's format has the token counts in a last piece without choices.
@@ -165,7 +165,7 @@ def last_pieces(run: Run, ignored: list[str], *, with_usage: bool) -> list[Piece
     return pieces
 
 
-def served(run: Run, ignored: list[str]) -> Served:
+def answer_details(run: Run, ignored: list[str]) -> AnswerDetails:
     """Return how the answer of a run was found, and which parts of the request were ignored."""
     return {**details(run), "ignored": ignored}
 
@@ -189,11 +189,11 @@ DONE = b"data: [DONE]\n\n"
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
-async def unless_gone(receive: Receive, work: Callable[[], Awaitable[Run]]) -> Run:
+async def cancel_on_disconnect(receive: Receive, work: Callable[[], Awaitable[Run]]) -> Run:
     """Return the result of `work`; if the client disconnects first, cancel it and raise ClientDisconnect."""
     done: Run | Exception = ClientDisconnect()
     async with anyio.create_task_group() as group:
-        group.start_soon(_until_closed, receive, group.cancel_scope)
+        group.start_soon(_cancel_when_disconnected, receive, group.cancel_scope)
         try:
             done = await work()
         except Exception as error:  # noqa: BLE001 - raised below: raised here, it would be wrapped in an ExceptionGroup
@@ -204,7 +204,7 @@ async def unless_gone(receive: Receive, work: Callable[[], Awaitable[Run]]) -> R
     return done
 
 
-async def _until_closed(receive: Receive, scope: anyio.CancelScope) -> None:
+async def _cancel_when_disconnected(receive: Receive, scope: anyio.CancelScope) -> None:
     """Wait until the client closes the connection, and then cancel the work for it."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -215,7 +215,12 @@ class EventStream(Response):
     """A response that streams the events of a question; it stops the question if the client disconnects."""
 
     def __init__(
-        self, first: Happened | None, rest: AsyncGenerator[Happened, None], ignored: list[str], *, with_usage: bool
+        self,
+        first: AnswerProgress | None,
+        rest: AsyncGenerator[AnswerProgress, None],
+        ignored: list[str],
+        *,
+        with_usage: bool,
     ) -> None:
         """Prepare the response to a question whose `first` event has been awaited already.
 
@@ -228,7 +233,7 @@ class EventStream(Response):
         """Send the pieces as soon as they are there."""
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         async with anyio.create_task_group() as group, aclosing(self._rest):
-            group.start_soon(_until_closed, receive, group.cancel_scope)
+            group.start_soon(_cancel_when_disconnected, receive, group.cancel_scope)
             async with aclosing(self._sent()) as pieces:
                 async for data in pieces:
                     await send({"type": "http.response.body", "body": data, "more_body": True})
@@ -246,18 +251,18 @@ class EventStream(Response):
                 if not begun:
                     begun = True
                     yield _event(piece(one.run, {"role": "assistant", "content": ""}))
-                if step := what_happens(one.event):
+                if step := progress_step(one.event):
                     yield _event({**piece(one.run, {}), "localcrag": step})
                 if isinstance(one.event, RunFinished):
                     for last in last_pieces(one.event.run, self._ignored, with_usage=self._with_usage):
                         yield _event(last)
         except Exception as error:  # noqa: BLE001 - the status has been sent already, so the error becomes a piece of the stream
             if not isinstance(error, LocalcragError):
-                process.tell(error)
-            yield _event(body_of(error))
+                process.print_error(error)
+            yield _event(exception_body(error))
         yield DONE
 
-    async def _all(self) -> AsyncGenerator[Happened, None]:
+    async def _all(self) -> AsyncGenerator[AnswerProgress, None]:
         if self._first:
             yield self._first
         async for one in self._rest:

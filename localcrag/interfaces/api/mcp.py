@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from localcrag import __version__
-from localcrag.app.assembly import Assembly, ReadPassage, read_passage, warm_up_beside
-from localcrag.app.models.lifecycle import IdleModels
+from localcrag.app.assembly import Assembly, ReadPassage, read_passage, warm_up_in_background
+from localcrag.app.models.lifecycle import IdleModelUnloader
 from localcrag.app.uploads import uploads_from
 from localcrag.interfaces.api.questions import Question, Questions
 from localcrag.privacy import log_file, process
@@ -33,11 +33,11 @@ from localcrag.runs.for_programs import (
     Citation,
     Details,
     FoundPassage,
-    answer_in_words,
     citations,
     details,
+    format_answer,
+    format_passages,
     passages,
-    passages_in_words,
 )
 from localcrag.settings import Settings
 
@@ -54,7 +54,7 @@ UNEXPECTED = "This ended in an error that localcrag did not expect; what it wrot
 CollectionName = Annotated[str | None, Field(description="a set of documents; the default one where none is named")]
 
 
-class Only(BaseModel):
+class DocumentFilter(BaseModel):
     """Which documents to use; a field that is left out restricts nothing."""
 
     model_config = ConfigDict(extra="forbid")
@@ -67,14 +67,14 @@ class Only(BaseModel):
     until: str | None = Field(None, description="of this day or earlier")
 
 
-class Answered(Details):
+class AskOutput(Details):
     """An answer, the sources of [1], [2], … in it, and how it was found."""
 
     answer: str
     citations: list[Citation]
 
 
-class Searched(TypedDict):
+class SearchOutput(TypedDict):
     """Passages, most relevant first."""
 
     collection: str
@@ -92,7 +92,7 @@ class ListedDocument(TypedDict):
     tags: list[str]
 
 
-class Listed(TypedDict):
+class ListOutput(TypedDict):
     """Some of a collection's documents, by name; `fit` is the number of all that match."""
 
     collection: str
@@ -109,7 +109,7 @@ class AddedDocument(TypedDict):
     error: str | None
 
 
-class Added(TypedDict):
+class AddOutput(TypedDict):
     """The outcome for each file; the warnings are about the collection."""
 
     collection: str
@@ -120,7 +120,7 @@ class Added(TypedDict):
 Tool = Callable[..., Awaitable[CallToolResult]]
 
 
-def in_plain_words(tool: Tool) -> Tool:
+def report_errors(tool: Tool) -> Tool:
     """Return a tool that reports errors as results in plain words; an unexpected error's own message is kept back."""
 
     @functools.wraps(tool)
@@ -130,7 +130,7 @@ def in_plain_words(tool: Tool) -> Tool:
         except LocalcragError as error:
             return _result(str(error), None)
         except Exception as error:  # noqa: BLE001 - reported here, since the library would send the exception's own text
-            process.tell(error)
+            process.print_error(error)
             return _result(UNEXPECTED, None)
 
     return told
@@ -142,19 +142,19 @@ class Tools:
     def __init__(self, questions: Questions) -> None:
         self._questions, self._assembly = questions, questions.assembly
 
-    @in_plain_words
+    @report_errors
     async def ask(
         self,
         question: str,
         *,
         context: Context,
         collection: CollectionName = None,
-        only: Only | None = None,
+        only: DocumentFilter | None = None,
         preset: Preset | None = None,
         read_all: Annotated[
             bool, Field(description="look at every passage: for questions like “list all”; takes longer")
         ] = False,
-    ) -> Annotated[CallToolResult, Answered]:
+    ) -> Annotated[CallToolResult, AskOutput]:
         """Answer a question from the person's own documents, with citations [n], after checking what was found.
 
         It says so when the documents do not answer. Nothing leaves the computer without the person's consent.
@@ -174,34 +174,34 @@ class Tools:
                     await context.report_progress(steps, message=one.event.detail)
                 if isinstance(one.event, RunFinished):
                     run = one.event.run
-                    answered: Answered = {"answer": run.answer, "citations": citations(run), **details(run)}
-                    return _result(answer_in_words(run), answered)
+                    answered: AskOutput = {"answer": run.answer, "citations": citations(run), **details(run)}
+                    return _result(format_answer(run), answered)
         return _result("The question was stopped before there was an answer. Ask it again.", None)
 
-    @in_plain_words
+    @report_errors
     async def search(
         self,
         query: str,
         collection: CollectionName = None,
-        only: Only | None = None,
+        only: DocumentFilter | None = None,
         most: Annotated[int, Field(ge=1, le=50, description="passages at most")] = 6,
-    ) -> Annotated[CallToolResult, Searched]:
+    ) -> Annotated[CallToolResult, SearchOutput]:
         """Find the passages of the person's documents that help with a question, each with its probability to help."""
         name = self._questions.require(collection)
         found = await to_thread.run_sync(
             lambda: self._assembly.search(query, most=most, collection=name, restriction=_restriction(only))
         )
         listed = passages(found.passages)
-        text = "\n\n".join([passages_in_words(listed) or "Nothing was found.", *found.warnings])
-        return _result(text, Searched(collection=name, passages=listed, warnings=list(found.warnings)))
+        text = "\n\n".join([format_passages(listed) or "Nothing was found.", *found.warnings])
+        return _result(text, SearchOutput(collection=name, passages=listed, warnings=list(found.warnings)))
 
-    @in_plain_words
+    @report_errors
     async def list_documents(
         self,
         collection: CollectionName = None,
-        only: Only | None = None,
+        only: DocumentFilter | None = None,
         beginning: Annotated[int, Field(ge=0, description="how many to leave out, to see the next ones")] = 0,
-    ) -> Annotated[CallToolResult, Listed]:
+    ) -> Annotated[CallToolResult, ListOutput]:
         """List the documents of a collection, by name, 200 at a time, and name the collections there are."""
         name, wanted = self._questions.require(collection), _restriction(only)
         fit = [one for one in self._assembly.collections.documents(name) if wanted.allows(one)]
@@ -212,9 +212,9 @@ class Tools:
         names = self._questions.collections()
         lines = [f"{len(shown)} of {len(fit)} documents of “{name}”; collections: {', '.join(names)}"]
         lines += [f"{one['name']} ({', '.join([one['kind'], one['dated'], *one['tags']])})" for one in shown]
-        return _result("\n".join(lines), Listed(collection=name, collections=names, documents=shown, fit=len(fit)))
+        return _result("\n".join(lines), ListOutput(collection=name, collections=names, documents=shown, fit=len(fit)))
 
-    @in_plain_words
+    @report_errors
     async def get_passage(
         self,
         passage: Annotated[str, Field(description="the id of a passage, as ask and search give it")],
@@ -231,12 +231,12 @@ class Tools:
         stands = f"{found['document']}{page} ({found['first']} to {found['last']})"
         return _result(f"{stands}:\n{found['text']}", found)
 
-    @in_plain_words
+    @report_errors
     async def add_documents(
         self,
         paths: Annotated[list[str], Field(min_length=1, description="absolute paths of files and folders")],
         collection: CollectionName = None,
-    ) -> Annotated[CallToolResult, Added]:
+    ) -> Annotated[CallToolResult, AddOutput]:
         """Add files, or all files of folders, to a collection; a document of the same name is replaced."""
         name = self._questions.require(collection)
         if relative := [path for path in paths if not Path(path).is_absolute()]:
@@ -248,13 +248,13 @@ class Tools:
             for one in events
             if isinstance(one, IngestResult)
         ]
-        said = self._assembly.collections.opened.unwritten.get(name)
-        warnings = [said] if said else []
+        warning = self._assembly.collections.opened.index_errors.get(name)
+        warnings = [warning] if warning else []
         lines = [*(f"{one['document']}: {one['error'] or one['status']}" for one in done), *warnings]
-        return _result("\n".join(lines), Added(collection=name, documents=done, warnings=warnings))
+        return _result("\n".join(lines), AddOutput(collection=name, documents=done, warnings=warnings))
 
 
-def _restriction(only: Only | None) -> Restriction:
+def _restriction(only: DocumentFilter | None) -> Restriction:
     return Restriction.of(only.model_dump()) if only else Restriction()
 
 
@@ -276,12 +276,12 @@ INSTRUCTIONS = (
 def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
     """Serve until stdin ends. Raises UnknownCollection."""
     if not settings.debug:
-        process.keep_to_oneself()
+        process.hide_error_messages()
     assembly = Assembly(settings)
-    idle = IdleModels(assembly.models, assembly.settings_in_use)
+    idle = IdleModelUnloader(assembly.models, assembly.current_settings)
     try:
-        made = server(Questions(assembly, only), allow_ingest=allow_ingest)
-        warm_up_beside(assembly)
+        made = create_server(Questions(assembly, only), allow_ingest=allow_ingest)
+        warm_up_in_background(assembly)
         idle.begin()
         # While it runs, the library points stdout to stderr, so that prints, even of C libraries, do not disturb the
         # protocol.
@@ -292,7 +292,7 @@ def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
         assembly.close()
 
 
-def server(questions: Questions, *, allow_ingest: bool) -> MCPServer:
+def create_server(questions: Questions, *, allow_ingest: bool) -> MCPServer:
     """Return the server with its tools; without `allow_ingest`, all of them only read."""
     tools = Tools(questions)
     made = MCPServer(

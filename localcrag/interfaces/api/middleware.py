@@ -1,8 +1,8 @@
 """Middleware of the app's server and the API: access checks, limits on bodies, response headers.
 
 A request is refused with an HTTP status and a plain sentence (`Refusal`), which each server words in its own format.
-`Doors` is the access check: it refuses requests with another host name (DNS rebinding), from other sites, from other
-users of this computer (Linux only, by asking the kernel who owns the connection), and to paths that are not open.
+`AccessChecks` is the access check: it refuses requests with another host name (DNS rebinding), from other sites, from
+other users of this computer (Linux only, by asking the kernel who owns the connection), and to paths that are not open.
 `IncomingBody` reads bodies within limits on size and time. `ResponseHeaders` adds security headers to each response.
 Both servers listen on HOST alone.
 """
@@ -35,16 +35,16 @@ class Refusal:
     retry_after: int = 0
 
 
-Wording = Callable[[Refusal, Scope], tuple[str, str]]
+RefusalFormat = Callable[[Refusal, Scope], tuple[str, str]]
 """Function that renders a refusal in a server's format; it returns media type and text."""
 
 
-def in_plain_text(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
+def plain_text_refusal(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
     """Return the media type of plain text, and the sentence."""
     return "text/plain; charset=utf-8", refusal.sentence + "\n"
 
 
-async def refuse(refusal: Refusal, scope: Scope, send: Send, wording: Wording = in_plain_text) -> None:
+async def refuse(refusal: Refusal, scope: Scope, send: Send, wording: RefusalFormat = plain_text_refusal) -> None:
     """Answer with the refusal, and have the connection closed."""
     media_type, text = wording(refusal, scope)
     body = text.encode()
@@ -75,15 +75,15 @@ End = tuple[str, int]
 """Address and port of one end of a connection."""
 
 
-def is_neighbour(peer: End, own: End) -> bool:
+def is_other_user(peer: End, own: End) -> bool:
     """Return whether the connection from `peer` to `own` is another user's; False if the system cannot tell."""
-    if ":" in peer[0] or not is_told():
+    if ":" in peer[0] or not can_identify_owner():
         return False
-    return not _is_ours(peer, own)
+    return not _is_own_connection(peer, own)
 
 
 @cache
-def is_told() -> bool:
+def can_identify_owner() -> bool:
     """Return whether the system can tell who owns a connection, by asking it about a connection of this process.
 
     Only Linux can, and not with a kernel without SOCK_DIAG or in some sandboxes.
@@ -91,12 +91,12 @@ def is_told() -> bool:
     if sys.platform != "linux":
         return False
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as mine:
-        return _is_ours(mine.getsockname(), server.getsockname())
+        return _is_own_connection(mine.getsockname(), server.getsockname())
 
 
-def _is_ours(peer: End, own: End) -> bool:
+def _is_own_connection(peer: End, own: End) -> bool:
     try:
-        answer = _asked(peer, own)
+        answer = _query_owner(peer, own)
     except OSError:
         return False
     if _HEADER.unpack_from(answer)[1] == NLMSG_ERROR:
@@ -107,7 +107,7 @@ def _is_ours(peer: End, own: End) -> bool:
     return owner in {os.getuid(), ROOT} and answer[_STATE_AT] == TCP_ESTABLISHED
 
 
-def _asked(peer: End, own: End) -> bytes:
+def _query_owner(peer: End, own: End) -> bytes:
     ends = _IDENTITY.pack(peer[1], own[1], socket.inet_aton(peer[0]), socket.inet_aton(own[0]))
     request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + ends + _NO_COOKIE
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as system:
@@ -116,19 +116,19 @@ def _asked(peer: End, own: End) -> bytes:
         return system.recv(4096)
 
 
-def bears(scope: Scope, token: str) -> bool:
+def has_token(scope: Scope, token: str) -> bool:
     """Return whether a request has exactly one authorization header, and this token in it."""
     given = [value for name, value in scope["headers"] if name == b"authorization"]
     return len(given) == 1 and secrets.compare_digest(given[0], f"Bearer {token}".encode())
 
 
-FROM_HERE = frozenset({"", "none", "same-origin"})
+TRUSTED_FETCH_SITES = frozenset({"", "none", "same-origin"})
 """Accepted values of Sec-Fetch-Site: the address was typed in, or the request comes from a page of this address."""
 FORBIDDEN, NOT_FOUND = 403, 404
 
 Peer = tuple[str, int]
 """Address and port of the other end of a connection."""
-IsNeighbour = Callable[[Peer, Peer], bool]
+IsOtherUser = Callable[[Peer, Peer], bool]
 """Function that returns whether a connection (other end, own end) belongs to another user of this computer."""
 Address = tuple[str, re.Pattern[str]]
 """An HTTP method, and a pattern for the raw path of a request, before percent-decoding."""
@@ -140,19 +140,19 @@ def addresses(*methods_and_patterns: tuple[str, str]) -> tuple[Address, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
+class AccessChecks:
     """Access checks in front of an app on `port` of this computer.
 
-    Addresses that are not `open` are answered with 404. `wording` renders refusals, and `its_place` is the sentence in
-    them that says where the app is.
+    Addresses that are not `open` are answered with 404. `wording` renders refusals, and `location_text` is the
+    sentence in them that says where the app is.
     """
 
     app: ASGIApp
     port: int
-    is_neighbour: IsNeighbour
+    is_other_user: IsOtherUser
     open: Sequence[Address]
-    wording: Wording = in_plain_text
-    its_place: str = "Its page is at http://127.0.0.1:{port}"
+    wording: RefusalFormat = plain_text_refusal
+    location_text: str = "Its page is at http://127.0.0.1:{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the app, or answer with the reason why it is refused."""
@@ -177,14 +177,14 @@ class Doors:
             # that name as the host.
             return Refusal(FORBIDDEN, f"localcrag answers only to its own address. {self._place}.")
         if any(origin != f"http://{host[0]}" for origin in given.get("origin", [])) or any(
-            site not in FROM_HERE for site in given.get("sec-fetch-site", [])
+            site not in TRUSTED_FETCH_SITES for site in given.get("sec-fetch-site", [])
         ):
             return Refusal(
                 FORBIDDEN,
                 "Another site sent you here, and localcrag takes nothing from other sites. "
                 f"{self._place}: type that address yourself.",
             )
-        if scope.get("client") and self.is_neighbour(_peer(scope["client"]), _peer(scope["server"])):
+        if scope.get("client") and self.is_other_user(_peer(scope["client"]), _peer(scope["server"])):
             return Refusal(FORBIDDEN, "This localcrag belongs to another user of this computer. Start one of your own.")
         raw = scope["raw_path"].decode("latin-1")
         if not any(scope["method"] == method and pattern.fullmatch(raw) for method, pattern in self.open):
@@ -193,7 +193,7 @@ class Doors:
 
     @property
     def _place(self) -> str:
-        return self.its_place.format(port=self.port)
+        return self.location_text.format(port=self.port)
 
     def _hosts(self) -> frozenset[str]:
         return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
@@ -203,15 +203,15 @@ def _peer(end: tuple[str, int]) -> Peer:
     return end[0], end[1]
 
 
-MOST_SAID = 4_000_000
+MAX_BODY = 4_000_000
 """Largest body that is read whole, in bytes. The longest that the app sends lists some thousand uploaded files."""
-SMALL = 64_000
+SMALL_BODY = 64_000
 """Bytes up to which a body is read without waiting for a slot, so that large requests do not delay small ones."""
-PATIENCE, PACE = 10.0, 50_000.0
+BODY_SECONDS, BODY_BYTES_PER_SECOND = 10.0, 50_000.0
 """Seconds that every request may take, and bytes per second that it must deliver after that. Ample for loopback."""
-LARGE_AT_ONCE, MOST_WAITING = 32, 2_000
+MAX_LARGE_REQUESTS, MAX_REQUESTS = 32, 2_000
 """Large requests that are read and answered at once, and requests of all kinds that may be in progress."""
-MOST_DRAINED = 1_000_000_000
+MAX_DRAINED = 1_000_000_000
 """Bytes that are read and discarded, so that a client that sends too much sees the refusal, not a broken connection."""
 TOO_SLOW = Refusal(408, "The request came in too slowly and was given up. Try again.")
 BUSY = Refusal(503, "localcrag has too much to do at once. Try again in a moment.", retry_after=2)
@@ -237,17 +237,17 @@ class IncomingBody:
 
     async def read(self) -> bytes:
         """Return the whole body; only a part of it if it was refused or the client has disconnected."""
-        said = bytearray()
+        content = bytearray()
         while piece := await self.piece():
-            said += piece
-        return bytes(said)
+            content += piece
+        return bytes(content)
 
     async def piece(self) -> bytes:
         """Return the next bytes; none at the end, or if the body is refused or the client has disconnected."""
         piece = await self._next()
         self.came += len(piece)
         if self.came > self.most and not self.refusal:
-            self.refusal = too_much(self.most)
+            self.refusal = too_large(self.most)
             await self.drain()
         return b"" if self.refusal else piece
 
@@ -255,7 +255,7 @@ class IncomingBody:
         """Read and discard the rest of the body."""
         refusal = self.refusal
         # If the client is too slow, `_next` sets another refusal, which ends the loop. The first refusal is reported.
-        while not (self.whole or self.gone) and self.came < MOST_DRAINED and self.refusal in (refusal, None):
+        while not (self.whole or self.gone) and self.came < MAX_DRAINED and self.refusal in (refusal, None):
             self.came += len(await self._next())
         self.refusal = refusal
 
@@ -264,7 +264,7 @@ class IncomingBody:
             self.since = self.now()
         # Messages may be empty, so this waits for the next one with bytes, or for the end.
         while not self.whole:
-            left = self.since + PATIENCE + self.came / PACE - self.now()
+            left = self.since + BODY_SECONDS + self.came / BODY_BYTES_PER_SECOND - self.now()
             try:
                 message = await asyncio.wait_for(self.receive(), max(left, 0))
             except TimeoutError:
@@ -279,32 +279,32 @@ class IncomingBody:
         return b""
 
 
-async def hand_on_whole(
+async def forward_buffered(
     body: IncomingBody,
     app: ASGIApp,
     scope: Scope,
     send: Send,
     *,
-    wording: Wording,
-    refused: Callable[[bytes], Refusal | None] = lambda said: None,
+    wording: RefusalFormat,
+    refused: Callable[[bytes], Refusal | None] = lambda content: None,
 ) -> None:
     """Read the body whole and pass the request to `app`, or answer with a refusal.
 
     `refused` gets the bytes, and may return a further reason to refuse them.
     """
-    said = await body.read()
-    refusal = body.refusal or refused(said)
+    content = await body.read()
+    refusal = body.refusal or refused(content)
     if body.gone:
         return
     if refusal:
         await refuse(refusal, scope, send, wording)
         return
-    await app(scope, _read_already(said, body.receive), send)
+    await app(scope, _replay_body(content, body.receive), send)
 
 
-def _read_already(said: bytes, receive: Receive) -> Receive:
+def _replay_body(content: bytes, receive: Receive) -> Receive:
     """Return a `receive` that first delivers a body that was read already, then the messages of the given one."""
-    whole: list[Message] = [{"type": "http.request", "body": said, "more_body": False}]
+    whole: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def again() -> Message:
         return whole.pop() if whole else await receive()
@@ -312,26 +312,26 @@ def _read_already(said: bytes, receive: Receive) -> Receive:
     return again
 
 
-def declared(scope: Scope) -> int:
+def content_length(scope: Scope) -> int:
     """Return the size of the body that a request declares, in bytes; -1 if it declares none."""
-    said = dict(scope["headers"]).get(b"content-length", b"")
-    return int(said) if said.isdigit() else -1
+    content = dict(scope["headers"]).get(b"content-length", b"")
+    return int(content) if content.isdigit() else -1
 
 
-def too_much(most: int) -> Refusal:
+def too_large(most: int) -> Refusal:
     """Return the refusal of a body that is larger than `most` bytes."""
     size = f"{most / 1_000_000:,.0f} MB"
     return Refusal(413, f"This is more than localcrag takes at once ({size}). Send less, or in parts.")
 
 
-NEVER_ASKED = """
+UNUSED_FEATURES = """
 accelerometer bluetooth camera display-capture geolocation gyroscope hid idle-detection local-fonts magnetometer
 microphone midi payment publickey-credentials-get serial usb xr-spatial-tracking
 """.split()
 """Browser features that a page can ask for and this one never does, as Permissions-Policy names them."""
 
 
-def policy(nonce: str = "") -> str:
+def content_security_policy(nonce: str = "") -> str:
     """Return the Content-Security-Policy; with a `nonce`, inline scripts that carry it are allowed."""
     inline = f" 'nonce-{nonce}'" if nonce else ""
     return "; ".join(
@@ -353,18 +353,18 @@ def policy(nonce: str = "") -> str:
 
 
 HEADERS = {
-    "content-security-policy": policy(),
+    "content-security-policy": content_security_policy(),
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": ", ".join(f"{name}=()" for name in NEVER_ASKED),
+    "permissions-policy": ", ".join(f"{name}=()" for name in UNUSED_FEATURES),
     "x-dns-prefetch-control": "off",
     # Responses contain text of documents, which must not end up in the browser's cache on disk.
     "cache-control": "no-store",
 }
-KEPT = ("/assets/", "/static/")
+CACHEABLE = ("/assets/", "/static/")
 """Path prefixes of Gradio's own files, which the browser may cache."""
 
 
@@ -381,7 +381,7 @@ class ResponseHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    if name == "cache-control" and scope["path"].startswith(KEPT):
+                    if name == "cache-control" and scope["path"].startswith(CACHEABLE):
                         continue
                     if name != "content-security-policy" or name not in headers:
                         headers[name] = value

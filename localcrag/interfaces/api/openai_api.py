@@ -18,18 +18,18 @@ from starlette.types import ASGIApp
 from typing_extensions import TypedDict
 
 from localcrag import __version__
-from localcrag.interfaces.api.completions import Completion, EventStream, Piece, completion, unless_gone
+from localcrag.interfaces.api.completions import Completion, EventStream, Piece, cancel_on_disconnect, completion
 from localcrag.interfaces.api.openai_request import (
-    FAULT,
     FORBIDDEN,
     NOT_FOUND,
+    SERVER_ERROR,
     UNAUTHORIZED,
     UNAVAILABLE,
     UNPROCESSABLE,
     ChatRequest,
-    body_of,
     error_body,
-    status_of,
+    exception_body,
+    http_status,
 )
 from localcrag.interfaces.api.questions import Questions
 from localcrag.privacy import process
@@ -89,7 +89,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def api(questions: Questions) -> ASGIApp:
+def create_api(questions: Questions) -> ASGIApp:
     """Return the API without access checks: each request that reaches it has been checked for the token."""
     app = FastAPI(
         title="localcrag",
@@ -120,14 +120,14 @@ def api(questions: Questions) -> ASGIApp:
         asked = body.question()
         questions.require(asked.collection)  # An unknown collection is answered with 404 before a stream begins.
         if not body.stream:
-            run = await unless_gone(request.receive, lambda: questions.answer(asked))
+            run = await cancel_on_disconnect(request.receive, lambda: questions.answer(asked))
             return JSONResponse(completion(run, body.ignored))
         happened = questions.ask(asked)
         first = await anext(happened, None)
         with_usage = body.stream_options is not None and body.stream_options.include_usage
         return EventStream(first, happened, body.ignored, with_usage=with_usage)
 
-    _add_pieces(app)
+    _add_stream_schema(app)
     return app
 
 
@@ -137,29 +137,29 @@ def _model(name: str) -> Model:
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(LocalcragError)
-    async def of_the_app(_request: Request, error: Exception) -> Response:
-        return JSONResponse(body_of(error), status_of(error))
+    async def handle_localcrag_error(_request: Request, error: Exception) -> Response:
+        return JSONResponse(exception_body(error), http_status(error))
 
     @app.exception_handler(RequestValidationError)
-    async def of_the_form(_request: Request, error: Exception) -> Response:
+    async def handle_invalid_request(_request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part != "body")
-        said = f"{where}: {first['msg']}" if where else str(first["msg"])
-        return JSONResponse(error_body(said, UNPROCESSABLE, param=where or None), UNPROCESSABLE)
+        text = f"{where}: {first['msg']}" if where else str(first["msg"])
+        return JSONResponse(error_body(text, UNPROCESSABLE, param=where or None), UNPROCESSABLE)
 
     @app.exception_handler(HTTPException)
-    async def of_the_server(_request: Request, error: Exception) -> Response:
+    async def handle_http_error(_request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
         return JSONResponse(error_body(str(error.detail), error.status_code), error.status_code)
 
     @app.exception_handler(Exception)
-    async def of_nobody(_request: Request, error: Exception) -> Response:
-        process.tell(error)
-        return JSONResponse(body_of(error), FAULT)
+    async def handle_unexpected_error(_request: Request, error: Exception) -> Response:
+        process.print_error(error)
+        return JSONResponse(exception_body(error), SERVER_ERROR)
 
 
-def _add_pieces(app: FastAPI) -> None:
+def _add_stream_schema(app: FastAPI) -> None:
     """Add the schema of a stream's pieces to the OpenAPI document, since FastAPI only knows the whole answer's."""
     made = app.openapi()
     piece = TypeAdapter(Piece).json_schema(ref_template="#/components/schemas/{model}")

@@ -27,7 +27,7 @@ from localcrag.records.errors import (
 from localcrag.records.restriction import Restriction
 from localcrag.records.run import Turn
 
-UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNPROCESSABLE, FAULT, UNAVAILABLE = 401, 403, 404, 422, 500, 503
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNPROCESSABLE, SERVER_ERROR, UNAVAILABLE = 401, 403, 404, 422, 500, 503
 STATUS: dict[type[LocalcragError], int] = {
     UnknownCollection: NOT_FOUND,
     QuestionError: UNPROCESSABLE,
@@ -48,29 +48,29 @@ UNEXPECTED = "This question ended in an error; the terminal that localcrag serve
 
 def error_body(message: str, status: int, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:
     """Return the body of an error in the format that OpenAI's clients read."""
-    kind = "server_error" if status >= FAULT else "invalid_request_error"
+    kind = "server_error" if status >= SERVER_ERROR else "invalid_request_error"
     return {"error": {"message": message, "type": kind, "param": param, "code": code or CODES.get(status)}}
 
 
-def status_of(error: Exception) -> int:
+def http_status(error: Exception) -> int:
     """Return the HTTP status of an error."""
-    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), FAULT)
+    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), SERVER_ERROR)
 
 
-def body_of(error: Exception) -> dict[str, Any]:
+def exception_body(error: Exception) -> dict[str, Any]:
     """Return the body of an error; for an unexpected one, the message reveals nothing of its text."""
     message = str(error) if isinstance(error, LocalcragError) else UNEXPECTED
     unknown = isinstance(error, UnknownCollection)
     code = "model_not_found" if unknown else None
-    return error_body(message, status_of(error), param="model" if unknown else None, code=code)
+    return error_body(message, http_status(error), param="model" if unknown else None, code=code)
 
 
-def in_openais_form(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
+def openai_refusal(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
     """Return a refusal's media type and text, in OpenAI's format."""
     return "application/json", json.dumps(error_body(refusal.sentence, refusal.status), ensure_ascii=False)
 
 
-OF_THE_QUESTION = ("policy", "k", "web", "strictness", "time_budget", "temperature")
+SETTING_FIELDS = ("policy", "k", "web", "strictness", "time_budget", "temperature")
 """Fields of `Wishes` that are settings of the same name."""
 
 
@@ -97,7 +97,7 @@ class ChatMessage(BaseModel):
         return "\n".join(part.text for part in self.content)
 
 
-class Wishes(BaseModel):
+class AnswerOptions(BaseModel):
     """Options beyond OpenAI's format, like those of `localcrag ask`. Dates are 2024-01-31, 2024-01 or 2024.
 
     `web` can only forbid web queries; whether they are allowed is for the person to set.
@@ -140,7 +140,7 @@ class ChatRequest(BaseModel):
     stream: bool = False
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
-    localcrag: Wishes = Wishes()
+    localcrag: AnswerOptions = AnswerOptions()
 
     @property
     def ignored(self) -> list[str]:
@@ -154,7 +154,7 @@ class ChatRequest(BaseModel):
         if at is None:
             raise QuestionError("There is no message of the user to answer. Send one with the role “user”.")
         wishes = self.localcrag
-        settings: dict[str, Any] = {name: getattr(wishes, name) for name in OF_THE_QUESTION}
+        settings: dict[str, Any] = {name: getattr(wishes, name) for name in SETTING_FIELDS}
         return Question(
             question=self.messages[at].said,
             collection=self.model,

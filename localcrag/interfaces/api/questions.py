@@ -12,7 +12,7 @@ from typing import Any
 from anyio import to_thread
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.chats import Happened, ModelTurn, ModelTurns, answered_in_turn
+from localcrag.app.chats import AnswerProgress, AnswerQueue, ModelTurn, run_when_model_is_free
 from localcrag.app.tasks import Job
 from localcrag.records.enums import Preset
 from localcrag.records.errors import GenerationError, UnknownCollection
@@ -20,7 +20,7 @@ from localcrag.records.events import RunFinished
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run, Turn
 from localcrag.runs.recording import Recording
-from localcrag.settings import changed
+from localcrag.settings import with_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Questions:
     def __init__(self, assembly: Assembly, only: str | None = None) -> None:
         """Check that the collection `only` exists, if one is named. Raises UnknownCollection."""
         self.assembly, self._only = assembly, only
-        self._models = ModelTurns()
+        self._models = AnswerQueue()
         if only:
             assembly.collections.require(only)
 
@@ -64,7 +64,7 @@ class Questions:
             raise UnknownCollection(f"There is no collection “{name}” here. There is: {names}.")
         return name
 
-    async def ask(self, asked: Question) -> AsyncGenerator[Happened, None]:
+    async def ask(self, asked: Question) -> AsyncGenerator[AnswerProgress, None]:
         """Yield the events of a question; closing this generator, or cancelling its task, stops the question.
 
         No person can consent to a web query here. If consent is needed, nothing is sent, and the run says so. Raises
@@ -72,8 +72,8 @@ class Questions:
         """
         stopping = threading.Event()
         models = ModelTurn(self._models, stopping, long=asked.read_all)
-        begun, are_away = partial(self._begun, asked), self.assembly.models.are_away
-        job = Job(lambda: answered_in_turn(begun, models, are_away), name="answer of a program")
+        begun, any_unloaded = partial(self._begun, asked), self.assembly.models.any_unloaded
+        job = Job(lambda: run_when_model_is_free(begun, models, any_unloaded), name="answer of a program")
         batches = job.follow()
         try:
             # Waiting for events blocks, so it runs in a thread, which is abandoned if the task is cancelled.
@@ -93,7 +93,7 @@ class Questions:
         raise GenerationError("The question was stopped before there was an answer. Ask it again.")
 
     def _begun(self, asked: Question) -> Recording:
-        settings = changed(self.assembly.settings, collection=asked.collection, **asked.settings)
+        settings = with_changes(self.assembly.settings, collection=asked.collection, **asked.settings)
         return self.assembly.ask(
             asked.question, history=asked.history, settings=settings, preset=asked.preset,
             restriction=asked.restriction, read_all=asked.read_all,

@@ -17,9 +17,9 @@ from localcrag.interfaces.cli.command import (
     STRIP_MODES,
     WEB_MODES,
     add_restriction,
-    app_for,
+    open_app,
+    parse_restriction,
     print_result,
-    restriction_of,
     setting,
 )
 
@@ -38,7 +38,7 @@ def ask_consent(query: str) -> str | None:
     screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)
     prompt = "> "
     if sys.stdout.isatty():
-        arrow = " (↑ brings it back to be edited)" if _can_be_edited(query) else ""
+        arrow = " (↑ brings it back to be edited)" if _add_to_history(query) else ""
     else:
         # stdout is a file or a pipe: `input` would write its prompt into the result.
         prompt, arrow = "", ""
@@ -46,15 +46,15 @@ def ask_consent(query: str) -> str | None:
     if not prompt:
         screen.print("> ", end="")
     try:
-        said = input(prompt).strip()
+        reply = input(prompt).strip()
     except EOFError:
         return None
-    if said.lower() in {"n", "no"}:
+    if reply.lower() in {"n", "no"}:
         return None
-    return query if said.lower() in {"", "y", "yes"} else said
+    return query if reply.lower() in {"", "y", "yes"} else reply
 
 
-def _can_be_edited(query: str) -> bool:
+def _add_to_history(query: str) -> bool:
     """Put the query into the line editor's history, where the up arrow finds it; return whether there is an editor."""
     try:
         import readline  # Windows does not have it.
@@ -122,12 +122,12 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     # Consent is asked for on a terminal only: a script would wait for an answer that never comes.
     consent = ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
     preset = parsed.preset and Preset(parsed.preset)
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     if parsed.llm:
         # If the model that was named cannot be loaded, this raises the reason; else the answer would come without it.
         _ = assembly.models.llm
     asking = assembly.ask(
-        parsed.question, preset=preset, consent=consent, restriction=restriction_of(parsed), read_all=parsed.read_all
+        parsed.question, preset=preset, consent=consent, restriction=parse_restriction(parsed), read_all=parsed.read_all
     )
     run = terminal.show_run(asking)
     print_result(record.to_json(run), parsed, terminal.answer_text(run))

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localcrag.interfaces.cli.command import index_warnings, opened, print_json
+from localcrag.interfaces.cli.command import index_warnings, open_collection, print_json
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
     from localcrag.app.assembly import Assembly
-    from localcrag.app.evaluations import Labelled, Outcome
+    from localcrag.app.evaluations import LabelledData, Outcome
     from localcrag.evaluation.calibration import Criterion
     from localcrag.records.thresholds import FittedCalibration, StoredCalibration
     from localcrag.settings import Settings
@@ -28,7 +28,7 @@ WORSE = (
 )
 
 
-def as_json(settings: Settings, labelled: Labelled, outcome: Outcome, criterion: Criterion) -> dict[str, Any]:
+def as_json(settings: Settings, labelled: LabelledData, outcome: Outcome, criterion: Criterion) -> dict[str, Any]:
     """Return a fitted calibration as JSON, and whether it was applied."""
     fitted = outcome.fitted
     return {
@@ -47,12 +47,12 @@ def as_json(settings: Settings, labelled: Labelled, outcome: Outcome, criterion:
         "figures": [dataclasses.asdict(change) for change in fitted.changes],
         "worse": fitted.worse,
         "applied": outcome.applied is not None,
-        "notes": [*fitted.notes, *overridden(settings)],
+        "notes": [*fitted.notes, *override_notes(settings)],
         **({"error": WORSE, "kind": EvaluationError.__name__} if outcome.refused else {}),
     }
 
 
-def in_words(settings: Settings, outcome: Outcome, criterion: Criterion) -> list[str]:
+def as_lines(settings: Settings, outcome: Outcome, criterion: Criterion) -> list[str]:
     """Return a fitted calibration as lines to print: its coefficients, and the figures before and after."""
     fitted = outcome.fitted
     lines = [
@@ -74,10 +74,10 @@ def in_words(settings: Settings, outcome: Outcome, criterion: Criterion) -> list
         lines.append(
             "It is worse than what is in force: the log loss is higher on questions that it was not fitted on."
         )
-    return [*lines, *overridden(settings)]
+    return [*lines, *override_notes(settings)]
 
 
-def overridden(settings: Settings) -> list[str]:
+def override_notes(settings: Settings) -> list[str]:
     """Return a line for each threshold that was set by hand, which wins over the calibration."""
     given = {name: getattr(settings, name) for name in THRESHOLDS}
     return [
@@ -87,15 +87,15 @@ def overridden(settings: Settings) -> list[str]:
     ]
 
 
-def whose(settings: Settings, applied: StoredCalibration | None) -> str:
+def describe_active(settings: Settings, applied: StoredCalibration | None) -> str:
     """Return a sentence on the collection's active calibration: the model's own, or one that was fitted."""
     where = f"In the collection “{settings.collection}”, {settings.relevance} has"
     if applied is None:
         return f"{where} its own calibration."
-    return f"{where} a calibration of {applied.made_at}: {fitted_to(applied)}."
+    return f"{where} a calibration of {applied.made_at}: {describe_source(applied)}."
 
 
-def fitted_to(stored: StoredCalibration) -> str:
+def describe_source(stored: StoredCalibration) -> str:
     """Return the data that a calibration was fitted to, in words."""
     how = stored.how
     sources = [f"the set {how.from_set}"] if how.from_set else []
@@ -152,10 +152,10 @@ def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
     if (named := next(iter(parsed.what), "")) in (SHOW, UNDO):
         if parsed.from_use or parsed.apply or len(parsed.what) > 1:
             raise SettingsError(f"`calibrate {named}` fits nothing: leave sets, --from-use and --apply away.")
-        return (_show if named == SHOW else _undo)(parsed, opened(settings))
+        return (_show if named == SHOW else _undo)(parsed, open_collection(settings))
     if not parsed.what and not parsed.from_use:
         raise SettingsError("Name the folder of an evaluation set, or --from-use, or both.")
-    return _fit(parsed, opened(settings), _criterion(parsed))
+    return _fit(parsed, open_collection(settings), _criterion(parsed))
 
 
 def _criterion(parsed: argparse.Namespace) -> Criterion:
@@ -173,9 +173,9 @@ def _criterion(parsed: argparse.Namespace) -> Criterion:
 
 
 def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -> int:
-    from localcrag.app.evaluations import Labelled, fit
+    from localcrag.app.evaluations import LabelledData, fit
 
-    labelled = Labelled()
+    labelled = LabelledData()
     if parsed.from_use:
         labelled.add_use(assembly)
         if labelled.left_out:
@@ -191,7 +191,7 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
             print(f"localcrag: {WORSE}", file=sys.stderr)
             return FAILED
         return DONE
-    print("\n".join(in_words(assembly.settings, outcome, criterion)))
+    print("\n".join(as_lines(assembly.settings, outcome, criterion)))
     if outcome.refused:
         raise EvaluationError(WORSE)
     print(
@@ -202,14 +202,14 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
     return DONE
 
 
-def _add_set(labelled: Labelled, assembly: Assembly, folder: Path) -> None:
+def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
     """Score an evaluation set and add its labels; its documents are added to a data folder of their own."""
-    from localcrag.app.evaluations import add_documents, folder_of_set
+    from localcrag.app.evaluations import add_documents, set_assembly
     from localcrag.interfaces.cli import terminal
     from localcrag.records.evaluation_set import read
 
     evaluation_set = read(folder)
-    with folder_of_set(assembly, evaluation_set) as own:
+    with set_assembly(assembly, evaluation_set) as own:
         terminal.show_ingest(add_documents(own, folder, own.settings.collection), quiet=True)
         index_warnings(own)
         for done, total in labelled.add_set(assembly, own, folder, evaluation_set):
@@ -234,15 +234,15 @@ def _show(parsed: argparse.Namespace, assembly: Assembly) -> int:
             }
         )
         return DONE
-    print(whose(assembly.settings, applied))
+    print(describe_active(assembly.settings, applied))
     limits = calibration.thresholds
     print(f"Thresholds: upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}.")
     if not calibration.fitted:
         print("Nobody has fitted it: relevances are a plain sigmoid.")
-    print("\n".join(overridden(assembly.settings)) or "No threshold is set by hand.")
+    print("\n".join(override_notes(assembly.settings)) or "No threshold is set by hand.")
     for one in history:
         state = f"undone {one.undone_at}" if one.undone_at else "in force" if one == applied else "replaced"
-        print(f"  {one.made_at}  {state}: {fitted_to(one)}; criterion {one.how.criterion}")
+        print(f"  {one.made_at}  {state}: {describe_source(one)}; criterion {one.how.criterion}")
     return DONE
 
 
@@ -264,5 +264,5 @@ def _undo(parsed: argparse.Namespace, assembly: Assembly) -> int:
             }
         )
         return DONE
-    print(f"The calibration of {undone.made_at} is no longer in force. {whose(assembly.settings, applied)}")
+    print(f"The calibration of {undone.made_at} is no longer in force. {describe_active(assembly.settings, applied)}")
     return DONE

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from localcrag.interfaces.cli.command import (
     PRESETS,
     WEB_MODES,
-    app_for,
     counted,
-    opened,
-    overwrite_the_rest,
+    finish_secure_deletion,
+    open_app,
+    open_collection,
     print_result,
 )
 
 if TYPE_CHECKING:
-    from localcrag.app.collections.locator import Moved
+    from localcrag.app.collections.locator import TransferProgress
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -92,7 +92,7 @@ def _add_servers(named: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     found = []
-    collections = app_for(settings).collections
+    collections = open_app(settings).collections
     for name in collections.names():
         home = collections.homes.of(name)
         found.append({"name": name, "home": str(home.server or "local")})
@@ -103,14 +103,14 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _copy(parsed: argparse.Namespace, settings: Settings) -> int:
-    number = _shown(app_for(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
-    said = f"{parsed.new}: {counted(number, 'document')} copied from {parsed.name}."
-    print_result({"name": parsed.new, "documents": number}, parsed, said)
+    number = _show_progress(open_app(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
+    text = f"{parsed.new}: {counted(number, 'document')} copied from {parsed.name}."
+    print_result({"name": parsed.new, "documents": number}, parsed, text)
     return DONE
 
 
 def _merge(parsed: argparse.Namespace, settings: Settings) -> int:
-    merged = app_for(settings).collection_copies.merge(parsed.name, parsed.into)
+    merged = open_app(settings).collection_copies.merge(parsed.name, parsed.into)
     lines = [f"{parsed.into}: {counted(merged.documents, 'document')} of {parsed.name} are in it now."]
     lines += [f"renamed: {old} is called {new}" for old, new in merged.renamed]
     lines += [f"there already with the same content: {name}" for name in merged.same]
@@ -119,49 +119,49 @@ def _merge(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> int:
-    number = _shown(app_for(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
-    said = f"{parsed.name}: {counted(number, 'document')} in {parsed.file}, with all that they say: keep it safe."
-    print_result({"file": str(parsed.file), "documents": number}, parsed, said)
+    number = _show_progress(open_app(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
+    text = f"{parsed.name}: {counted(number, 'document')} in {parsed.file}, with all that they say: keep it safe."
+    print_result({"file": str(parsed.file), "documents": number}, parsed, text)
     return DONE
 
 
 def _import(parsed: argparse.Namespace, settings: Settings) -> int:
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     names: list[str] = []
 
-    def noted(events: Iterator[tuple[str, Moved]]) -> Iterator[Moved]:
+    def noted(events: Iterator[tuple[str, TransferProgress]]) -> Iterator[TransferProgress]:
         for name, moved in events:
             names[:] = [name]
             yield moved
 
     try:
         with closing(assembly.collection_copies.import_file(parsed.file, parsed.name)) as events:
-            number = _shown(noted(events), parsed, "checked and put in")
+            number = _show_progress(noted(events), parsed, "checked and put in")
     except BaseException:
         # The part that was imported is removed again, but the full-text index still contains its words.
-        overwrite_the_rest(assembly)
+        finish_secure_deletion(assembly)
         raise
-    said = f"{names[0]}: {counted(number, 'document')} imported."
-    if names[0] in assembly.collections.embedders.to_embed():
-        said += f" Before it can be asked: localcrag ingest --re-embed --collection {names[0]}"
-    print_result({"name": names[0], "documents": number}, parsed, said)
+    text = f"{names[0]}: {counted(number, 'document')} imported."
+    if names[0] in assembly.collections.embedders.to_reindex():
+        text += f" Before it can be asked: localcrag ingest --re-embed --collection {names[0]}"
+    print_result({"name": names[0], "documents": number}, parsed, text)
     return DONE
 
 
 def _embedder(parsed: argparse.Namespace, settings: Settings) -> int:
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     chosen = None if parsed.embedder == "default" else parsed.embedder
     assembly.collection_settings.set_embedder(chosen, parsed.name)
     embedders = assembly.collections.embedders
     wanted, there = embedders.wanted(parsed.name), embedders.name_of(parsed.name)
-    said = f"{parsed.name}: {wanted}"
+    text = f"{parsed.name}: {wanted}"
     if wanted != there:
-        said += f"; searched with {there} until: localcrag ingest --re-embed --collection {parsed.name}"
-    print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, said)
+        text += f"; searched with {there} until: localcrag ingest --re-embed --collection {parsed.name}"
+    print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, text)
     return DONE
 
 
-def _shown(steps: Iterator[Moved], parsed: argparse.Namespace, what: str) -> int:
+def _show_progress(steps: Iterator[TransferProgress], parsed: argparse.Namespace, what: str) -> int:
     """Show the progress on a terminal, and return the number of documents."""
     last = None
     for last in steps:
@@ -173,41 +173,41 @@ def _shown(steps: Iterator[Moved], parsed: argparse.Namespace, what: str) -> int
 
 
 def _move(parsed: argparse.Namespace, settings: Settings) -> int:
-    assembly, moved = app_for(settings), False
+    assembly, moved = open_app(settings), False
     collections = assembly.collections
 
-    def steps() -> Iterator[Moved]:
+    def steps() -> Iterator[TransferProgress]:
         nonlocal moved
         for one in collections.moving.move(parsed.name, parsed.to):
             moved = True
             yield one
 
-    number = _shown(steps(), parsed, "copied and compared")
-    overwrite_the_rest(assembly)
+    number = _show_progress(steps(), parsed, "copied and compared")
+    finish_secure_deletion(assembly)
     home = collections.homes.of(parsed.name).server
     copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing was to be moved"
-    said = f"{parsed.name}: {copied}; it lives {f'at {home}' if home else 'on this computer'}."
-    print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, said)
+    text = f"{parsed.name}: {copied}; it lives {f'at {home}' if home else 'on this computer'}."
+    print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, text)
     return DONE
 
 
 def _connect(parsed: argparse.Namespace, settings: Settings) -> int:
-    home = app_for(settings).collections.homes.connect(parsed.name, parsed.address, parsed.there)
+    home = open_app(settings).collections.homes.connect(parsed.name, parsed.address, parsed.there)
     print_result({"name": home.name, "home": str(home.server)}, parsed, f"{home.name}: connected to {home.server}")
     return DONE
 
 
 def _disconnect(parsed: argparse.Namespace, settings: Settings) -> int:
-    app_for(settings).collections.homes.disconnect(parsed.name)
-    said = f"{parsed.name}: disconnected; its documents stay in the server."
-    print_result({"disconnected": parsed.name}, parsed, said)
+    open_app(settings).collections.homes.disconnect(parsed.name)
+    text = f"{parsed.name}: disconnected; its documents stay in the server."
+    print_result({"disconnected": parsed.name}, parsed, text)
     return DONE
 
 
 def _vacuum(parsed: argparse.Namespace, settings: Settings) -> int:
-    app_for(settings).collections.homes.vacuum(parsed.name)
-    said = f"{parsed.name}: what was deleted is in no table or index of the server any more."
-    print_result({"vacuumed": parsed.name}, parsed, said)
+    open_app(settings).collections.homes.vacuum(parsed.name)
+    text = f"{parsed.name}: what was deleted is in no table or index of the server any more."
+    print_result({"vacuumed": parsed.name}, parsed, text)
     return DONE
 
 
@@ -221,7 +221,7 @@ def add_web_parser(subparsers: Subparsers, common: argparse.ArgumentParser, with
 def _web(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.records.enums import WebMode
 
-    assembly = opened(settings)
+    assembly = open_collection(settings)
     if parsed.mode:
         assembly.collection_settings.set_web_mode(WebMode(parsed.mode))
     mode = assembly.collection_settings.web_mode()
@@ -252,7 +252,7 @@ def add_presets_parser(
 def _list_presets(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.records.thresholds import PRESETS as RULES
 
-    used = opened(settings).collection_settings.preset()
+    used = open_collection(settings).collection_settings.preset()
     lines = [f"{'→' if name is used else ' '} {name:<15} {rules.purpose}" for name, rules in RULES.items()]
     listed = [{"name": name, "used": name is used, **dataclasses.asdict(rules)} for name, rules in RULES.items()]
     print_result(listed, parsed, "\n".join(lines))
@@ -264,7 +264,7 @@ def _use(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.records.thresholds import PRESETS as RULES
 
     preset = Preset(parsed.name)
-    opened(settings).collection_settings.set_preset(preset)
+    open_collection(settings).collection_settings.set_preset(preset)
     text = f"The collection “{settings.collection}” is asked under the preset {preset}. {RULES[preset].purpose}"
     print_result({"collection": settings.collection, "preset": preset}, parsed, text)
     return DONE

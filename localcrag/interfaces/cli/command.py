@@ -21,55 +21,55 @@ if TYPE_CHECKING:
     from localcrag.settings import Settings
 
 
-_at_the_end: ContextVar[ExitStack] = ContextVar("at the end of the command")
+_open_apps: ContextVar[ExitStack] = ContextVar("at the end of the command")
 
 
 @contextmanager
-def closed_at_the_end() -> Iterator[None]:
+def close_apps_at_exit() -> Iterator[None]:
     """Close the apps that a command has opened when it ends, also after an error."""
     with ExitStack() as stack:
-        before = _at_the_end.set(stack)
+        before = _open_apps.set(stack)
         try:
             yield
         finally:
-            _at_the_end.reset(before)
+            _open_apps.reset(before)
 
 
-def app_for(settings: Settings) -> Assembly:
+def open_app(settings: Settings) -> Assembly:
     """Open the app; it is closed when the command ends. Raises StoreError and ModelError."""
     from localcrag.app.assembly import Assembly
 
     assembly = Assembly(settings)
-    # Commands that delete data overwrite it themselves (`overwrite_the_rest`). A command that only reads must not wait
-    # for that when it closes the app.
-    _at_the_end.get().callback(assembly.close, overwrites=False)
+    # Commands that delete data overwrite it themselves (`finish_secure_deletion`). A command that only reads must not
+    # wait for that when it closes the app.
+    _open_apps.get().callback(assembly.close, overwrites=False)
     return assembly
 
 
-def opened(settings: Settings) -> Assembly:
+def open_collection(settings: Settings) -> Assembly:
     """Open the app for an existing collection. Raises UnknownCollection if the one of the settings does not exist."""
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     assembly.collections.require()
     return assembly
 
 
-def opened_for_the_past(parsed: argparse.Namespace, settings: Settings) -> Assembly:
+def open_history(parsed: argparse.Namespace, settings: Settings) -> Assembly:
     """Open the app for past questions and labels, of all collections if none is named.
 
     Questions and labels outlive their collection, so a deleted collection that has some can be named, too. Raises
     UnknownCollection.
     """
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     if parsed.collection is not None:
         assembly.collections.require_past(parsed.collection)
     return assembly
 
 
-def overwrite_the_rest(assembly: Assembly) -> None:
+def finish_secure_deletion(assembly: Assembly) -> None:
     """Overwrite the bytes of deleted or changed data; if that is not possible, print why."""
-    from localcrag.app.collections.deletion import finish
+    from localcrag.app.collections.deletion import finish_overwriting
 
-    if why := finish(assembly.database):
+    if why := finish_overwriting(assembly.database):
         print(
             f"localcrag: what was changed or removed is in the data folder's bytes still: `localcrag ingest`, the page "
             f"or `localcrag forget` will overwrite it. {why}",
@@ -79,7 +79,7 @@ def overwrite_the_rest(assembly: Assembly) -> None:
 
 def index_warnings(assembly: Assembly) -> list[str]:
     """Return the reasons why index files could not be written after a change, and print them on stderr."""
-    warnings = list(assembly.collections.opened.unwritten.values())
+    warnings = list(assembly.collections.opened.index_errors.values())
     for one in warnings:
         print(f"localcrag: {one}", file=sys.stderr)
     return warnings
@@ -109,10 +109,10 @@ def setting(name: str) -> Callable[[str], float]:
 
     def value(text: str) -> float:
         # Imported here because it takes a moment, and `localcrag --help` must not wait for it.
-        from localcrag.settings import number_of
+        from localcrag.settings import parse_number
 
         try:
-            return number_of(name, text)
+            return parse_number(name, text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -164,10 +164,10 @@ def add_restriction(command: argparse.ArgumentParser) -> None:
     group.add_argument("--until", metavar="DAY", help="of this day or earlier")
 
 
-def restriction_of(parsed: argparse.Namespace) -> Restriction:
+def parse_restriction(parsed: argparse.Namespace) -> Restriction:
     """Return the restriction that the options describe. Raises QuestionError for an invalid day."""
     from localcrag.records.restriction import Restriction
-    from localcrag.text.words import valid
+    from localcrag.text.words import replace_surrogates
 
-    lists = {name: [valid(value) for value in getattr(parsed, name)] for name, _, _ in _LISTS.values()}
+    lists = {name: [replace_surrogates(value) for value in getattr(parsed, name)] for name, _, _ in _LISTS.values()}
     return Restriction.of({**lists, "since": parsed.since, "until": parsed.until})

@@ -10,15 +10,15 @@ from localcrag.interfaces.cli.command import (
     add_restriction,
     counted,
     index_warnings,
-    opened,
+    open_collection,
+    parse_restriction,
     print_result,
-    restriction_of,
 )
 from localcrag.records.errors import SettingsError
-from localcrag.text.places import also_named, pages_in, place
+from localcrag.text.places import aliases_in_words, page_count_in_words, place_name
 
 if TYPE_CHECKING:
-    from localcrag.records.documents import Document, Forgotten, Place, Searched
+    from localcrag.records.documents import Document, ErasureReport, ResidueLocation, ResidueReport
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -50,48 +50,49 @@ def add_documents_parser(
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    wanted = restriction_of(parsed)
-    documents = [one for one in opened(settings).collections.documents() if wanted.allows(one)]
+    wanted = parse_restriction(parsed)
+    documents = [one for one in open_collection(settings).collections.documents() if wanted.allows(one)]
     lines = "\n".join(map(_line, documents)) or ("No document fits that." if wanted else "No documents.")
     print_result([dataclasses.asdict(one) for one in documents], parsed, lines)
     return DONE
 
 
 def _line(one: Document) -> str:
-    pages = f"{pages_in(one.name, one.pages)}, " if one.pages else ""
+    pages = f"{page_count_in_words(one.name, one.pages)}, " if one.pages else ""
     scans = [f"read by OCR, {one.confidence:.2f}"] if one.confidence is not None else []
     scans += [f"{counted(one.waiting, 'page')} to be recognised"] if one.waiting else []
     scans += [f"{counted(one.illegible, 'page')} not readable"] if one.illegible else []
-    scans += [also_named(one.also)] if one.also else []
+    scans += [aliases_in_words(one.also)] if one.also else []
     tags = [", ".join(f"#{tag}" for tag in one.tags)] if one.tags else []
-    said = ", ".join([one.kind, f"{pages}{counted(one.chunks, 'chunk')}", *scans, *tags, one.added_at])
-    return f"{one.name}  ·  {said}"
+    text = ", ".join([one.kind, f"{pages}{counted(one.chunks, 'chunk')}", *scans, *tags, one.added_at])
+    return f"{one.name}  ·  {text}"
 
 
 def _tag(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.text.words import valid
+    from localcrag.text.words import replace_surrogates
 
-    name, tags = valid(parsed.name), [valid(tag) for tag in parsed.tags]
+    name, tags = replace_surrogates(parsed.name), [replace_surrogates(tag) for tag in parsed.tags]
     put, take = (tags, []) if parsed.gives else ([], tags)
-    collections = opened(settings).collections
+    collections = open_collection(settings).collections
     (meant,) = collections.named.meant([name])
     collections.tags.change([meant.name], put=put, take=take)
-    said = f"{place(meant.name, None, (), meant.also)}: {'has' if parsed.gives else 'has no longer'} {', '.join(tags)}"
+    has = "has" if parsed.gives else "has no longer"
+    message = f"{place_name(meant.name, None, (), meant.also)}: {has} {', '.join(tags)}"
     named = {"name": meant.name, "also": meant.also}
-    print_result(named | {"tagged" if parsed.gives else "untagged": tags}, parsed, said)
+    print_result(named | {"tagged" if parsed.gives else "untagged": tags}, parsed, message)
     return DONE
 
 
 def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.text.words import valid
+    from localcrag.text.words import replace_surrogates
 
-    assembly = opened(settings)
-    (meant,) = assembly.collections.named.meant([valid(parsed.name)])
-    attachments = assembly.forgetting.delete([meant.name])
+    assembly = open_collection(settings)
+    (meant,) = assembly.collections.named.meant([replace_surrogates(parsed.name)])
+    attachments = assembly.document_deletion.delete([meant.name])
     more = f", with {counted(attachments, 'attachment')}" if attachments else ""
-    told = {"deleted": meant.name, "also": meant.also, "attachments": attachments}
-    said = f"{place(meant.name, None, (), meant.also)}: deleted{more}"
-    print_result(told | {"warnings": index_warnings(assembly)}, parsed, said)
+    result = {"deleted": meant.name, "also": meant.also, "attachments": attachments}
+    text = f"{place_name(meant.name, None, (), meant.also)}: deleted{more}"
+    print_result(result | {"warnings": index_warnings(assembly)}, parsed, text)
     return DONE
 
 
@@ -117,33 +118,33 @@ def add_forget_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
 
 
 def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.text.words import valid
+    from localcrag.text.words import replace_surrogates
 
-    names = [valid(name) for name in parsed.names]
+    names = [replace_surrogates(name) for name in parsed.names]
     if parsed.verify and names:
         raise SettingsError("Name either what is to be forgotten, or, after --verify, what is to be searched for.")
     if parsed.verify == "" and not names:
         raise SettingsError("Say what is searched for: --verify NAME, or --verify WORDS.")
-    assembly = opened(settings)
-    forgetting = assembly.forgetting
+    assembly = open_collection(settings)
+    document_deletion = assembly.document_deletion
     if parsed.verify:
-        found = forgetting.verify(valid(parsed.verify))
-        print_result(dataclasses.asdict(found), parsed, "\n".join(_searched(found, found.places)))
+        found = document_deletion.verify(replace_surrogates(parsed.verify))
+        print_result(dataclasses.asdict(found), parsed, "\n".join(_search_lines(found, found.places)))
         return FOUND if found.places else DONE
     if not names:
-        forgetting.overwrite_all()
+        document_deletion.overwrite_all()
         print_result(
             {"overwritten": True}, parsed, "What was deleted before is in no file of the data folder any more."
         )
         return DONE
     meant = assembly.collections.named.meant(names)
-    forgotten = forgetting.forget([one.name for one in meant])
-    said = _said([place(one.name, None, (), one.also) for one in meant], forgotten)
-    print_result(dataclasses.asdict(forgotten), parsed, "\n".join(said))
+    forgotten = document_deletion.forget([one.name for one in meant])
+    text = _forget_lines([place_name(one.name, None, (), one.also) for one in meant], forgotten)
+    print_result(dataclasses.asdict(forgotten), parsed, "\n".join(text))
     return FOUND if forgotten.left else DONE
 
 
-def _said(names: list[str], forgotten: Forgotten) -> list[str]:
+def _forget_lines(names: list[str], forgotten: ErasureReport) -> list[str]:
     removed = forgotten.removed
     parts = [
         counted(number, noun)
@@ -160,7 +161,7 @@ def _said(names: list[str], forgotten: Forgotten) -> list[str]:
             f"{counted(removed.redacted, 'run')} had found it and used nothing of it: the passages were removed"
         )
     lines += [f"removed: {name}" for name in removed.folders]
-    lines += _searched(forgotten.searched, forgotten.left)
+    lines += _search_lines(forgotten.searched, forgotten.left)
     if forgotten.backups:
         lines.append(f"Copies that you made still have it, remove them yourself: {', '.join(forgotten.backups)}")
     lines.append("Copies of the data folder, and files that you exported elsewhere, are not searched.")
@@ -168,7 +169,7 @@ def _said(names: list[str], forgotten: Forgotten) -> list[str]:
     return lines + ([f"The same content is still there as {', '.join(copies)}."] if copies else [])
 
 
-def _searched(found: Searched, places: tuple[Place, ...]) -> list[str]:
+def _search_lines(found: ResidueReport, places: tuple[ResidueLocation, ...]) -> list[str]:
     """Return the result of a search of the data folder, as lines to print."""
     if not found.marks:
         return ["Nothing to search for: it says nothing that no other document says."]

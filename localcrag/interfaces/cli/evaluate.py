@@ -19,7 +19,7 @@ from localcrag.records.errors import EvaluationError, SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from localcrag.app.evaluations import Asked
+    from localcrag.app.evaluations import QuestionAsked
     from localcrag.evaluation.plan import Configuration
     from localcrag.evaluation.results import Evaluation, RunWriter
     from localcrag.settings import Settings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DONE = 0
 FOLDER = "evaluations"
 """Folder of evaluations within the data folder."""
-BENCH = "documents"
+BENCH_FOLDER = "documents"
 """Folder within FOLDER that is the data folder for the documents of evaluation sets."""
 EXAMPLES = """\
   localcrag eval SET                         plain RAG against localcrag
@@ -90,7 +90,7 @@ def _run(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.compare:
         return _compare(parsed, settings)
     if parsed.show:
-        return _report(_stored(parsed.show, settings), parsed, settings)
+        return _report(_find(parsed.show, settings), parsed, settings)
     return _evaluate(parsed, settings)
 
 
@@ -128,7 +128,7 @@ def _compare(parsed: argparse.Namespace, settings: Settings) -> int:
 def _side(name: str, settings: Settings) -> tuple[Evaluation, str]:
     """Return an evaluation and one of its configurations: that of RUN:CONFIGURATION, or else the last one."""
     run, _, configuration = name.partition(":")
-    found = _stored(run, settings)
+    found = _find(run, settings)
     configuration = configuration or found.configurations[-1]
     found.pairs(configuration)
     return found, configuration
@@ -138,7 +138,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
-def _stored(name: str, settings: Settings) -> Evaluation:
+def _find(name: str, settings: Settings) -> Evaluation:
     """Return the evaluation with this id, this beginning of an id, or in this folder. Raises EvaluationError."""
     from localcrag.evaluation import results as store
 
@@ -167,9 +167,9 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
         calibration = own.calibrations.in_force()
         pinned = own.learning.pinned_questions() if parsed.pinned else ()
     if parsed.pinned:
-        planned, data_dir = plan.of_pinned(pinned, settings.collection), settings.data_dir
+        planned, data_dir = plan.plan_for_pins(pinned, settings.collection), settings.data_dir
     else:
-        planned, data_dir = plan.of_sets(sets, settings), _folder(settings) / BENCH
+        planned, data_dir = plan.plan_for_sets(sets, settings), _folder(settings) / BENCH_FOLDER
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
     # Recorded web results are served from a local address, so that an evaluation never asks the web itself.
@@ -179,15 +179,16 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
             for one, folder in zip(sets, parsed.sets, strict=True):
                 _say(f"{one.name}: {len(one.questions)} questions, {len(one.files)} documents")
                 terminal.show_ingest(
-                    evaluation_runner.add_documents(assembly, folder, plan.collection_of(one, settings)), quiet=True
+                    evaluation_runner.add_documents(assembly, folder, plan.collection_for_set(one, settings)),
+                    quiet=True,
                 )
             index_warnings(assembly)
             texts = {name: assembly.collections.texts(name) for name in set(planned.collections.values())}
             questions = tuple(
-                evaluation_runner.settled(one, texts[planned.collections[one.id]]) for one in planned.questions
+                evaluation_runner.resolve_holder(one, texts[planned.collections[one.id]]) for one in planned.questions
             )
             planned = dataclasses.replace(planned, questions=questions)
-            evaluation, own_folder = plan.begun(
+            evaluation, own_folder = plan.open_evaluation(
                 planned, configurations, settings, _folder(settings), calibration=calibration, again=parsed.again
             )
             _ask(
@@ -226,7 +227,11 @@ def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Con
 
 
 def _ask(
-    evaluation: Evaluation, folder: Path, asking: Callable[[RunWriter], Iterator[Asked]], *, warm_up: Callable[[], None]
+    evaluation: Evaluation,
+    folder: Path,
+    asking: Callable[[RunWriter], Iterator[QuestionAsked]],
+    *,
+    warm_up: Callable[[], None],
 ) -> None:
     """Make the missing runs of an evaluation, with progress; first print its warnings and the runs found."""
     from localcrag.evaluation import plan
@@ -242,8 +247,8 @@ def _ask(
             _say("warning: localcrag's own code has changed since it was begun. --again asks all anew.")
     if evaluation.missing:
         warm_up()
-        with store.appended(folder) as writer:
-            terminal.show_asking(asking(writer), done=total - evaluation.missing, total=total)
+        with store.open_for_runs(folder) as writer:
+            terminal.show_evaluation(asking(writer), done=total - evaluation.missing, total=total)
 
 
 def _report(evaluation: Evaluation, parsed: argparse.Namespace, settings: Settings) -> int:

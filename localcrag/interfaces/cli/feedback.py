@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localcrag.interfaces.cli.command import (
-    app_for,
     at_least_one,
     counted,
+    finish_secure_deletion,
     index_warnings,
-    opened_for_the_past,
-    overwrite_the_rest,
+    open_app,
+    open_history,
     print_result,
 )
 from localcrag.records.errors import LabelError, SettingsError
@@ -76,7 +76,7 @@ def add_labels_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
 
 
 def _list_labels(parsed: argparse.Namespace, settings: Settings) -> int:
-    learning = opened_for_the_past(parsed, settings).learning
+    learning = open_history(parsed, settings).learning
     labels = learning.labels.find(collection=parsed.collection, run_id=parsed.run_id)
     _print(labels, parsed, "\n".join(map(_label_line, labels)) or "Nothing labelled yet.")
     return DONE
@@ -85,7 +85,7 @@ def _list_labels(parsed: argparse.Namespace, settings: Settings) -> int:
 def _add_label(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.runs.labels import LabelKind
 
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     run = assembly.runs.get(parsed.run_id)
     passages = [passage.id for passage in run.passages]
     wanted = [(LabelKind.ANSWER, "", parsed.answer)] if parsed.answer is not None else []
@@ -105,13 +105,13 @@ def _add_label(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _remove_label(parsed: argparse.Namespace, settings: Settings) -> int:
-    assembly = opened_for_the_past(parsed, settings)
+    assembly = open_history(parsed, settings)
     by_what = parsed.run_id or parsed.document or parsed.all
     if bool(parsed.ids) == bool(by_what):
         raise SettingsError("Name labels by their ids, or by --run, --document or --all (of a --collection).")
-    ids = parsed.ids or _found(assembly, parsed)
+    ids = parsed.ids or _matching_ids(assembly, parsed)
     removed = assembly.learning.labels.remove(ids)
-    overwrite_the_rest(assembly)
+    finish_secure_deletion(assembly)
     if not removed:
         raise LabelError("There are no such labels: none was removed. `localcrag labels list` shows those there are.")
     if (named := len(set(ids))) > removed:
@@ -123,29 +123,29 @@ def _remove_label(parsed: argparse.Namespace, settings: Settings) -> int:
     return DONE
 
 
-def _found(assembly: Assembly, parsed: argparse.Namespace) -> list[int]:
+def _matching_ids(assembly: Assembly, parsed: argparse.Namespace) -> list[int]:
     found = assembly.learning.labels.find(collection=parsed.collection, run_id=parsed.run_id, document=parsed.document)
     return [label.id for label in found if label.id is not None]
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> int:
-    learning = opened_for_the_past(parsed, settings).learning
+    learning = open_history(parsed, settings).learning
     if parsed.form == "training":
         pairs = learning.export_training(parsed.path, parsed.collection)
         relevant = sum(pair.label for pair in pairs)
-        said = {"file": str(parsed.path), "pairs": len(pairs), "relevant": relevant}
-        _print(said, parsed, f"{len(pairs)} pairs, {relevant} of them relevant: {parsed.path}")
+        summary = {"file": str(parsed.path), "pairs": len(pairs), "relevant": relevant}
+        _print(summary, parsed, f"{len(pairs)} pairs, {relevant} of them relevant: {parsed.path}")
         return DONE
     made = learning.export_set(parsed.path, parsed.collection)
     for question, why in made.left_out:
         print(f"left out: {question}: {why}", file=sys.stderr)
-    said = {
+    summary = {
         "folder": str(parsed.path),
         "questions": len(made.lines),
         "documents": len(made.documents),
         "left_out": [{"question": question, "why": why} for question, why in made.left_out],
     }
-    _print(said, parsed, f"{len(made.lines)} questions over {len(made.documents)} documents: {parsed.path}")
+    _print(summary, parsed, f"{len(made.lines)} questions over {len(made.documents)} documents: {parsed.path}")
     return DONE
 
 
@@ -186,7 +186,7 @@ def add_pins_parser(subparsers: Subparsers, common: argparse.ArgumentParser, wit
 
 
 def _list_pins(parsed: argparse.Namespace, settings: Settings) -> int:
-    pins = opened_for_the_past(parsed, settings).learning.pins.find(collection=parsed.collection)
+    pins = open_history(parsed, settings).learning.pins.find(collection=parsed.collection)
     text = "\n".join(map(_pin_line, pins)) or "Nothing pinned yet."
     print_result([dataclasses.asdict(pin) for pin in pins], parsed, text)
     return DONE
@@ -197,8 +197,8 @@ def _add_pin(parsed: argparse.Namespace, settings: Settings) -> int:
 
     if parsed.answer and parsed.unanswerable:
         raise SettingsError("A question is pinned with --answer TEXT or as --unanswerable, not as both.")
-    assembly = app_for(settings)
-    answers = tuple(parsed.answer) or labelled_question.proposed(assembly.runs.get(parsed.run_id)).answers[:1]
+    assembly = open_app(settings)
+    answers = tuple(parsed.answer) or labelled_question.propose_question(assembly.runs.get(parsed.run_id)).answers[:1]
     if not answers and not parsed.unanswerable:
         raise SettingsError(
             f"Nothing can be proposed of the run {parsed.run_id}: say --answer TEXT, or --unanswerable if it has to be "
@@ -211,9 +211,9 @@ def _add_pin(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _remove_pin(parsed: argparse.Namespace, settings: Settings) -> int:
 
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     assembly.learning.pins.remove(parsed.run_id)
-    overwrite_the_rest(assembly)
+    finish_secure_deletion(assembly)
     print_result({"removed": parsed.run_id}, parsed, f"{parsed.run_id}: not pinned any more")
     return DONE
 
@@ -247,8 +247,8 @@ def add_gaps_parser(subparsers: Subparsers, common: argparse.ArgumentParser, wit
 
 
 def _list_gaps(parsed: argparse.Namespace, settings: Settings) -> int:
-    gaps = opened_for_the_past(parsed, settings).gaps.find(parsed.collection)
-    text = "\n".join(map(_lines, gaps)) or "No question ended INCORRECT when it was last asked."
+    gaps = open_history(parsed, settings).gaps.find(parsed.collection)
+    text = "\n".join(map(_gap_lines, gaps)) or "No question ended INCORRECT when it was last asked."
     print_result([dataclasses.asdict(gap) for gap in gaps], parsed, text)
     return DONE
 
@@ -258,7 +258,7 @@ def _add_gap(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.interfaces.cli import terminal
     from localcrag.records.enums import IngestStatus
 
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     events = assembly.gaps.add_web_text(parsed.run_id, parsed.result)
     (result,) = with_warnings(terminal.show_ingest(events, quiet=parsed.json), index_warnings(assembly))
     if not parsed.json:
@@ -267,7 +267,7 @@ def _add_gap(parsed: argparse.Namespace, settings: Settings) -> int:
     return FAILED if result.status is IngestStatus.FAILED else DONE
 
 
-def _lines(gap: KnowledgeGap) -> str:
+def _gap_lines(gap: KnowledgeGap) -> str:
     times = "asked once" if gap.asked == 1 else f"asked {gap.asked} times"
     lines = [f"{gap.run_id}  {gap.collection}  {gap.question}  ({times})"]
     lines += [f"    also: {other}" for other in gap.others]

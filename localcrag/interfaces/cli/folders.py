@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from localcrag.interfaces.cli.command import app_for, counted, index_warnings, overwrite_the_rest, print_result
-from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, IngestProgress, WhenGone
+from localcrag.interfaces.cli.command import counted, finish_secure_deletion, index_warnings, open_app, print_result
+from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, GoneFilePolicy, IngestProgress
 
 if TYPE_CHECKING:
     from localcrag.app.collections.folders import FolderState
-    from localcrag.records.ingest import BoundFolder
+    from localcrag.records.ingest import WatchedFolder
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -27,7 +27,7 @@ COLOURS = {
 """Colours of statuses; the others are green."""
 
 
-def show_following(events: Iterator[FolderEvent], *, quiet: bool = False) -> list[FolderChange]:
+def show_folder_changes(events: Iterator[FolderEvent], *, quiet: bool = False) -> list[FolderChange]:
     """Show progress and a line for each change, and return the changes; with `quiet`, show no lines."""
     changes: list[FolderChange] = []
     from localcrag.interfaces.cli.terminal import console, file_progress, print_with_warnings
@@ -36,7 +36,7 @@ def show_following(events: Iterator[FolderEvent], *, quiet: bool = False) -> lis
     with file_progress(screen) as show:
         for event in events:
             if isinstance(event, IngestProgress):
-                show(event, _what(event))
+                show(event, _describe(event))
                 continue
             changes.append(event)
             if not quiet:
@@ -46,7 +46,7 @@ def show_following(events: Iterator[FolderEvent], *, quiet: bool = False) -> lis
 
 def line(change: FolderChange) -> str:
     """Return the line that describes a change, with rich's markup."""
-    said = {
+    text = {
         FolderStatus.RENAMED: f"was {change.was}",
         FolderStatus.SAME: f"same content as {change.was}",
         FolderStatus.GONE: "its document stays until you say what becomes of it",
@@ -55,21 +55,21 @@ def line(change: FolderChange) -> str:
         FolderStatus.REMOVED: "its file is gone, and so is the document",
         FolderStatus.BACK: "its file is there again",
     }.get(change.status, counted(change.chunks, "chunk") if change.chunks else "")
-    said = change.error or said
+    text = change.error or text
     colour = COLOURS.get(change.status, "green")
-    return f"[{colour}]{change.status}[/] {escape(change.document)}{escape(f': {said}') if said else ''}"
+    return f"[{colour}]{change.status}[/] {escape(change.document)}{escape(f': {text}') if text else ''}"
 
 
-def _what(event: IngestProgress) -> str:
+def _describe(event: IngestProgress) -> str:
     if event.phase == "looking":
         return f"{counted(event.files, 'file')} found in {escape(event.document)}"
     if event.phase == "comparing":
         return f"comparing {event.number}/{event.files} {escape(event.document)}"
     if event.phase == "waiting":
         return f"waiting until {escape(event.document)} is written"
-    from localcrag.interfaces.cli.terminal import how_far
+    from localcrag.interfaces.cli.terminal import describe_progress
 
-    return how_far(event)
+    return describe_progress(event)
 
 
 DONE, FAILED = 0, 1
@@ -89,8 +89,8 @@ def add_folder_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
     )
     command.add_argument(
         "--gone",
-        choices=[*WhenGone],
-        default=WhenGone.ASK,
+        choices=[*GoneFilePolicy],
+        default=GoneFilePolicy.ASK,
         help="what becomes of documents whose file is no more (ask)",
     )
     command.set_defaults(run=_add)
@@ -99,7 +99,7 @@ def add_folder_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
     command.add_argument("path", metavar="PATH", nargs="?", help="one of the folders (all, those paused left out)")
     command.add_argument(
         "--gone",
-        choices=[WhenGone.REMOVE, WhenGone.KEEP],
+        choices=[GoneFilePolicy.REMOVE, GoneFilePolicy.KEEP],
         help="what becomes of documents that were asked about; of a folder that is empty now, all of them",
     )
     command.set_defaults(run=_sync)
@@ -114,23 +114,23 @@ def add_folder_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
 
 
 def _add(parsed: argparse.Namespace, settings: Settings) -> int:
-    folder = app_for(settings).folders.bind(
-        parsed.path, include=parsed.include, exclude=parsed.exclude, gone=WhenGone(parsed.gone)
+    folder = open_app(settings).folders.bind(
+        parsed.path, include=parsed.include, exclude=parsed.exclude, gone=GoneFilePolicy(parsed.gone)
     )
-    said = (
+    text = (
         f"The collection “{folder.collection}” follows {folder.path}. Bring it in step: localcrag folder sync; as long "
         "as `localcrag ui` or `localcrag serve` runs, that is done in the background."
     )
-    print_result(_plain(folder), parsed, said)
+    print_result(_plain(folder), parsed, text)
     return DONE
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    states = app_for(settings).folders.states(parsed.collection)
+    states = open_app(settings).folders.states(parsed.collection)
     found = [
         _plain(one.folder)
         | {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
-        | {"failures": [{"document": name, "error": said} for name, said in one.failed], "asked_about": one.gone}
+        | {"failures": [{"document": name, "error": text} for name, text in one.failed], "asked_about": one.gone}
         for one in states
     ]
     print_result(found, parsed, "\n".join(map(_lines, states)) or "No collection follows a folder.")
@@ -142,23 +142,23 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.interfaces.cli import terminal
     from localcrag.records.ingest import FolderStatus
 
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     folders = assembly.folders
     chosen = [folders.named(parsed.path)] if parsed.path else [
         one for one in folders.all(parsed.collection) if not one.paused
     ]  # fmt: skip
     changes: list[FolderChange] = []
     for folder in chosen:
-        events = folders.sync_patiently(folder, emptied=parsed.gone is not None)
-        changes += show_following(events, quiet=parsed.json)
+        events = folders.sync_and_wait(folder, emptied=parsed.gone is not None)
+        changes += show_folder_changes(events, quiet=parsed.json)
         if parsed.gone:
-            decided = folders.decide(folder, WhenGone(parsed.gone))
-            changes += show_following(iter(decided), quiet=parsed.json)
+            decided = folders.decide(folder, GoneFilePolicy(parsed.gone))
+            changes += show_folder_changes(iter(decided), quiet=parsed.json)
     there = folders.states(parsed.collection)
     scanned = assembly.collections.scanned()
     for name in dict.fromkeys(one.collection for one in chosen if one.collection in scanned):
         terminal.show_ingest(assembly.collections.read_scans(name), quiet=parsed.json)
-    overwrite_the_rest(assembly)
+    finish_secure_deletion(assembly)
     changes = with_warnings(changes, index_warnings(assembly))
     print_result([dataclasses.asdict(one) for one in changes], parsed, None)
     if not parsed.json:
@@ -169,16 +169,16 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _pause(parsed: argparse.Namespace, settings: Settings) -> int:
-    folders = app_for(settings).folders
+    folders = open_app(settings).folders
     folder = folders.named(parsed.path)
     folders.pause(folder, paused=parsed.paused)
-    said = f"{folder.path}: {'paused' if parsed.paused else 'followed again'}"
-    print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, said)
+    text = f"{folder.path}: {'paused' if parsed.paused else 'followed again'}"
+    print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
     return DONE
 
 
 def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
-    folders = app_for(settings).folders
+    folders = open_app(settings).folders
     folder = folders.named(parsed.path)
     number = folders.unbind(folder, documents=parsed.with_documents)
     what = f"{counted(number, 'document')} removed" if parsed.with_documents else "its documents stay"
@@ -190,7 +190,7 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
     return DONE
 
 
-def _plain(folder: BoundFolder) -> dict[str, object]:
+def _plain(folder: WatchedFolder) -> dict[str, object]:
     return {name: value for name, value in dataclasses.asdict(folder).items() if name != "id"}
 
 
@@ -202,10 +202,10 @@ def _lines(state: FolderState) -> str:
         how = f"not there since {folder.away_since}: {folder.away_why}"
     else:
         how = f"in step since {folder.in_step_at}" if folder.in_step_at else "not in step yet"
-    said = [counted(counts.files, "file")]
-    said += [f"{counts.failed} not read"] if counts.failed else []
-    said += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
-    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(said)}; {how}"]
+    text = [counted(counts.files, "file")]
+    text += [f"{counts.failed} not read"] if counts.failed else []
+    text += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
+    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(text)}; {how}"]
     lines += [f"  {error}" for _, error in state.failed]
     lines += [f"  gone: {name}" for name in state.gone]
     return "\n".join(lines)

@@ -8,7 +8,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import app_for, counted, index_warnings, overwrite_the_rest, print_result, setting
+from localcrag.interfaces.cli.command import (
+    counted,
+    finish_secure_deletion,
+    index_warnings,
+    open_app,
+    print_result,
+    setting,
+)
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -41,24 +48,24 @@ def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
-    if sum((bool(parsed.paths), parsed.re_embed, parsed.read_scans)) != 1:
+    if sum((bool(parsed.paths), parsed.reindex, parsed.read_scans)) != 1:
         raise SettingsError("Name files or folders to add, or --re-embed or --read-scans without any.")
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     try:
-        return _done(assembly, parsed)
+        return _run(assembly, parsed)
     finally:
-        overwrite_the_rest(assembly)
+        finish_secure_deletion(assembly)
 
 
-def _done(assembly: Assembly, parsed: argparse.Namespace) -> int:
+def _run(assembly: Assembly, parsed: argparse.Namespace) -> int:
     from localcrag.app.uploads import FoundFiles, with_warnings
     from localcrag.interfaces.cli import terminal
     from localcrag.records.enums import IngestStatus
 
-    if parsed.re_embed:
-        done = terminal.show_re_embedding(assembly.collections.re_embed())
-        told = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
-        print_result(told, parsed, f"{counted(done, 'chunk')} embedded anew.")
+    if parsed.reindex:
+        done = terminal.show_re_embedding(assembly.collections.reindex())
+        result_json = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
+        print_result(result_json, parsed, f"{counted(done, 'chunk')} embedded anew.")
         return DONE
     if parsed.read_scans:
         results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)
@@ -80,13 +87,13 @@ def _add(assembly: Assembly, uploads: FoundFiles, *, quiet: bool) -> list[Ingest
     results = terminal.show_ingest(assembly.ingest(uploads), quiet=quiet)
     if not quiet and sys.stdin.isatty() and any(one.locked for one in results):
         by_name = {upload.name: upload for upload in uploads}
-        results = [_opened(assembly, by_name[one.document]) or one if one.locked else one for one in results]
+        results = [_unlock(assembly, by_name[one.document]) or one if one.locked else one for one in results]
     if assembly.settings.collection in assembly.collections.scanned():
         results += terminal.show_ingest(assembly.collections.read_scans(), quiet=quiet)
     return results
 
 
-def _opened(assembly: Assembly, upload: Upload) -> IngestResult | None:
+def _unlock(assembly: Assembly, upload: Upload) -> IngestResult | None:
     """Ask for a file's password until one fits or none is entered; return the last result, None if none was entered."""
     from getpass import getpass
 

@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from localcrag import __version__
-from localcrag.interfaces.cli.command import closed_at_the_end
+from localcrag.interfaces.cli.command import close_apps_at_exit
 from localcrag.privacy.guard import guard
 from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FAILED, WRONG_USAGE = 1, 2
 INTERRUPTED = 130
-_IN_OUR_WORDS = (
+_MESSAGE_REPLACEMENTS = (
     (re.compile("^the following arguments are required: "), "Missing: "),
     (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
 )
@@ -41,16 +41,16 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         parsed = _parser().parse_args(arguments)
     except SettingsError as error:
-        return _complain(error, WRONG_USAGE, as_json=any(map(_is_json, arguments)))
+        return _report_error(error, WRONG_USAGE, as_json=any(map(_is_json, arguments)))
     try:
-        with closed_at_the_end():
+        with close_apps_at_exit():
             status = int(parsed.run(parsed, _settings(parsed)))
         sys.stdout.flush()
         return status
     except (SettingsError, QuestionError) as error:
-        return _complain(error, WRONG_USAGE, as_json=parsed.json)
+        return _report_error(error, WRONG_USAGE, as_json=parsed.json)
     except LocalcragError as error:
-        status = _complain(error, FAILED, as_json=parsed.json)
+        status = _report_error(error, FAILED, as_json=parsed.json)
         parsed.on_failure(parsed, error)
         return status
     except BrokenPipeError:
@@ -71,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise SettingsError with one line that says what is wrong and points to the help."""
-        for begins, instead in _IN_OUR_WORDS:
+        for begins, instead in _MESSAGE_REPLACEMENTS:
             message = begins.sub(instead, message)
         raise SettingsError(f"{message.rstrip('.')}. `{self.prog} --help` shows what there is.")
 
@@ -81,7 +81,7 @@ def _is_json(argument: str) -> bool:
     return argument.startswith("--j") and "--json".startswith(argument)
 
 
-def _complain(error: LocalcragError, status: int, *, as_json: bool) -> int:
+def _report_error(error: LocalcragError, status: int, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"error": str(error), "kind": type(error).__name__}, ensure_ascii=False))
     print(f"localcrag: {error}", file=sys.stderr)

@@ -7,10 +7,10 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import app_for, at_least_one, counted, print_result
+from localcrag.interfaces.cli.command import at_least_one, counted, open_app, print_result
 
 if TYPE_CHECKING:
-    from localcrag.records.documents import BackedUp
+    from localcrag.records.documents import BackupSummary
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -32,8 +32,10 @@ def add_backup_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -
 
 
 def _backup(parsed: argparse.Namespace, settings: Settings) -> int:
-    done = app_for(settings).storage.back_up(parsed.file)
-    print_result(_plain(done), parsed, "\n".join([f"{_held(done)}, written and read back.", *_not_in(done), LEFT_OUT]))
+    done = open_app(settings).storage.back_up(parsed.file)
+    print_result(
+        _plain(done), parsed, "\n".join([f"{_describe(done)}, written and read back.", *_missing_lines(done), LEFT_OUT])
+    )
     return DONE
 
 
@@ -41,17 +43,17 @@ def _restore(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.health import restore
 
     done = restore(settings, parsed.file)
-    said = f"Restored: {_held(done)}. Settings that are there stayed as they were."
-    print_result(_plain(done), parsed, "\n".join([said, *_not_in(done)]))
+    text = f"Restored: {_describe(done)}. Settings that are there stayed as they were."
+    print_result(_plain(done), parsed, "\n".join([text, *_missing_lines(done)]))
     return DONE
 
 
-def _held(done: BackedUp) -> str:
+def _describe(done: BackupSummary) -> str:
     held = ", ".join([counted(done.documents, "document"), counted(done.chats, "chat"), counted(done.runs, "question")])
     return f"{done.path}: {done.bytes / 1e6:.1f} MB with {held}"
 
 
-def _not_in(done: BackedUp) -> list[str]:
+def _missing_lines(done: BackupSummary) -> list[str]:
     """Return a line on the collections whose documents are on a server, and thus not in the backup."""
     if not done.elsewhere:
         return []
@@ -59,7 +61,7 @@ def _not_in(done: BackedUp) -> list[str]:
     return [f"Not in it: the documents of {named}, which live in a PostgreSQL server. Back up that server as well."]
 
 
-def _plain(done: BackedUp) -> dict[str, object]:
+def _plain(done: BackupSummary) -> dict[str, object]:
     return {**dataclasses.asdict(done), "path": str(done.path)}
 
 
@@ -77,25 +79,24 @@ def add_privacy_parser(subparsers: Subparsers, common: argparse.ArgumentParser) 
 
 def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app import egress as egress_report
-    from localcrag.app.egress import describe_outgoing as described
-    from localcrag.app.egress import may_leave, outgoing
-    from localcrag.privacy.private_folder import open_to_others
+    from localcrag.app.egress import describe_outgoing, may_leave, outgoing
+    from localcrag.privacy.private_folder import exposed_files
 
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     summary, attempts = assembly.egress.summary(), assembly.egress.newest(parsed.last)
-    folder, opened = settings.data_dir.absolute(), open_to_others(settings.data_dir)
+    folder, opened = settings.data_dir.absolute(), exposed_files(settings.data_dir)
     kept, servers = assembly.storage.sizes(), outgoing(assembly)
-    text = [egress_report.line(summary), ""]
+    text = [egress_report.summary_line(summary), ""]
     text += [
-        f"{one.at}  {egress_report.described(one)}" + (f"  ({one.asked_by})" if one.asked_by else "")
+        f"{one.at}  {egress_report.describe_attempt(one)}" + (f"  ({one.asked_by})" if one.asked_by else "")
         for one in attempts
     ]
     text += [""] * bool(attempts)
     text += [f"{folder}", *(f"  {size / 1e6:10,.1f} MB  {name}" for name, size in kept)]
     text += [f"Others may look into {path}: localcrag could not change that." for path in opened]
-    text += [""] + (list(dict.fromkeys(map(described, servers))) or [may_leave(servers)])
+    text += [""] + (list(dict.fromkeys(map(describe_outgoing, servers))) or [may_leave(servers)])
     result = {
-        "line": egress_report.line(summary),
+        "line": egress_report.summary_line(summary),
         "connections": summary.connections,
         "set_up_downloads": summary.set_up,
         "searches": [{"destination": place, "times": times} for place, times in summary.searches],
@@ -127,13 +128,13 @@ def add_doctor_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -
 
 
 def _doctor(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.health import State, examine, repair
+    from localcrag.app.health import CheckState, examine, repair
 
     findings = []
-    for finding in repair(settings) if parsed.repair else examine(app_for(settings)):
+    for finding in repair(settings) if parsed.repair else examine(open_app(settings)):
         findings.append(finding)
         if not parsed.json:
             print(f"{finding.state:<6}  {finding.name}: {finding.detail}", flush=True)
     if parsed.json:
         print_result([dataclasses.asdict(finding) for finding in findings], parsed, None)
-    return FAILED if any(finding.state is State.FAILED for finding in findings) else DONE
+    return FAILED if any(finding.state is CheckState.FAILED for finding in findings) else DONE

@@ -24,7 +24,7 @@ from localcrag.records.models import ModelRole
 if TYPE_CHECKING:
     from localcrag.app.models.library import ModelLibrary
     from localcrag.app.models.lifecycle import LoadedModels
-    from localcrag.evaluation.model_check import Part
+    from localcrag.evaluation.model_check import CheckPart
     from localcrag.records.models import DownloadProgress, Model, Report
     from localcrag.settings import Settings
 
@@ -41,7 +41,7 @@ def display(stream: TextIO | None = None) -> Iterator[Report]:
     """Yield a function that shows the records of a download, one after another, on `stream` (stderr)."""
     stream = stream or sys.stderr
     if not stream.isatty():
-        yield _lines(stream)
+        yield _line_reporter(stream)
         return
     from rich.console import Console  # Imported here, since only a terminal needs it.
     from rich.progress import Progress, TextColumn
@@ -61,7 +61,7 @@ def display(stream: TextIO | None = None) -> Iterator[Report]:
         yield show
 
 
-def _lines(stream: TextIO, clock: Callable[[], float] = time.monotonic) -> Report:
+def _line_reporter(stream: TextIO, clock: Callable[[], float] = time.monotonic) -> Report:
     last: tuple[str, float] | None = None
 
     def report(record: DownloadProgress) -> None:
@@ -80,10 +80,10 @@ def _describe_progress(record: DownloadProgress) -> str:
     """Return the destination of a connection, or the progress of a download, in words."""
     if record.phase == "connect":
         return f"connecting to {record.file} for {record.model}"
-    return _getting(record)
+    return _format_download(record)
 
 
-def _getting(record: DownloadProgress) -> str:
+def _format_download(record: DownloadProgress) -> str:
     """Return the progress: `getting qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
     text = f"{WORDS[record.phase]} {record.model}: {record.done / 1e6:,.0f} of {record.total / 1e6:,.0f} MB"
     if record.bytes_per_second is not None and record.seconds_left:
@@ -102,23 +102,23 @@ def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedMo
         raise SettingsError(f"{name} is no language model, and no other kind is checked.")
     llm = models.language_model(name)
     says_window = getattr(llm, "says_window", True)
-    parts: list[Part] = []
+    parts: list[CheckPart] = []
     sys.stderr.write(f"checking {llm.name}, window of {llm.context_tokens} tokens …\n")
     for part in model_check.check(llm, says_window=says_window):
         parts.append(part)
         wrong = "" if part.passed else f": wrote “{part.wrong}”"
         sys.stderr.write(f"{'ok  ' if part.passed else 'no  '} {part.name} {part.right}/{part.asked}{wrong}\n")
     skills = model_check.skills(parts)
-    kept = library.keep_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
+    kept = library.save_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
     used = library.skills(llm.name)
-    told = f"{llm.name}: used for {', '.join(sorted(used)) or 'answers alone, with the best sentences beside them'}"
+    summary = f"{llm.name}: used for {', '.join(sorted(used)) or 'answers alone, with the best sentences beside them'}"
     if not kept:
-        told += " (as measured for the list of models; the check changes nothing)"
+        summary += " (as measured for the list of models; the check changes nothing)"
     result = {
         "name": llm.name, "window": llm.context_tokens, "says_window": says_window,
         "parts": [asdict(part) for part in parts], "skills": sorted(used),
     }  # fmt: skip
-    print_result(result, arguments, told)
+    print_result(result, arguments, summary)
     return DONE
 
 
@@ -169,10 +169,10 @@ def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Run a subcommand; return 0 if it succeeded, 1 if it failed. Raises LocalcragError."""
     from localcrag.app.models.library import ModelLibrary
-    from localcrag.app.shared_state import SettingsInUse
+    from localcrag.app.shared_state import CurrentSettings
 
     commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify, "key": _key, "check": _check}
-    return commands[arguments.models_command](arguments, settings, ModelLibrary(SettingsInUse(settings)))
+    return commands[arguments.models_command](arguments, settings, ModelLibrary(CurrentSettings(settings)))
 
 
 def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
@@ -235,7 +235,7 @@ def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
 
 
 def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
-    from localcrag.records.models import ModelRole, behind_server
+    from localcrag.records.models import ModelRole, is_served
 
     names = library.named(arguments.name)
     if names == (arguments.name,):  # The name is that of a model and not of a set.
@@ -244,7 +244,7 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
             raise SettingsError(
                 f"The files of {arguments.name} do not tell what it is for: add --role {'|'.join(ROLES)}."
             )
-        if behind_server(arguments.name):
+        if is_served(arguments.name):
             _agree(arguments, library)
         chosen = [library.choose(arguments.name, role)]
     else:
@@ -254,11 +254,11 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
         _line(arguments, f"{one.role}: {one.name}")
     _document(arguments, done if len(done) > 1 else done[0])
     for one in chosen:
-        _say_what_follows(one.role, one.name, getattr(settings, one.role))
+        _print_consequences(one.role, one.name, getattr(settings, one.role))
     return DONE
 
 
-def _say_what_follows(role: str, name: str, before: str) -> None:
+def _print_consequences(role: str, name: str, before: str) -> None:
     from localcrag.records.models import ModelRole
 
     if role is ModelRole.EMBEDDER and name != before:
@@ -273,7 +273,7 @@ def _say_what_follows(role: str, name: str, before: str) -> None:
 
 def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:
     """Get the person's consent to a server on another computer, once: on the terminal, or by the option."""
-    sentence = library.servers.to_agree(arguments.name)
+    sentence = library.servers.required_agreement(arguments.name)
     if not sentence:
         return
     if not arguments.agree:
@@ -291,7 +291,7 @@ def _key(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
         key = getpass.getpass(f"Key of {arguments.address} (not shown): ", sys.stderr)
     else:
         key = sys.stdin.readline()
-    library.servers.keep_key(arguments.address, key)
+    library.servers.save_key(arguments.address, key)
     did = "kept" if key.strip() else "removed"
     _line(arguments, f"key of {arguments.address}: {did}")
     _document(arguments, {"address": arguments.address, "key": did})
@@ -300,9 +300,9 @@ def _key(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
 
 def _check(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
     from localcrag.app.models.lifecycle import LoadedModels
-    from localcrag.app.shared_state import LazyCache, SettingsInUse
+    from localcrag.app.shared_state import CurrentSettings, LazyCache
 
-    return check(arguments, library, LoadedModels(SettingsInUse(settings), library, LazyCache()))
+    return check(arguments, library, LoadedModels(CurrentSettings(settings), library, LazyCache()))
 
 
 def _path(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:

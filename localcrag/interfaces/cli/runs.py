@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 from localcrag.interfaces.cli.command import (
     ACTIONS,
     POLICIES,
-    app_for,
     at_least_one,
     counted,
-    opened_for_the_past,
+    open_app,
+    open_history,
     print_json,
     setting,
 )
@@ -89,7 +89,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.records.enums import Action
 
     action = parsed.action and Action(parsed.action)
-    store = opened_for_the_past(parsed, settings).runs
+    store = open_history(parsed, settings).runs
     newest = store.newest(parsed.number, collection=parsed.collection, action=action)
     if parsed.json:
         print_json([dataclasses.asdict(run) for run in newest])
@@ -103,7 +103,7 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.interfaces.cli import terminal
     from localcrag.runs import recording as record
 
-    run = app_for(settings).runs.get(parsed.run_id)
+    run = open_app(settings).runs.get(parsed.run_id)
     if parsed.json:
         print_json(record.to_json(run))
     else:
@@ -116,7 +116,7 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.runs import export as report
     from localcrag.runs import recording as record
 
-    store = opened_for_the_past(parsed, settings).runs
+    store = open_history(parsed, settings).runs
     wanted = parsed.run_ids or [run.run_id for run in reversed(store.newest(collection=parsed.collection))]
     # The first run is read before the file is opened, so that an unknown id does not empty an existing file.
     runs = (store.get(run_id) for run_id in wanted)
@@ -155,7 +155,7 @@ def _replay(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.runs import recording as record
     from localcrag.runs import replay
 
-    assembly = app_for(settings)
+    assembly = open_app(settings)
     before = assembly.runs.get(parsed.run_id)
     web = WebMode(parsed.web)
     if web is WebMode.NEVER and before.web.used:
@@ -173,13 +173,13 @@ def _replay(parsed: argparse.Namespace, settings: Settings) -> int:
             }
         )
     else:
-        lines = [f"Run {before.run_id} asked again as {after.run_id}:", *replay.in_words(difference)]
+        lines = [f"Run {before.run_id} asked again as {after.run_id}:", *replay.describe(difference)]
         print("\n".join(lines))
     return DONE
 
 
 def _stats(parsed: argparse.Namespace, settings: Settings) -> int:
-    found = opened_for_the_past(parsed, settings).past_questions.aggregates(parsed.collection)
+    found = open_history(parsed, settings).past_questions.aggregates(parsed.collection)
     if parsed.json:
         print_json({**dataclasses.asdict(found), "warning": found.warning})
     else:
@@ -214,7 +214,7 @@ def _thresholds(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.records.enums import Policy
 
     policy = parsed.then_policy and Policy(parsed.then_policy)
-    questions = opened_for_the_past(parsed, settings).past_questions
+    questions = open_history(parsed, settings).past_questions
     found = questions.explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
     if parsed.json:
         rates = {"web_rate_now": found.web_rate_now, "web_rate_then": found.web_rate_then}

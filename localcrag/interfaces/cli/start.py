@@ -35,10 +35,10 @@ def add_serve_parser(subparsers: Subparsers, common: argparse.ArgumentParser, wi
 
 def _serve(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.show_token or parsed.new_token:
-        from localcrag.interfaces.api.openai_server import token_of
+        from localcrag.interfaces.api.openai_server import load_token
         from localcrag.interfaces.cli.command import print_result
 
-        token = token_of(settings.data_dir, new=parsed.new_token)
+        token = load_token(settings.data_dir, new=parsed.new_token)
         print_result({"token": token}, parsed, token)
         return DONE
     from localcrag.interfaces.api.openai_server import launch
@@ -72,7 +72,7 @@ def add_ui_parser(subparsers: Subparsers, common: argparse.ArgumentParser, withi
     command.set_defaults(run=_ui, on_failure=show_failure)
 
 
-def ready_for_gradio(settings: Settings) -> None:
+def prepare_gradio(settings: Settings) -> None:
     """Set where Gradio keeps its files, and keep it from writing stub files; call it before Gradio is imported."""
     # Gradio reads its variable at import; the default is a folder that every user of the machine can read.
     # matplotlib, which Gradio imports, would else make a folder among the person's settings.
@@ -80,7 +80,7 @@ def ready_for_gradio(settings: Settings) -> None:
         os.environ[name] = str(settings.uploads_dir)
     from localcrag.interfaces.page import gradio_stubs
 
-    gradio_stubs.leave_out()
+    gradio_stubs.disable_stubs()
 
 
 def show_failure(parsed: argparse.Namespace, error: LocalcragError) -> None:
@@ -92,7 +92,7 @@ def show_failure(parsed: argparse.Namespace, error: LocalcragError) -> None:
 
 
 def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
-    ready_for_gradio(settings)
+    prepare_gradio(settings)
     from localcrag.interfaces.page.server.launch import launch
 
     launch(settings, port=parsed.port, browser=not parsed.no_browser)
@@ -115,7 +115,7 @@ Start it from the menu, or with `localcrag desktop open`. `localcrag desktop rem
 Written:"""
 REMOVED = "localcrag is out of the menu and of “Open with”. Your documents and settings stay. Removed:"
 NOT_THERE = "localcrag was not in the menu: there was nothing to remove. `localcrag desktop install` puts it there."
-RUNS_STILL = """\
+STILL_RUNNING = """\
 localcrag is running, so what its window's browser keeps was not removed. To remove that as well:
 `localcrag desktop quit`, then `localcrag desktop remove` again."""
 
@@ -152,22 +152,22 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.desktop import install as desktop
 
     gone = desktop.remove(settings.data_dir)
-    said = [REMOVED, *(f"  {one}" for one in gone.paths)] if gone.paths else [NOT_THERE]
-    print_result([str(one) for one in gone.paths], parsed, "\n".join(said))
+    lines = [REMOVED, *(f"  {one}" for one in gone.paths)] if gone.paths else [NOT_THERE]
+    print_result([str(one) for one in gone.paths], parsed, "\n".join(lines))
     if gone.runs:
-        _say(RUNS_STILL)
+        _say(STILL_RUNNING)
     return DONE
 
 
 def _open(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.desktop.one_instance import HandedIn, OneInstance, absolute
+    from localcrag.app.desktop.one_instance import HandOver, OneInstance, absolute_paths
 
-    instance, handed = OneInstance(settings.data_dir), HandedIn(absolute(parsed.files))
+    instance, handed = OneInstance(settings.data_dir), HandOver(absolute_paths(parsed.files))
     if instance.hand_over(handed):
         given = f" and adds {', '.join(map(str, parsed.files))}" if parsed.files else ""
         _say(f"localcrag is running already: it shows its page{given}.")
         return DONE
-    ready_for_gradio(settings)
+    prepare_gradio(settings)
     from localcrag.interfaces.page.server.launch import launch
 
     launch(settings, port=None, browser=True, window=True, instance=instance, handed=handed)
@@ -175,10 +175,10 @@ def _open(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _quit(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.desktop.one_instance import HandedIn, OneInstance
+    from localcrag.app.desktop.one_instance import HandOver, OneInstance
 
     instance = OneInstance(settings.data_dir)
-    if instance.hand_over(HandedIn(quit=True)):
+    if instance.hand_over(HandOver(quit=True)):
         instance.await_end()
         _say("localcrag has ended.")
     else:

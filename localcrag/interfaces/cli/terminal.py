@@ -20,7 +20,7 @@ from rich.table import Table
 from localcrag.crag.answer.quotations import NOT_ASKED
 from localcrag.crag.answer.verify import cited
 from localcrag.crag.compute import computation_in_words
-from localcrag.crag.evaluate import compared
+from localcrag.crag.evaluate import compare_with_thresholds
 from localcrag.interfaces.cli.command import counted
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
@@ -29,27 +29,27 @@ from localcrag.records.passages import Passage, Source
 from localcrag.records.run import Run, StepCost, WebUse
 from localcrag.runs.recording import (
     Recording,
-    graded_by,
-    reading_in_words,
-    scope_in_words,
+    describe_grader,
+    describe_reading,
+    describe_scope,
+    describe_totals,
     totals,
-    totals_in_words,
-    unread,
+    unread_passages,
 )
 from localcrag.text import places
 from localcrag.text.places import SheetRow
-from localcrag.text.translation import decimals
+from localcrag.text.translation import format_decimals
 from localcrag.text.words import one_line, shorten
 
 if TYPE_CHECKING:
-    from localcrag.app.evaluations import Asked
+    from localcrag.app.evaluations import QuestionAsked
 
 
 _UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cutting": "characters cut into chunks",
           "embedding": "chunks embedded"}  # fmt: skip
 
 
-def how_far(event: IngestProgress) -> str:
+def describe_progress(event: IngestProgress) -> str:
     """Return the current activity and the file it is about, with rich's markup."""
     if event.phase == "loading":
         return f"loading the models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
@@ -81,8 +81,8 @@ def file_progress(screen: Console) -> Iterator[Callable[[IngestProgress, str], N
 def print_with_warnings(screen: Console, line: str, warnings: Iterable[str]) -> None:
     """Print a line, and the warnings below it."""
     screen.print(line)
-    for said in warnings:
-        screen.print(f"  [yellow]warning:[/] {escape(said)}")
+    for warning in warnings:
+        screen.print(f"  [yellow]warning:[/] {escape(warning)}")
 
 
 def duration(seconds: float) -> str:
@@ -97,16 +97,16 @@ COLOURS = {
     IngestStatus.UNPACKED: "green", IngestStatus.FAILED: "red",
 }  # fmt: skip
 
-MANY = 1_000
+MANY_FILES = 1_000
 """Number of files from which on a log says how many were found, before the first one is read."""
-LINES = 20
+LOG_LINES = 20
 """Lines about progress in a log, in all: there, no bar can be drawn."""
 
-SHARE = 5
+COLUMN_SHARE = 5
 """Divisor of the terminal's width for the columns of relevance and source: a fifth each, the text gets the rest."""
-FOLDS = 3
+SOURCE_LINES = 3
 """Lines that a source may be wrapped into."""
-SHORTEST = 12
+MIN_NAME_LENGTH = 12
 """Shortest length that a name is cut to, in characters, even if the terminal is narrower."""
 
 BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
@@ -140,19 +140,20 @@ def show_details(run: Run) -> None:
     """Print the details of a run: its action, passages, strips, web query, and the cost of each step."""
     screen = console()
     if run.scope and (run.scope.restriction or run.scope.whole):
-        screen.print(f"[dim]{escape(scope_in_words(run))}[/]")
-    if reading := reading_in_words(run):
+        screen.print(f"[dim]{escape(describe_scope(run))}[/]")
+    if reading := describe_reading(run):
         screen.print(f"[dim]{escape(reading)}[/]")
     for first, second in pairwise(run.attempts):
         screen.print(f"[dim]first {first.action} ({escape(first.rule)}); then looked for: {escape(second.query)}[/]")
     if run.action:
-        limits = " / ".join(map(decimals, (run.thresholds.lower, run.thresholds.upper, run.thresholds.strip)))
-        how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {graded_by(run)}"
+        limits = " / ".join(map(format_decimals, (run.thresholds.lower, run.thresholds.upper, run.thresholds.strip)))
+        how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by "
+        how += describe_grader(run)
         screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
     if run.passages:
-        screen.print(_passages(run, screen.width // SHARE))
+        screen.print(_passages(run, screen.width // COLUMN_SHARE))
     if run.strips:
-        screen.print(f"strips: {escape(_fates(run))}")
+        screen.print(f"strips: {escape(_reason_counts(run))}")
     for support in run.support:
         fate = "" if support.shown else ", taken out"
         why = f": {support.why}" if support.why else ""
@@ -168,15 +169,15 @@ def show_details(run: Run) -> None:
             day = claim.dated or "no date"
             where = next(source for source in run.sources if source.id == claim.source)
             screen.print(f"  {side:<9} [{claim.n}] {_place(where, claim.rows)} ({day}): {claim.text}", markup=False)
-    if (left := unread(run)) and left.matters:
+    if (left := unread_passages(run)) and left.matters:
         cost = f", {left.cost_in_words}" if left.cost_in_words else ""
         screen.print(f"{left.in_words} The question asks for all there is: --read-all looks at all of them{cost}.")
-    screen.print(f"[dim]{'; '.join(totals_in_words(totals(run)))}[/]")
+    screen.print(f"[dim]{'; '.join(describe_totals(totals(run)))}[/]")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
 
 
 def _place(source: Source, rows: Sequence[SheetRow]) -> str:
-    return source.url or places.place(str(source.document), source.page, rows, source.also)
+    return source.url or places.place_name(str(source.document), source.page, rows, source.also)
 
 
 def _passages(run: Run, share: int) -> Table:
@@ -187,12 +188,12 @@ def _passages(run: Run, share: int) -> Table:
     table.add_column("from", max_width=share, overflow="fold")
     table.add_column("text")
     for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
-        where = _source(passage, FOLDS * share)
+        where = _source(passage, SOURCE_LINES * share)
         text = escape(one_line(passage.text)[:120])
         if passage.reason:
             text += f"\n[dim]because: {escape(passage.reason)}[/]"
         grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
-        scored = compared(passage.relevance, run.thresholds) if passage.scored else "not scored"
+        scored = compare_with_thresholds(passage.relevance, run.thresholds) if passage.scored else "not scored"
         table.add_row(scored, grade, escape(where), text)
     return table
 
@@ -203,14 +204,14 @@ def _source(passage: Passage, room: int) -> str:
     place = f", p. {passage.page}" if passage.page and not passage.url else ""
     place += f", {places.row_names(passage.rows)}" if passage.rows else ""
     place += f" ({passage.dated})" if passage.dated else ""
-    left = max(room - len(place), SHORTEST)
+    left = max(room - len(place), MIN_NAME_LENGTH)
     if len(name) > left:
         end = left // 3
         name = f"{name[: left - end - 1]}…{name[-end:]}"
     return name + place
 
 
-def _fates(run: Run) -> str:
+def _reason_counts(run: Run) -> str:
     """Return how many strips were kept, and how often each reason occurred, most frequent first."""
     fates = Counter(strip.reason for strip in run.strips if strip.reason)
     counted = ", ".join(f"{number} {fate}" for fate, number in fates.most_common())
@@ -258,20 +259,20 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
     with file_progress(screen) as show:
         for event in events:
             if isinstance(event, IngestProgress):
-                if event.phase == "loading" and not screen.is_terminal and files < MANY <= event.files:
+                if event.phase == "loading" and not screen.is_terminal and files < MANY_FILES <= event.files:
                     screen.print(f"{counted(event.files, 'file')} found; the models are being loaded")
                 files = event.files
-                show(event, how_far(event))
+                show(event, describe_progress(event))
                 continue
             results.append(event)
             if not quiet:
                 print_with_warnings(screen, _line(event), event.warnings)
-            elif not screen.is_terminal and _worth_a_line(len(results), files):
+            elif not screen.is_terminal and _should_log(len(results), files):
                 screen.print(f"{len(results)} of {files} documents added")
     return results
 
 
-def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
+def show_evaluation(events: Iterator[QuestionAsked], *, done: int, total: int) -> None:
     """Show the current question, the number of runs, and the time left; in a log, a line now and then.
 
     `done` of `total` runs were made before.
@@ -288,13 +289,13 @@ def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
             left = f"about {duration(each * (total - event.done))} left"
             question = escape(shorten(event.question.question, 50))
             bar.update(task, completed=event.done, description=question, left=left)
-            if not screen.is_terminal and _worth_a_line(event.done, total):
+            if not screen.is_terminal and _should_log(event.done, total):
                 screen.print(f"{event.done} of {total} runs, {left}")
 
 
-def _worth_a_line(done: int, total: int) -> bool:
+def _should_log(done: int, total: int) -> bool:
     # One line whenever another 1/LINES of the total is done.
-    return done * LINES // total > (done - 1) * LINES // total
+    return done * LOG_LINES // total > (done - 1) * LOG_LINES // total
 
 
 def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
@@ -311,6 +312,10 @@ def _line(result: IngestResult) -> str:
     colour = COLOURS[result.status]
     chunks = f"{counted(result.chunks, 'chunk')}, " if result.chunks else ""
     what = f"{chunks}{result.seconds:.1f} s" if result.error is None else escape(result.error)
-    pages = f"{places.pages_in(result.document, result.pages)}, " if result.pages and result.error is None else ""
+    pages = (
+        f"{places.page_count_in_words(result.document, result.pages)}, "
+        if result.pages and result.error is None
+        else ""
+    )
     note = f" {escape(result.note)}" if result.note else ""
     return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"

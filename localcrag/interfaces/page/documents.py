@@ -1,6 +1,6 @@
 """The column of documents: their list, uploads, watched folders, and collections as files.
 
-`FollowEvents` handles watched folders, `CarryEvents` export and import of collections, and `DocumentEvents` the rest.
+`WatchEvents` handles watched folders, `TransferEvents` export and import of collections, and `DocumentEvents` the rest.
 Uploads and watching run in `app/` whether or not a tab is open; the handlers here only show how far they are.
 """
 
@@ -18,41 +18,51 @@ from typing import Any
 import gradio as gr
 
 from localcrag.app import samples
-from localcrag.app.background import FolderKeeper
+from localcrag.app.background import FolderWatcher
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.copies import CollectionCopies
-from localcrag.app.collections.deletion import Forgetting
+from localcrag.app.collections.deletion import DocumentDeletion
 from localcrag.app.collections.folders import Folders
-from localcrag.app.collections.locator import Moved
+from localcrag.app.collections.locator import TransferProgress
 from localcrag.app.tasks import Job
-from localcrag.app.uploads import FoundFiles, Uploading, Uploads
+from localcrag.app.uploads import FoundFiles, Uploads, UploadTask
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import EACH, LATEST, MANY, PRIVATE, MadeFiles, Tabs, releases, session, told
-from localcrag.interfaces.page.renderers import MADE, TEMPLATES
-from localcrag.interfaces.page.steady_blocks import leaving_no_files
+from localcrag.interfaces.page.handlers import (
+    LATEST,
+    PARALLEL,
+    PRIVATE,
+    QUEUED,
+    DownloadFiles,
+    Tabs,
+    or_show_error,
+    release_buttons,
+    session,
+)
+from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
+from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.errors import LocalcragError
-from localcrag.records.ingest import BoundFolder, WhenGone
-from localcrag.records.restriction import folders_of
+from localcrag.records.ingest import GoneFilePolicy, WatchedFolder
+from localcrag.records.restriction import parent_folders
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
 
-class FollowEvents:
+class WatchEvents:
     """The handlers for watched folders; each returns the folders and, if they have changed, the documents."""
 
-    def __init__(self, folders: Folders, uploads: Uploads, keeper: FolderKeeper, listed: Callable[[str], str]) -> None:
+    def __init__(self, folders: Folders, uploads: Uploads, keeper: FolderWatcher, listed: Callable[[str], str]) -> None:
         """Create the handlers; `listed` returns a collection's list of documents as HTML."""
         self._folders, self._uploads, self._keeper, self._listed = folders, uploads, keeper, listed
         self._told: Tabs[tuple[str, int]] = Tabs()
 
     def wire(self, page: gr.Blocks, shown: gr.HTML, listing: gr.HTML, collection: gr.Dropdown) -> None:
         """Connect the components; `shown` displays the folders of the `collection`."""
-        page.load(self.shown, [collection], [shown], **MANY)
+        page.load(self.shown, [collection], [shown], **PARALLEL)
         collection.change(self.shown, [collection], [shown], **LATEST)
         shown.focus(self.look, [collection], [shown, listing], **LATEST)
-        shown.input(self.change, [collection], [shown, listing], **EACH)
+        shown.input(self.change, [collection], [shown, listing], **QUEUED)
 
     def shown(self, collection: str) -> str:
         """Return the state of a collection's watched folders."""
@@ -65,7 +75,7 @@ class FollowEvents:
             tasks={one.follows: one for one in self._uploads.items() if one.follows is not None},
             collection=collection,
             example=str(Path.home() / "Papers"),
-            moment=_moment,
+            moment=_local_time,
         )
 
     def look(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
@@ -79,41 +89,41 @@ class FollowEvents:
         """Watch a folder, check it now, pause it, stop watching it, or decide about documents whose files are gone."""
         what = str(event.what)
         if what == "add":
-            self._uploads.follow_folder(told(lambda: self._add(collection, event)))
+            self._uploads.sync_folder(or_show_error(lambda: self._add(collection, event)))
             return self.shown(collection), gr.skip()
-        folder = told(lambda: self._folders.find(int(event.id)))
+        folder = or_show_error(lambda: self._folders.find(int(event.id)))
         if folder is not None:
-            told(lambda: self._do(what, folder))
+            or_show_error(lambda: self._do(what, folder))
         return self.shown(collection), self._listed(collection)
 
-    def _add(self, collection: str, event: gr.EventData) -> BoundFolder:
+    def _add(self, collection: str, event: gr.EventData) -> WatchedFolder:
         exclude = [one.strip() for one in str(event.exclude).split(",") if one.strip()]
         path = str(event.place).strip()
-        return self._folders.bind(path, collection=collection, exclude=exclude, gone=WhenGone(str(event.gone)))
+        return self._folders.bind(path, collection=collection, exclude=exclude, gone=GoneFilePolicy(str(event.gone)))
 
-    def _do(self, what: str, folder: BoundFolder) -> None:
+    def _do(self, what: str, folder: WatchedFolder) -> None:
         if what == "look":
-            self._uploads.follow_folder(folder)
+            self._uploads.sync_folder(folder)
         elif what in {"pause", "resume"}:
             self._folders.pause(folder, paused=what == "pause")
         elif what == "remove":
             self._folders.unbind(folder, documents=False)
         else:
-            self._folders.decide(folder, WhenGone.REMOVE if what == "gone-remove" else WhenGone.KEEP)
+            self._folders.decide(folder, GoneFilePolicy.REMOVE if what == "gone-remove" else GoneFilePolicy.KEEP)
 
 
-def _moment(time: str) -> str:
+def _local_time(time: str) -> str:
     """Return a time in this computer's time zone, to the minute; the day is left out if it is today."""
     at = datetime.fromisoformat(time).astimezone()
     return f"{at:%H:%M}" if at.date() == datetime.now(at.tzinfo).date() else f"{at:%Y-%m-%d %H:%M}"
 
 
-ENDING = ".localcrag"
+EXTENSION = ".localcrag"
 PROGRESS_INTERVAL = 0.2
 """Shortest time between two reports of progress, in seconds."""
 
 
-class CarryEvents:
+class TransferEvents:
     """The handlers for export and import of collections.
 
     `shown` displays the progress, the result and errors; `given` is the button that takes a file to import.
@@ -123,7 +133,7 @@ class CarryEvents:
         self,
         collections: Collections,
         copies: CollectionCopies,
-        files: MadeFiles,
+        files: DownloadFiles,
         given: gr.UploadButton,
         shown: gr.HTML,
     ) -> None:
@@ -132,29 +142,29 @@ class CarryEvents:
 
     def wire(self, listing: gr.HTML, collection: gr.Dropdown) -> Any:
         """Connect the components, with the buttons in `listing`; return the event of an import."""
-        listing.download(self.export, [collection], [self._shown], **MANY)
-        self._shown.clear(lambda: "", None, [self._shown], **MANY)
-        return self._given.upload(self.take_in, [self._given], [self._given, self._shown, collection], **MANY)
+        listing.download(self.export, [collection], [self._shown], **PARALLEL)
+        self._shown.clear(lambda: "", None, [self._shown], **PARALLEL)
+        return self._given.upload(self.take_in, [self._given], [self._given, self._shown, collection], **PARALLEL)
 
     def export(self, collection: str) -> Iterator[str]:
         """Write a collection into a file, and show the address to fetch it from."""
-        file = self._files.place(f"{_as_file_name(collection)}{ENDING}")
+        file = self._files.place(f"{_file_name(collection)}{EXTENSION}")
         doing = _("“%(name)s” is written into a file", name=collection)
         try:
-            moved = Moved(0, 0)
-            yield _said(doing, moved)
+            moved = TransferProgress(0, 0)
+            yield _progress_html(doing, moved)
             # A job of its own, so that closing the page does not stop the export.
             for some in Job(lambda: self._copies.export(collection, file), name="export of a collection").follow():
                 moved = some[-1]
-                yield _said(doing, moved)
+                yield _progress_html(doing, moved)
                 time.sleep(PROGRESS_INTERVAL)
         except LocalcragError as error:
             self._files.discard(file)
-            yield _failed(str(error))
+            yield _error_html(str(error))
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
-        said = _("“%(name)s” is in one file, with all that its documents say: keep it safe.", name=collection)
-        yield _done(f"{said} ({number})", self._files.offer(file), file.name)
+        text = _("“%(name)s” is in one file, with all that its documents say: keep it safe.", name=collection)
+        yield _done_html(f"{text} ({number})", self._files.offer(file), file.name)
 
     def take_in(self, given: str) -> Iterator[tuple[Any, ...]]:
         """Import a file as a new collection, and show that.
@@ -162,55 +172,55 @@ class CarryEvents:
         Each yield sets the button to None and does not skip it: a skip would replace the component with a new one,
         which leaves files behind (see steady_blocks.py).
         """
-        file, name, moved = Path(given), "", Moved(0, 0)
+        file, name, moved = Path(given), "", TransferProgress(0, 0)
         doing = _("%(name)s is checked and put in", name=file.name)
-        yield None, _said(doing, moved), gr.skip()
+        yield None, _progress_html(doing, moved), gr.skip()
         # A job of its own, so that closing the page does not stop the import.
         job = Job(lambda: self._imported(file), name="import of a collection")
         try:
             for some in job.follow():
                 name, moved = some[-1]
-                yield None, _said(doing, moved), gr.skip()
+                yield None, _progress_html(doing, moved), gr.skip()
                 time.sleep(PROGRESS_INTERVAL)
         except LocalcragError as error:
-            yield None, _failed(str(error).replace(str(file), file.name)), gr.skip()
+            yield None, _error_html(str(error).replace(str(file), file.name)), gr.skip()
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
-        said = _("%(file)s is the collection “%(name)s” now: %(number)s.", file=file.name, name=name, number=number)
-        anew = name in self._collections.embedders.to_embed()
-        yield None, _done(said, anew=anew), gr.update(choices=self._collections.offered(), value=name)
+        text = _("%(file)s is the collection “%(name)s” now: %(number)s.", file=file.name, name=name, number=number)
+        needs_reindex = name in self._collections.embedders.to_reindex()
+        yield None, _done_html(text, needs_reindex=needs_reindex), gr.update(choices=self._collections.offered(), value=name)
 
-    def _imported(self, file: Path) -> Generator[tuple[str, Moved], None, None]:
+    def _imported(self, file: Path) -> Generator[tuple[str, TransferProgress], None, None]:
         try:
-            yield from self._copies.import_file(file, beside=True)
+            yield from self._copies.import_file(file, extra=True)
         finally:
             file.unlink(missing_ok=True)
 
 
-def _said(doing: str, moved: Moved) -> str:
+def _progress_html(doing: str, moved: TransferProgress) -> str:
     return TEMPLATES.get_template("documents/transfer.html").render(doing=doing, at=moved)
 
 
-def _failed(error: str) -> str:
+def _error_html(error: str) -> str:
     return TEMPLATES.get_template("documents/transfer.html").render(error=error)
 
 
-def _done(said: str, address: str = "", name: str = "", *, anew: bool = False) -> str:
+def _done_html(text: str, address: str = "", name: str = "", *, needs_reindex: bool = False) -> str:
     return TEMPLATES.get_template("documents/transfer.html").render(
-        said=said, address=address, name=name, anew=anew, made=next(MADE)
+        said=text, address=address, name=name, anew=needs_reindex, made=next(SERIAL)
     )
 
 
-def _as_file_name(collection: str) -> str:
+def _file_name(collection: str) -> str:
     return re.sub(r"[^\w .-]+", "-", collection).strip(" .-")[:80] or "collection"
 
 
-BETWEEN, ROWS = 0.5, 1_000
+UPDATE_INTERVAL, UPDATE_ROWS = 0.5, 1_000
 """Seconds between two updates on files that are added, up to so many rows in all tabs together.
 
 With more rows the updates are rarer, since Gradio keeps in memory all updates that it gets faster than it can send.
 """
-MOST_FOLLOWING = 3
+MAX_UPDATED_TABS = 3
 """Tabs that get updates on uploads: a browser has six connections to an address for all its tabs together."""
 
 
@@ -241,7 +251,7 @@ def documents_column(collections: Collections, chosen: str, script: str) -> Docu
     )
     folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
     carry_in = gr.UploadButton(_("Import a collection"), elem_id="lc-import")
-    leaving_no_files(drop, folder, carry_in)
+    fix_upload_leak(drop, folder, carry_in)
     uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
     following = gr.HTML("", elem_id="lc-following", js_on_load=script)
     carried = gr.HTML("", elem_id="lc-carried", js_on_load=script)
@@ -254,7 +264,7 @@ def documents_title() -> str:
     return renderers.title(_("Documents"))
 
 
-def listed(collections: Collections, collection: str) -> str:
+def documents_html(collections: Collections, collection: str) -> str:
     """Return the list of a collection's documents, or the reason why it cannot be listed."""
     try:
         there, tags = collections.documents(collection), collections.tags.of_folders(collection)
@@ -262,7 +272,7 @@ def listed(collections: Collections, collection: str) -> str:
         return renderers.documents(
             there, collection, collections.offered(), tags, foreign=foreign, writer=home.writer(),
             place=home.server.at if home.server else "",
-            unwritten=collections.opened.unwritten.get(collection, ""),
+            index_errors=collections.opened.index_errors.get(collection, ""),
         )  # fmt: skip
     except LocalcragError as error:
         return renderers.documents((), collection, collections.offered(), problem=str(error))
@@ -274,7 +284,7 @@ class DocumentEvents:
     def __init__(
         self,
         collections: Collections,
-        forgetting: Forgetting,
+        document_deletion: DocumentDeletion,
         uploads: Uploads,
         first_questions: Callable[[], str],
         *,
@@ -282,12 +292,12 @@ class DocumentEvents:
     ) -> None:
         """Create the handlers; `first_questions` returns the first screen of a chat without turns, as HTML."""
         self._copies = copies
-        self._collections, self._forgetting = collections, forgetting
+        self._collections, self._forgetting = collections, document_deletion
         self._uploads, self._first_questions = uploads, first_questions
         self._followers: list[object] = []
-        self._in_sight: Tabs[str] = Tabs()
-        self._looked_at = ""
-        self._last: tuple[tuple[str, tuple[Uploading, ...]], str] = ("", ()), ""
+        self._shown_by_tab: Tabs[str] = Tabs()
+        self._last_shown = ""
+        self._last: tuple[tuple[str, tuple[UploadTask, ...]], str] = ("", ()), ""
 
     def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
         """Connect the components, with the button for sample documents in the chat's `log`.
@@ -296,22 +306,22 @@ class DocumentEvents:
         """
         shown = [at.uploads, at.listing]
         for source in (at.drop, at.folder):
-            source.upload(self.add, [source, at.collection], [source, *shown], **MANY).then(
-                self.follow, [at.collection], shown, **MANY
+            source.upload(self.add, [source, at.collection], [source, *shown], **PARALLEL).then(
+                self.follow, [at.collection], shown, **PARALLEL
             )
-        added = log.upload(self.add_samples, None, [at.collection, *shown], **MANY)
-        followed = added.then(self.follow, [at.collection], shown, **MANY)
-        releases(added, followed, followed.then(self.first_questions, [where], [log], **PRIVATE))
-        changed_uploads = at.uploads.input(self.change_uploads, [at.collection], shown, **MANY)
-        changed_uploads.then(self.follow, [at.collection], shown, **MANY)
-        releases(changed_uploads)
-        at.uploads.delete(self.forget, [at.collection], shown, **EACH)
-        gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **MANY)
+        added = log.upload(self.add_samples, None, [at.collection, *shown], **PARALLEL)
+        followed = added.then(self.follow, [at.collection], shown, **PARALLEL)
+        release_buttons(added, followed, followed.then(self.first_questions, [where], [log], **PRIVATE))
+        changed_uploads = at.uploads.input(self.change_uploads, [at.collection], shown, **PARALLEL)
+        changed_uploads.then(self.follow, [at.collection], shown, **PARALLEL)
+        release_buttons(changed_uploads)
+        at.uploads.delete(self.forget, [at.collection], shown, **QUEUED)
+        gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **PARALLEL)
         at.collection.change(self.choose, [at.collection], [at.listing], **LATEST)
-        at.listing.delete(self.delete, [at.collection], shown, **EACH)
-        at.listing.edit(self.tag, [at.collection], [at.listing], **EACH)
-        at.listing.submit(self.rename, [at.collection], [at.listing], **EACH)
-        at.listing.option_select(self.move, [at.collection], [at.collection, *shown], **EACH)
+        at.listing.delete(self.delete, [at.collection], shown, **QUEUED)
+        at.listing.edit(self.tag, [at.collection], [at.listing], **QUEUED)
+        at.listing.submit(self.rename, [at.collection], [at.listing], **QUEUED)
+        at.listing.option_select(self.move, [at.collection], [at.collection, *shown], **QUEUED)
         changed = at.listing.input(self.change_collection, [at.collection], [at.collection, at.listing], **PRIVATE)
         return added, changed
 
@@ -326,10 +336,10 @@ class DocumentEvents:
         `otherwise` is the collection if none was shown yet. A folder of more than ROWS files is one row of the list.
         Raises UnreadableDocument.
         """
-        collection = self._looked_at if self._looked_at in self._collections.offered() else otherwise
-        few = {path: list(islice(FoundFiles([path]), ROWS + 1)) for path in paths}
+        collection = self._last_shown if self._last_shown in self._collections.offered() else otherwise
+        few = {path: list(islice(FoundFiles([path]), UPDATE_ROWS + 1)) for path in paths}
         for path, files in few.items():
-            if len(files) > ROWS:
+            if len(files) > UPDATE_ROWS:
                 self._uploads.add_folder(path, collection)
             else:
                 self._uploads.add_originals(files, collection)
@@ -347,22 +357,22 @@ class DocumentEvents:
     def follow(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """Show the progress of uploads, and the documents whenever one was added, until all uploads have ended.
 
-        The documents are those of the collection that the tab shows at that moment. Only the last MOST_FOLLOWING tabs
+        The documents are those of the collection that the tab shows at that moment. Only the last MAX_UPDATED_TABS tabs
         get updates; another tab gets them again once it has the focus.
         """
         done, me, tab = -1, object(), session(request)
-        self._looks_at(tab, collection)
+        self._record_shown(tab, collection)
         self._followers.append(me)
         try:
             for items in self._uploads.follow():
                 # Ended uploads plus results of single files: if the sum has changed, there may be other documents.
                 finished = sum((not one.open) + len(one.results) for one in items)
-                collection = self._in_sight.get(tab) or collection
+                collection = self._shown_by_tab.get(tab) or collection
                 yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
                 done = finished
                 if any(one.open for one in items):
-                    time.sleep(BETWEEN * max(1, len(self._followers) * len(items) / ROWS))
-                if me not in self._followers[-MOST_FOLLOWING:]:
+                    time.sleep(UPDATE_INTERVAL * max(1, len(self._followers) * len(items) / UPDATE_ROWS))
+                if me not in self._followers[-MAX_UPDATED_TABS:]:
                     return  # Newer tabs get the updates now.
         finally:
             self._followers.remove(me)
@@ -384,12 +394,12 @@ class DocumentEvents:
 
     def choose(self, collection: str, request: gr.Request) -> str:
         """Return the documents of the collection that the tab has chosen."""
-        self._looks_at(session(request), collection)
+        self._record_shown(session(request), collection)
         return self.listed(collection)
 
     def listed(self, collection: str) -> str:
         """Return a collection's documents."""
-        return listed(self._collections, collection)
+        return documents_html(self._collections, collection)
 
     def delete(self, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Remove documents."""
@@ -397,62 +407,62 @@ class DocumentEvents:
         chosen = frozenset(names)
         try:
             # Attachments are deleted with their e-mail, and files of an archive with the archive.
-            apart = [name for name in names if chosen.isdisjoint(folders_of(name))]
+            apart = [name for name in names if chosen.isdisjoint(parent_folders(name))]
             number = len(apart) + self._forgetting.delete(apart, collection)
-            said = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
+            text = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
                 "%(number)s documents were deleted.", number=number)  # fmt: skip
         except LocalcragError as error:
             return renderers.uploads(self._uploads.items(), str(error)), self.listed(collection)
         quoted = names if self._forgetting.is_quoted(names, collection) else ()
-        return renderers.uploads(self._uploads.items(), said, quoted), self.listed(collection)
+        return renderers.uploads(self._uploads.items(), text, quoted), self.listed(collection)
 
     def forget(self, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Remove past questions and answers that quote deleted documents."""
-        said = told(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
-        return renderers.uploads(self._uploads.items(), renderers.forgotten(said)), self.listed(collection)
+        text = or_show_error(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
+        return renderers.uploads(self._uploads.items(), renderers.forgotten_message(text)), self.listed(collection)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""
-        told(lambda: self._collections.rename_document(str(event.name), str(event.wanted), collection))
+        or_show_error(lambda: self._collections.rename_document(str(event.name), str(event.wanted), collection))
         return self.listed(collection)
 
     def tag(self, collection: str, event: gr.EventData) -> str:
         """Add tags to documents or folders, and remove tags from them."""
-        names, put, take = ([str(one) for one in said] for said in (event.names, event.put, event.take))
-        told(lambda: self._collections.tags.change(names, put=put, take=take, collection=collection))
+        names, put, take = ([str(one) for one in text] for text in (event.names, event.put, event.take))
+        or_show_error(lambda: self._collections.tags.change(names, put=put, take=take, collection=collection))
         return self.listed(collection)
 
     def move(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
         """Move documents into another collection."""
         names, target = [str(name) for name in event.names], str(event.to)
-        told(lambda: self._collections.move_documents(names, collection, target))
-        said = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
-        return self.choices(), renderers.uploads(self._uploads.items(), said), self.listed(collection)
+        or_show_error(lambda: self._collections.move_documents(names, collection, target))
+        text = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
+        return self.choices(), renderers.uploads(self._uploads.items(), text), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
         """Create, copy, rename, merge or delete a collection."""
         name = " ".join(str(event.name).split())
         if event.what == "new":
-            name = told(lambda: self._collections.new(name))
+            name = or_show_error(lambda: self._collections.new(name))
         elif event.what == "rename":
-            told(lambda: self._collections.rename(collection, name))
+            or_show_error(lambda: self._collections.rename(collection, name))
         elif event.what == "copy":
-            told(lambda: list(self._copies.copy(collection, name)))
+            or_show_error(lambda: list(self._copies.copy(collection, name)))
         elif event.what == "merge":
             name = str(event.name)
-            told(lambda: self._copies.merge(collection, name))
+            or_show_error(lambda: self._copies.merge(collection, name))
         else:
-            told(lambda: self._forgetting.delete_collection(collection))
+            or_show_error(lambda: self._forgetting.delete_collection(collection))
             name = DEFAULT_COLLECTION
-        self._looks_at(session(request), name)
+        self._record_shown(session(request), name)
         return gr.update(choices=self._collections.offered(), value=name), self.listed(name)
 
-    def _looks_at(self, tab: str, collection: str) -> None:
+    def _record_shown(self, tab: str, collection: str) -> None:
         """Record the collection that a tab shows; for one that a handler chooses, before the tab reports it."""
-        self._in_sight.put(tab, collection)
-        self._looked_at = collection
+        self._shown_by_tab.put(tab, collection)
+        self._last_shown = collection
 
-    def _shown(self, items: tuple[Uploading, ...]) -> str:
+    def _shown(self, items: tuple[UploadTask, ...]) -> str:
         """Return the list of uploads; it is rendered once for all tabs, until it or the language changes."""
         shown, written = self._last
         if shown != (translation.language(), items):

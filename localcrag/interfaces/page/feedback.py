@@ -15,8 +15,8 @@ import gradio as gr
 from localcrag.app import feedback
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import renderers, run_panel
-from localcrag.interfaces.page.documents import listed
-from localcrag.interfaces.page.handlers import EACH, GOOD, PRIVATE, releases, telling
+from localcrag.interfaces.page.documents import documents_html
+from localcrag.interfaces.page.handlers import PRIVATE, QUEUED, VERDICTS, release_buttons, showing_errors
 from localcrag.records.enums import Origin
 from localcrag.records.errors import GapError, LabelError, LocalcragError
 from localcrag.records.ingest import IngestResult
@@ -27,7 +27,7 @@ from localcrag.text.translation import gettext as _
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FeedbackComponents:
     """The components that the handlers of feedback listen to or change."""
 
     panel: gr.HTML
@@ -49,19 +49,19 @@ def panel(assembly: Assembly, run: Run) -> str:
         return run_panel.panel(run)
 
 
-def panel_of(assembly: Assembly, run_id: object) -> str:
+def run_panel_by_id(assembly: Assembly, run_id: object) -> str:
     """Return the side panel of the run with this id. Raises UnknownRun and StoreError."""
     return panel(assembly, assembly.runs.get(str(run_id)))
 
 
-def _learned(assembly: Assembly, run: Run) -> run_panel.Learned:
+def _learned(assembly: Assembly, run: Run) -> run_panel.RunFeedback:
     labels = {
         (label.kind.value, label.target): label.good for label in assembly.learning.labels.find(run_id=run.run_id)
     }
     pin = next(iter(assembly.learning.pins.find(run_id=run.run_id)), None)
-    proposed = pin.question if pin else labelled_question.proposed(run)
+    proposed = pin.question if pin else labelled_question.propose_question(run)
     added, addable = _web_texts(assembly, run)
-    return run_panel.Learned(
+    return run_panel.RunFeedback(
         labels=labels,
         pin=pin,
         answers="\n".join(proposed.answers if pin else proposed.answers[:1]),
@@ -82,7 +82,7 @@ def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, 
         if passage.origin is not Origin.WEB:
             continue
         try:
-            document = feedback.make(passage)
+            document = feedback.make_web_document(passage)
         except GapError:
             continue  # The web result has no text that could be added.
         if document.sha256 in names:
@@ -107,57 +107,59 @@ def gaps(assembly: Assembly) -> str:
         return renderers.message(str(error))
 
 
-def said(assembly: Assembly) -> str:
+def label_lists(assembly: Assembly) -> str:
     """Return the lists of labels and pins, newest first, or the reason why they cannot be shown."""
     try:
-        return renderers.learned_list(assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1])
+        return renderers.feedback_lists(assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1])
     except LocalcragError as error:
         return renderers.message(str(error))
 
 
-def wire(assembly: Assembly, shown: Shown) -> Any:
+def wire(assembly: Assembly, shown: FeedbackComponents) -> Any:
     """Connect the components of feedback; return the event of a label, for other parts of the page that show it."""
 
     def label(event: gr.EventData) -> tuple[Any, ...]:
-        with telling():
-            assembly.learning.label(str(event.run_id), LabelKind(event.what), str(event.place), good=GOOD[event.good])
-            return panel_of(assembly, event.run_id), said(assembly)
+        with showing_errors():
+            assembly.learning.label(
+                str(event.run_id), LabelKind(event.what), str(event.place), good=VERDICTS[event.good]
+            )
+            return run_panel_by_id(assembly, event.run_id), label_lists(assembly)
 
     def pin(event: gr.EventData) -> tuple[Any, ...]:
         answers = [] if event.unanswerable else [line for line in str(event.answers).splitlines() if line.strip()]
-        with telling():
+        with showing_errors():
             if not answers and not event.unanswerable:
                 raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
             assembly.learning.pin(str(event.run_id), answers)
-            return panel_of(assembly, event.run_id), said(assembly)
+            return run_panel_by_id(assembly, event.run_id), label_lists(assembly)
 
     def unpin(event: gr.EventData) -> tuple[Any, ...]:
-        with telling():
+        with showing_errors():
             assembly.learning.pins.remove(str(event.run_id))
-            return panel_of(assembly, event.run_id), said(assembly)
+            return run_panel_by_id(assembly, event.run_id), label_lists(assembly)
 
     def remove(event: gr.EventData) -> str:
-        with telling():
+        with showing_errors():
             assembly.learning.labels.remove([int(event.label_id)])
-        return said(assembly)
+        return label_lists(assembly)
 
     def add(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
         yield from _add(assembly, str(event.run_id), int(event.result) if event.result else None)
 
     def documents(collection: str) -> str:
-        return listed(assembly.collections, collection)
+        return documents_html(assembly.collections, collection)
 
-    labelled = shown.panel.input(label, None, [shown.panel, shown.said], **EACH)
-    shown.panel.submit(pin, None, [shown.panel, shown.said], **EACH)
-    gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **EACH)
-    shown.said.clear(remove, None, [shown.said], **EACH)
+    labelled = shown.panel.input(label, None, [shown.panel, shown.said], **QUEUED)
+    shown.panel.submit(pin, None, [shown.panel, shown.said], **QUEUED)
+    gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **QUEUED)
+    shown.said.clear(remove, None, [shown.said], **QUEUED)
     added = gr.on(
         [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
     )
     # The list of documents is that of the collection shown at the end, which may be another than at the beginning.
-    releases(added, added.then(documents, [shown.collection], [shown.documents], **PRIVATE))
+    release_buttons(added, added.then(documents, [shown.collection], [shown.documents], **PRIVATE))
     opened = open_run(assembly)
-    gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **EACH)
+    gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **QUEUED)
     return labelled
 
 
@@ -165,8 +167,8 @@ def open_run(assembly: Assembly) -> Any:
     """Return a handler that shows a stored run in the panel."""
 
     def show(event: gr.EventData) -> str:
-        with telling():
-            return panel_of(assembly, event.run_id)
+        with showing_errors():
+            return run_panel_by_id(assembly, event.run_id)
 
     return show
 
@@ -178,8 +180,8 @@ def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[
         with closing(assembly.gaps.add_web_text(run_id, number)) as events:
             results = [event for event in events if isinstance(event, IngestResult)]
         failed = next((result.error for result in results if result.error), None)
-        told_ = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
-        shown = panel_of(assembly, run_id)
+        text = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
+        shown = run_panel_by_id(assembly, run_id)
     except LocalcragError as error:
-        told_, shown = str(error), gr.skip()
-    yield renderers.message(told_), shown, gaps(assembly)
+        text, shown = str(error), gr.skip()
+    yield renderers.message(text), shown, gaps(assembly)

@@ -9,17 +9,17 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import ModuleType
 
-MAKES_THEM = "gradio.component_meta"
+STUB_WRITER = "gradio.component_meta"
 """Gradio's module that parses the source of each component, and writes a .pyi file next to it if that is outdated."""
 
 
-def leave_out() -> None:
+def disable_stubs() -> None:
     """Keep Gradio from writing stub files, which are of no use in an installed program. Call it before the import.
 
     This saves two of four seconds at every start of the app, and nothing is written where localcrag is installed. If a
     later Gradio writes the files in another module, only the time is lost.
     """
-    if MAKES_THEM not in sys.modules:
+    if STUB_WRITER not in sys.modules:
         sys.meta_path.insert(0, _Finder())
 
 
@@ -27,7 +27,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != MAKES_THEM:
+        if fullname != STUB_WRITER:
             return None
         sys.meta_path.remove(self)
         found = PathFinder.find_spec(fullname, path, target)

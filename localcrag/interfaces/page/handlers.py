@@ -25,7 +25,7 @@ from localcrag.records.errors import LocalcragError
 ADDRESS = "/localcrag/made/"
 
 
-class MadeFiles:
+class DownloadFiles:
     """Files made for download: each can be fetched once, at an address that cannot be guessed, and is then removed."""
 
     def __init__(self, folder: Path) -> None:
@@ -57,24 +57,24 @@ class MadeFiles:
             return self._made.pop(token, None)
 
 
-MOST_TABS = 100
+MAX_TABS = 100
 """Tabs that are remembered; beyond that, the least recently used ones are forgotten."""
-Known = TypeVar("Known")
+Value = TypeVar("Value")
 
 
-class Tabs(Generic[Known]):
+class Tabs(Generic[Value]):
     """Values that are remembered for the most recently used tabs, by session hash; safe for threads."""
 
     def __init__(self) -> None:
-        self._known: LRUCache[str, Known] = LRUCache(MOST_TABS)
+        self._known: LRUCache[str, Value] = LRUCache(MAX_TABS)
         self._lock = threading.Lock()
 
-    def get(self, tab: str) -> Known | None:
+    def get(self, tab: str) -> Value | None:
         """Return the value of a tab; None if it has none or was forgotten."""
         with self._lock:
             return self._known.get(tab)
 
-    def put(self, tab: str, known: Known) -> None:
+    def put(self, tab: str, known: Value) -> None:
         """Remember a value for a tab; the least recently used tab is forgotten if there are too many."""
         with self._lock:
             self._known[tab] = known
@@ -85,78 +85,78 @@ def session(request: gr.Request) -> str:
     return request.session_hash or ""
 
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 """Options of every event: it is not part of an API, and Gradio draws no progress over its outputs."""
-MANY: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
+PARALLEL: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
 """Options of an event that takes long: any number of its kind run at once, from this tab and others."""
-EACH: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": 1, **PRIVATE}
+QUEUED: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": 1, **PRIVATE}
 """Options of an event with data of its own (`gr.EventData`): each one is handled, one after another.
 
 By default, Gradio drops a second one while the first is running; with "always_last", 6.31 repeats the data of the
 first. If two ran at once, they could end in the wrong order, and the page would show the result of the older one.
 """
-IN_ITS_PLACE: dict[str, Any] = {"concurrency_id": "what is shown", "concurrency_limit": 1, **PRIVATE}
+EXCLUSIVE: dict[str, Any] = {"concurrency_id": "what is shown", "concurrency_limit": 1, **PRIVATE}
 """Options of an event that changes the chat's view: all events with them are handled one after another."""
 LATEST: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
 """Options of an event that gets its data from its inputs: of several while one is running, only the last counts."""
-GOOD = {"yes": True, "no": False, "": None}
+VERDICTS = {"yes": True, "no": False, "": None}
 """Values of labels by the word that the page sends; None removes a label."""
 
 
-def as_text(error: Exception) -> str:
+def escaped_message(error: Exception) -> str:
     """Return the message of an error, escaped, because Gradio shows messages as HTML."""
     return str(escape(str(error)))
 
 
 @contextmanager
-def telling() -> Iterator[None]:
+def showing_errors() -> Iterator[None]:
     """Show an expected error on the page, and end the event."""
     try:
         yield
     except LocalcragError as error:
-        raise gr.Error(as_text(error), duration=None, print_exception=False) from error
+        raise gr.Error(escaped_message(error), duration=None, print_exception=False) from error
 
 
 @contextmanager
-def telling_all() -> Iterator[None]:
+def showing_all_errors() -> Iterator[None]:
     """Show an unexpected error on the page, and end the event; the terminal shows its place."""
     try:
         yield
     except gr.Error:
         raise
     except Exception as error:
-        raise gr.Error(as_text(error) or type(error).__name__, duration=None) from error
+        raise gr.Error(escaped_message(error) or type(error).__name__, duration=None) from error
 
 
-def tell_all(page: gr.Blocks) -> None:
+def show_all_errors(page: gr.Blocks) -> None:
     """Wrap every event of a page, so that its unexpected errors are shown."""
     for event in page.fns.values():
         if event.fn:
-            event.fn = _telling_all(event.fn)
+            event.fn = _with_errors_shown(event.fn)
 
 
-def _telling_all(handler: Callable[..., Any]) -> Callable[..., Any]:
+def _with_errors_shown(handler: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(handler)
     def once(*values: Any) -> Any:
-        with telling_all():
+        with showing_all_errors():
             return handler(*values)
 
     @wraps(handler)
     def piece_by_piece(*values: Any) -> Iterator[Any]:
-        with telling_all():
+        with showing_all_errors():
             yield from handler(*values)
 
     return piece_by_piece if inspect.isgeneratorfunction(handler) else once
 
 
-def releases(*steps: Any) -> None:
+def release_buttons(*steps: Any) -> None:
     """Enable pressed buttons again after the last of an event's steps, or after one that failed."""
     for ended in (*(step.failure for step in steps), steps[-1].then):
         ended(None, None, None, js="() => window.lcRelease()", **PRIVATE)
 
 
-def told(make: Callable[[], Made]) -> Made:
+def or_show_error(make: Callable[[], Result]) -> Result:
     """Return the result of `make`; if it fails, show the error on the page, and end the event."""
-    with telling():
+    with showing_errors():
         return make()

@@ -15,18 +15,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from localcrag.app.tasks import TaskState
-from localcrag.app.uploads import Uploading
-from localcrag.records.documents import Document, Forgotten
+from localcrag.app.uploads import UploadTask
+from localcrag.records.documents import Document, ErasureReport
 from localcrag.records.enums import IngestStatus
-from localcrag.records.restriction import folders_of
+from localcrag.records.restriction import parent_folders
 from localcrag.records.run import Chat
 from localcrag.runs.export import ExportForm
 from localcrag.runs.labels import Label, Pin
 from localcrag.runs.statistics import Aggregates, KnowledgeGap
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
-from localcrag.text.places import also_named, page_name, pages_in, place, row_names
-from localcrag.text.translation import decimals, ngettext
+from localcrag.text.places import aliases_in_words, page_count_in_words, page_name, place_name, row_names
+from localcrag.text.translation import format_decimals, ngettext
 from localcrag.text.translation import gettext as _
 
 TEMPLATES = Environment(
@@ -37,12 +37,17 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     extensions=["jinja2.ext.i18n"],
 )
-MADE = itertools.count(1)
+SERIAL = itertools.count(1)
 """Numbers that make each HTML for the page's script unique, since Gradio reports only values that have changed."""
-TEMPLATES.filters["decimals"] = decimals
+TEMPLATES.filters["decimals"] = format_decimals
 TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
-TEMPLATES.globals |= {"page_name": page_name, "pages_in": pages_in, "place": place, "row_names": row_names}
-TEMPLATES.globals |= {"also_named": also_named}
+TEMPLATES.globals |= {
+    "page_name": page_name,
+    "pages_in": page_count_in_words,
+    "place": place_name,
+    "row_names": row_names,
+}
+TEMPLATES.globals |= {"also_named": aliases_in_words}
 
 
 def title(text: str) -> str:
@@ -62,14 +67,14 @@ def download(title: str, ending: str, media_type: str, text: str) -> str:
     """
     name = re.sub(r"[^\w.-]+", "-", title).strip("-.")[:80] or "chat"
     return Markup('<pre data-name="{}.{}" data-type="{}" data-made="{}">{}</pre>').format(
-        name, ending, media_type, next(MADE), text
+        name, ending, media_type, next(SERIAL), text
     )
 
 
 KEYS = ("?", "/", "n", "f", "[", "]", ",", "d", "Esc")
 
 
-def top() -> str:
+def page_header() -> str:
     """Return the header of the page, with the list of keyboard shortcuts."""
     does = (
         _("Show this list"),
@@ -89,15 +94,15 @@ def top() -> str:
     )
 
 
-def settings_head(*, anew: bool = False) -> str:
+def settings_head(*, reload: bool = False) -> str:
     """Return the head of the settings' screen, with its tabs by the ids of their contents.
 
-    With `anew`, the browser reloads the page, because its language has changed.
+    With `reload`, the browser reloads the page, because its language has changed.
     """
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
     return TEMPLATES.get_template("settings/head.html").render(
-        tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=anew
+        tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=reload
     )
 
 
@@ -114,22 +119,22 @@ def documents(
     foreign: bool = False,
     place: str = "",
     writer: str = "",
-    unwritten: str = "",
+    index_errors: str = "",
     problem: str = "",
 ) -> str:
     """Return the list of a collection's documents, and of their folders with their tags.
 
     `foreign` is true if most documents are in languages that the models in use were not made for. `place` is the server
     that the collection is on, "" for this computer. `writer` is the client that is writing to it right now,
-    `unwritten` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
+    `index_errors` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
     """
-    inside = Counter(folder for document in items for folder in folders_of(document.name))
+    inside = Counter(folder for document in items for folder in parent_folders(document.name))
     return TEMPLATES.get_template("documents/documents.html").render(
         documents=items,
         foreign=foreign,
         place=place,
         writer=writer,
-        unwritten=unwritten,
+        index_errors=index_errors,
         problem=problem,
         # A folder that has become empty keeps its tags for documents that are added later.
         folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
@@ -143,15 +148,15 @@ def documents(
 def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
     """Return a document's tags, each with the folder that it is inherited from, or None for the document's own."""
     from_folders = {
-        tag.casefold(): folder for folder in folders_of(document.name) for tag in folder_tags.get(folder, ())
+        tag.casefold(): folder for folder in parent_folders(document.name) for tag in folder_tags.get(folder, ())
     }
     return {tag: from_folders.get(tag.casefold()) for tag in document.tags}
 
 
-def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequence[str] = ()) -> str:
+def uploads(items: Sequence[UploadTask], text: str | None = None, deleted: Sequence[str] = ()) -> str:
     """Return the list of uploads: files that are being added, and the outcome of earlier ones.
 
-    `said` is a message above it. For documents that were just `deleted`, there is a button to remove their quotations.
+    `text` is a message above it. For documents that were just `deleted`, there is a button to remove their quotations.
     """
     words = {
         IngestStatus.ADDED: _("added"),
@@ -162,7 +167,7 @@ def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequen
     items = [one for one in items if one.follows is None]
     return TEMPLATES.get_template("documents/uploads.html").render(
         items=items[::-1],
-        message=said,
+        message=text,
         deleted=deleted,
         open=sum(one.open for one in items if not one.recognises),
         recognising=any(one.open for one in items if one.recognises),
@@ -171,19 +176,19 @@ def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequen
     )
 
 
-def forgotten(done: Forgotten) -> str:
+def forgotten_message(done: ErasureReport) -> str:
     """Return a sentence on what was removed with forgotten documents, and on what is left of them."""
     removed = done.removed
     number = removed.runs + removed.redacted
-    said = ngettext("What quoted it was removed: %(num)s question.", "What quoted it was removed: %(num)s questions.",
+    text = ngettext("What quoted it was removed: %(num)s question.", "What quoted it was removed: %(num)s questions.",
                     number) if number else _("What quoted it was removed.")  # fmt: skip
     if done.left:
         files = ", ".join(sorted({one.file for one in done.left}))
-        return f"{said} " + _("Something of it is left in the data folder: %(files)s", files=files)
-    said += " " + _("No file of the data folder has anything of it any more; every byte was searched.")
+        return f"{text} " + _("Something of it is left in the data folder: %(files)s", files=files)
+    text += " " + _("No file of the data folder has anything of it any more; every byte was searched.")
     if done.backups:
-        said += " " + _("Your copies still have it: %(files)s", files=", ".join(done.backups))
-    return said
+        text += " " + _("Your copies still have it: %(files)s", files=", ".join(done.backups))
+    return text
 
 
 def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
@@ -197,7 +202,7 @@ def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
     )
 
 
-def left(line: str, *, away: bool = False) -> str:
+def status_lines(line: str, *, away: bool = False) -> str:
     """Return the line on what has left this computer and, if the models are unloaded (`away`), a line on that."""
     return TEMPLATES.get_template("documents/unloaded.html").render(line=line, away=away)
 
@@ -220,6 +225,6 @@ def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | Non
     )
 
 
-def learned_list(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
+def feedback_lists(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
     """Return the lists of labels and of pinned questions, each in the given order."""
     return TEMPLATES.get_template("settings/feedback.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)

@@ -9,19 +9,19 @@ import gradio as gr
 
 from localcrag.crag import compute as computing
 from localcrag.crag.answer.quotations import NOT_ASKED
-from localcrag.crag.evaluate import compared, why_not_correct
-from localcrag.crag.refine.refine import NEVER, Choice
+from localcrag.crag.evaluate import compare_with_thresholds, why_not_correct
+from localcrag.crag.refine.refine import NEVER_KEPT, Choice
 from localcrag.crag.refine.strips import strips_by_piece
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.records.enums import Action, Origin, StripReason
 from localcrag.records.passages import Evidence, GradedPassage, Strip
 from localcrag.records.run import Claim, Run
 from localcrag.runs.labels import Pin
-from localcrag.runs.recording import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
+from localcrag.runs.recording import describe_grader, describe_reading, describe_scope, describe_totals, totals
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
 
-ROOM = 0.03
+POINT_WIDTH = 0.03
 """Share of the scale's width that a point takes."""
 
 
@@ -44,12 +44,12 @@ def points(passages: Sequence[GradedPassage]) -> list[Point]:
         level = next(free, len(ends))
         if level == len(ends):
             ends.append(0.0)
-        ends[level] = passage.relevance + ROOM
+        ends[level] = passage.relevance + POINT_WIDTH
         placed.append(Point(passage, passage.relevance, level))
     return placed
 
 
-UNSURE = 0.95
+LOW_CONFIDENCE = 0.95
 """Confidence of text recognition below which its text is likely to contain mistakes (docs/lab/measurements.md)."""
 _EXPLAINED = (
     None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED, StripReason.NOT_COMPUTED,
@@ -83,7 +83,7 @@ class MarkedStrip:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class RunFeedback:
     """A person's additions to a run: labels, a pin, and web texts that have become documents.
 
     `answers` is the text of the pin's field, one answer per line. `added` and `addable` are by passage: the name of the
@@ -102,7 +102,7 @@ class Learned:
         return self.labels.get((kind, target))
 
 
-def panel(run: Run | None, busy: str | None = None, learned: Learned | None = None) -> str:
+def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None = None) -> str:
     """Return the side panel for a run; `busy` is the current activity in words while the question is answered.
 
     Only with `learned` does it have controls to label, pin, and add web texts.
@@ -114,33 +114,33 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
     return TEMPLATES.get_template("panel/panel.html").render(
         run=run,
         busy=busy,
-        graded_by=graded_by(run),
-        reading=reading_in_words(run),
-        searched=scope_in_words(run),
+        graded_by=describe_grader(run),
+        reading=describe_reading(run),
+        searched=describe_scope(run),
         learned=learned,
         local=[passage for passage in passages if passage.origin is Origin.LOCAL],
         web=[passage for passage in passages if passage.origin is Origin.WEB],
         strips={passage.id: _marked(passage, run) for passage in passages},
         paths={passage.id: _path(passage) for passage in passages},
-        lowered={passage.id: _lowered(passage, run) for passage in passages},
+        lowered={passage.id: _lowered_threshold(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
         parts=_parts,
-        totals=totals_in_words(totals(run)),
-        reasons={passage.id: compared(passage.relevance, run.thresholds) for passage in passages},
+        totals=describe_totals(totals(run)),
+        reasons={passage.id: compare_with_thresholds(passage.relevance, run.thresholds) for passage in passages},
         seconds=sum(step.seconds for step in run.steps),
         points=points([passage for passage in passages if passage.id not in unscored]),
         unscored=unscored,
         why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
         computing=computing,
-        never=NEVER,
-        not_asked_to_write=_not_asked_to_write(run) and not busy,
-        unsure=UNSURE,
+        never=NEVER_KEPT,
+        not_asked_to_write=_consists_of_quotations(run) and not busy,
+        unsure=LOW_CONFIDENCE,
         longest=max((step.seconds for step in run.steps), default=0.0),
     )
 
 
-def _not_asked_to_write(run: Run) -> bool:
+def _consists_of_quotations(run: Run) -> bool:
     """Return whether the answer consists of the sources' own lines, and no language model was asked to write it."""
     answered = bool(run.answer and run.evidence) and run.answered and not run.stopped
     return answered and not run.computation and "generate" not in {step.name for step in run.steps}
@@ -175,7 +175,7 @@ def _path(passage: GradedPassage) -> str:
     return SEPARATOR.join(part for part in (passage.title, passage.section) if part and part not in passage.text)
 
 
-def _lowered(passage: GradedPassage, run: Run) -> float | None:
+def _lowered_threshold(passage: GradedPassage, run: Run) -> float | None:
     """Return the value to which minimum retention lowered the strip threshold for a passage; None if it did not."""
     own = (strip for strip in run.strips if strip.passage == passage.id)
     return min((strip.relevance for strip in own if strip.reason is StripReason.RETENTION), default=None)
@@ -187,7 +187,7 @@ def _parts(claim: Claim) -> list[tuple[str, bool]]:
     return [(part, marked) for part, marked in ((before, False), (differs, True), (after, False)) if part]
 
 
-def choice_of(event: gr.EventData) -> Choice:
+def parse_choice(event: gr.EventData) -> Choice:
     """Return which sentences and passages a person forced in or out; panel.html says how the event names them."""
     return Choice(
         {_sentence(key): bool(wanted) for key, wanted in dict(event.sentences).items()},

@@ -13,8 +13,8 @@ import gradio as gr
 
 from localcrag.app.assembly import Assembly
 from localcrag.crag.refine.strips import strips_by_piece
-from localcrag.interfaces.page.handlers import EACH, told
-from localcrag.interfaces.page.renderers import MADE, TEMPLATES
+from localcrag.interfaces.page.handlers import QUEUED, or_show_error
+from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
 from localcrag.records.documents import PagePicture
 from localcrag.records.enums import Origin
 from localcrag.records.errors import UnknownDocument, UnknownRun
@@ -94,7 +94,7 @@ def _find(text: str, sought: str, near: int) -> tuple[int, int] | None:
     return found.span() if found else None
 
 
-USUAL, FARTHER, CLOSER = 110, 70, 220
+DEFAULT_DPI, MIN_DPI, MAX_DPI = 110, 70, 220
 """Resolutions of a page's picture in dots per inch: as wide as the panel, and the smallest and largest on offer."""
 
 
@@ -123,15 +123,15 @@ def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
     """Connect `source`, so that it shows each source that is clicked anywhere on the page."""
 
     def show(shown: str, event: gr.EventData) -> str:
-        dpi = min(max(int(event.dpi), FARTHER), CLOSER)
-        view = told(lambda: _view(assembly, shown, event, dpi))
+        dpi = min(max(int(event.dpi), MIN_DPI), MAX_DPI)
+        view = or_show_error(lambda: _view(assembly, shown, event, dpi))
         picture = view.picture
         return TEMPLATES.get_template("panel/source.html").render(
-            view=view, made=next(MADE), dpi=dpi, usual=USUAL, farther=FARTHER, closer=CLOSER,
+            view=view, made=next(SERIAL), dpi=dpi, usual=DEFAULT_DPI, farther=MIN_DPI, closer=MAX_DPI,
             png=base64.b64encode(picture.png).decode() if picture else "",
         )  # fmt: skip
 
-    source.select(show, [collection], [source], **EACH)
+    source.select(show, [collection], [source], **QUEUED)
 
 
 def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceView:

@@ -13,29 +13,29 @@ from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownColle
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.chunks import COLUMNS
 from localcrag.storage.database import Database
-from localcrag.text.titles import in_front, named
+from localcrag.text.titles import passage_context, title_from_name
 
 LONGEST_NAME = 100
 """Maximum number of characters of a collection's name."""
-_BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
+_TABLES_BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
 """Tables that refer to a collection by its name. Runs do, too, and repeat the name in their record."""
 
 
 def rename_collection(database: Database, old: str, new: str) -> None:
     """Rename a collection and everything stored under its name. Raises NameRefused and UnknownCollection."""
-    new = checked(new, "collection")
+    new = normalised_name(new, "collection")
     with database.transaction() as connection:
         collection_row(connection, old)
         if new == old:
             return
-        require_free(connection, new)
+        require_unused_name(connection, new)
         connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
         # Settings of a deleted collection with the new name must not apply to this one.
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
-        give_past(connection, old, new, _BY_NAME)
+        reassign_history(connection, old, new, _TABLES_BY_NAME)
 
 
-def give_past(
+def reassign_history(
     connection: sqlite3.Connection, old: str, new: str, tables: Sequence[str] = ("labels", "pins", "chats")
 ) -> None:
     """Assign the runs of the collection `old`, and its rows in these tables, to the collection `new`."""
@@ -51,8 +51,8 @@ def make_collection(
     connection: sqlite3.Connection, name: str, *, embedder: str, dimension: int, created_at: str
 ) -> str:
     """Create an empty collection and return its name. Raises NameRefused, also if the name is taken."""
-    name = checked(name, "collection")
-    require_free(connection, name)
+    name = normalised_name(name, "collection")
+    require_unused_name(connection, name)
     connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
     connection.execute(
         "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
@@ -61,7 +61,7 @@ def make_collection(
     return name
 
 
-def require_free(connection: sqlite3.Connection, name: str) -> None:
+def require_unused_name(connection: sqlite3.Connection, name: str) -> None:
     """Raise NameRefused if there is a collection of that name."""
     if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
         raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
@@ -89,29 +89,31 @@ def delete_attachments(connection: sqlite3.Connection, collection: int, name: st
 
 def rename_document(database: Database, collection: str, old: str, new: str) -> None:
     """Rename a document. Raises NameRefused, UnknownCollection and UnknownDocument."""
-    new = checked(new, "document")
+    new = normalised_name(new, "document")
     with database.transaction() as connection:
-        shelf = collection_row(connection, collection)["id"]
+        collection_id = collection_row(connection, collection)["id"]
         if new == old:
             return
-        if connection.execute("SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (shelf, new)).fetchone():
+        if connection.execute(
+            "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new)
+        ).fetchone():
             raise name_taken(collection, new)
         changed = connection.execute(
-            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, shelf, old)
+            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, collection_id, old)
         )
         if not changed.rowcount:
             raise UnknownDocument(f"The collection “{collection}” has no document “{old}” any more.")
-        search_by_name(connection, shelf, new)
+        index_new_name(connection, collection_id, new)
 
 
-def search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> None:
+def index_new_name(connection: sqlite3.Connection, collection_id: int, name: str) -> None:
     """Index the chunks of a document under its new name, unless it has a title of its own."""
     for row in connection.execute(
         "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
         "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
-        (shelf, name),
+        (collection_id, name),
     ).fetchall():
-        front = in_front(named(name), row["text"], section=row["section"], lead=row["lead"])
+        front = passage_context(title_from_name(name), row["text"], section=row["section"], lead=row["lead"])
         # The index has no copy of the text, so FTS5 needs the old values to find the words that it has to remove.
         delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
         connection.execute(delete, (row["id"], row["text"], row["front"]))
@@ -119,7 +121,7 @@ def search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> Non
         insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
         connection.execute(insert, (row["id"], row["text"], front))
     sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
-    full_text.put(connection, connection.execute(sql, (shelf, name)).fetchone()["id"])
+    full_text.index_stems(connection, connection.execute(sql, (collection_id, name)).fetchone()["id"])
 
 
 def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
@@ -131,7 +133,7 @@ def move_documents(database: Database, names: Sequence[str], origin: str, target
     with database.transaction() as connection:
         old, new = collection_row(connection, origin), collection_row(connection, target)
         if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
-            raise other_embedders(origin, old["embedder"], target, new["embedder"])
+            raise embedders_differ(origin, old["embedder"], target, new["embedder"])
         for name in names:
             if connection.execute(
                 "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (new["id"], name)
@@ -156,7 +158,7 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
         # Before the chunk is deleted: the deletion would cascade to its vector.
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
-    full_text.put(connection, row["id"])
+    full_text.index_stems(connection, row["id"])
 
 
 def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
@@ -167,10 +169,10 @@ def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
     return row
 
 
-def other_embedders(origin: str, of_origin: str, target: str, of_target: str) -> EmbedderMismatch:
+def embedders_differ(origin: str, origin_embedder: str, target: str, target_embedder: str) -> EmbedderMismatch:
     """Return the error for two collections that were indexed with different embedding models."""
     return EmbedderMismatch(
-        f"“{origin}” was indexed with {of_origin} and “{target}” with {of_target}: their vectors cannot be in one "
+        f"“{origin}” was indexed with {origin_embedder} and “{target}” with {target_embedder}: their vectors cannot be in one "
         f"collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
     )
 
@@ -180,7 +182,7 @@ def name_taken(collection: str, name: str) -> NameRefused:
     return NameRefused(f"The collection “{collection}” has a document “{name}” already. Choose another name.")
 
 
-def checked(name: str, what: str) -> str:
+def normalised_name(name: str, what: str) -> str:
     """Return a name without needless spaces. Raises NameRefused if it is empty, or too long for a collection."""
     name = " ".join(name.split())
     if not name:
@@ -190,7 +192,7 @@ def checked(name: str, what: str) -> str:
     return name
 
 
-class LocalNames:
+class SqliteNames:
     """The names of a collection's documents: bulk renaming, and look-up by name or content."""
 
     def __init__(self, database: Database, collection: str) -> None:
@@ -203,18 +205,18 @@ class LocalNames:
         """
         rename = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
         with self._database.transaction() as connection:
-            shelf = collection_row(connection, self._collection)["id"]
+            collection_id = collection_row(connection, self._collection)["id"]
             # Rename by way of temporary names that no document can have, in case documents swap names.
-            away = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
+            temporary = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
             moved = {
-                there: new
-                for there, (old, new) in away.items()
-                if connection.execute(rename, (there, shelf, old)).rowcount
+                temporary_name: new
+                for temporary_name, (old, new) in temporary.items()
+                if connection.execute(rename, (temporary_name, collection_id, old)).rowcount
             }
-            for there, new in moved.items():
-                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (shelf, new))
-                connection.execute(rename, (new, shelf, there))
-                search_by_name(connection, shelf, new)
+            for temporary_name, new in moved.items():
+                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new))
+                connection.execute(rename, (new, collection_id, temporary_name))
+                index_new_name(connection, collection_id, new)
 
     def there(self, names: Iterable[str]) -> set[str]:
         """Return those of these names that belong to documents."""
@@ -234,7 +236,7 @@ class LocalNames:
         )
         return [row["name"] for row in self._database.rows(sql, self._collection, name)]
 
-    def with_content(self, sha256: str) -> str | None:
+    def find_by_checksum(self, sha256: str) -> str | None:
         """Return the first name, in order, of a document with that checksum, or None."""
         sql = (
             "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? "
@@ -244,7 +246,7 @@ class LocalNames:
         return rows[0]["name"] if rows else None
 
 
-class HomeState(StrEnum):
+class MoveState(StrEnum):
     """Stage of a move to or from a server.
 
     The documents are in this database while the collection is ARRIVING, on the server while it is THERE, and back in
@@ -257,33 +259,33 @@ class HomeState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class ServerLocation:
     """A server's database (its address without a password), the collection's id there, and the stage of its move."""
 
     address: str
     number: int
-    state: HomeState
+    state: MoveState
 
 
-def of(database: Database, collection: str) -> Elsewhere | None:
+def server_location(database: Database, collection: str) -> ServerLocation | None:
     """Return the server of a collection, or None if it is in this database and is not moving. Raises StoreError."""
     rows = database.rows(
         "SELECT h.* FROM collection_homes h JOIN collections k ON k.id = h.collection_id WHERE k.name = ?", collection
     )
-    return Elsewhere(rows[0]["address"], rows[0]["number"], HomeState(rows[0]["state"])) if rows else None
+    return ServerLocation(rows[0]["address"], rows[0]["number"], MoveState(rows[0]["state"])) if rows else None
 
 
-def there(database: Database) -> list[str]:
+def names_on_servers(database: Database) -> list[str]:
     """Return the names of the collections that are on a server. Raises StoreError."""
     rows = database.rows(
         "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id WHERE h.state = ? "
         "ORDER BY k.name",
-        HomeState.THERE,
+        MoveState.THERE,
     )
     return [row["name"] for row in rows]
 
 
-def addresses(database: Database) -> list[tuple[str, str]]:
+def server_addresses(database: Database) -> list[tuple[str, str]]:
     """Return the collections that are on a server, or moving, with its address. Raises StoreError."""
     rows = database.rows(
         "SELECT k.name, h.address FROM collection_homes h JOIN collections k ON k.id = h.collection_id ORDER BY k.name"
@@ -291,38 +293,42 @@ def addresses(database: Database) -> list[tuple[str, str]]:
     return [(row["name"], row["address"]) for row in rows]
 
 
-def known(database: Database, collection: str) -> Mapping[str, Any]:
+def collection_fields(database: Database, collection: str) -> Mapping[str, Any]:
     """Return a collection's row as a mapping. Raises UnknownCollection and StoreError."""
     with database.transaction() as connection:
         return dict(collection_row(connection, collection))
 
 
-def put(
-    database: Database, collection: str, home: Elsewhere | None, embedder: str | None = None, dimension: int = 0
+def set_server_location(
+    database: Database,
+    collection: str,
+    location: ServerLocation | None,
+    embedder: str | None = None,
+    dimension: int = 0,
 ) -> None:
     """Record a collection's server (None: only here), and its embedding model if given. Raises StoreError."""
     with database.transaction() as connection:
-        put_in(connection, collection, home)
+        write_server_location(connection, collection, location)
         if embedder:
             sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?"
             connection.execute(sql, (embedder, dimension, collection))
 
 
-def put_in(connection: sqlite3.Connection, collection: str, home: Elsewhere | None) -> None:
+def write_server_location(connection: sqlite3.Connection, collection: str, location: ServerLocation | None) -> None:
     """Record a collection's server within a transaction; if the move there is complete, remove its local documents."""
     number = collection_row(connection, collection)["id"]
     connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
-    if home is None:
+    if location is None:
         return
     sql = "INSERT INTO collection_homes VALUES (?, ?, ?, ?)"
-    connection.execute(sql, (number, home.address, home.number, home.state))
-    if home.state is HomeState.THERE:
+    connection.execute(sql, (number, location.address, location.number, location.state))
+    if location.state is MoveState.THERE:
         for table in ("documents", "folder_tags", "index_files"):
             connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608 - our own table name
 
 
-def make(
-    database: Database, collection: str, home: Elsewhere, *, embedder: str, dimension: int, created_at: str
+def add_server_collection(
+    database: Database, collection: str, location: ServerLocation, *, embedder: str, dimension: int, created_at: str
 ) -> None:
     """Add a collection that is already on a server. Raises StoreError."""
     with database.transaction() as connection:
@@ -331,5 +337,6 @@ def make(
             (collection, embedder, dimension, created_at),
         ).lastrowid
         connection.execute(
-            "INSERT INTO collection_homes VALUES (?, ?, ?, ?)", (number, home.address, home.number, home.state)
+            "INSERT INTO collection_homes VALUES (?, ?, ?, ?)",
+            (number, location.address, location.number, location.state),
         )

@@ -19,7 +19,7 @@ from localcrag.records.protocols import Vectors
 from localcrag.storage.collections import full_text
 from localcrag.storage.database import Database
 from localcrag.text.places import SheetRow
-from localcrag.text.titles import in_context, in_front, named
+from localcrag.text.titles import passage_context, title_from_name, with_context
 
 NAMES_AND_TITLES = "SELECT d.id, d.name, d.title FROM documents d"
 """The query for the rows that `titles_of` needs; a condition can follow."""
@@ -48,7 +48,7 @@ def embedded_texts(database: Database, document: int) -> dict[int, str]:
 def _in_context(rows: Iterable[sqlite3.Row], titles: Mapping[int, str]) -> dict[int, str]:
     """Return the texts to embed, by chunk id."""
     return {
-        row["id"]: in_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"])
+        row["id"]: with_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"])
         for row in rows
     }
 
@@ -73,7 +73,7 @@ def replace_vectors(
             )
         connection.executemany(
             "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
-            [(packed(vector), chunk_id) for chunk_id, vector in vectors.items()],
+            [(vector_bytes(vector), chunk_id) for chunk_id, vector in vectors.items()],
         )
         connection.execute(
             "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)
@@ -85,10 +85,10 @@ def replace_vectors(
 
 def titles_of(rows: Iterable[sqlite3.Row | Mapping[str, Any]]) -> dict[int, str]:
     """Return the titles of documents, by id, from rows of NAMES_AND_TITLES."""
-    return {row["id"]: row["title"] or named(row["name"]) for row in rows}
+    return {row["id"]: row["title"] or title_from_name(row["name"]) for row in rows}
 
 
-def packed(vector: Vectors) -> bytes:
+def vector_bytes(vector: Vectors) -> bytes:
     """Return a vector as it is stored: little-endian float32."""
     return np.ascontiguousarray(vector, dtype="<f4").tobytes()
 
@@ -97,10 +97,12 @@ COLUMNS = 'page, start, "end", text, section, lead, confidence, rows'
 """Columns of a chunk, in the order of its fields."""
 
 
-def with_front(title: str | None, chunks: Sequence[Chunk], vectors: Vectors) -> list[StoredChunk]:
+def stored_chunks(title: str | None, chunks: Sequence[Chunk], vectors: Vectors) -> list[StoredChunk]:
     """Return chunks with the headings to search in front of them and their vectors; `vectors` has a row for each."""
     return [
-        StoredChunk(chunk, in_front(title, chunk.text, section=chunk.section, lead=chunk.lead), packed(vector))
+        StoredChunk(
+            chunk, passage_context(title, chunk.text, section=chunk.section, lead=chunk.lead), vector_bytes(vector)
+        )
         for chunk, vector in zip(chunks, vectors, strict=True)
     ]
 
@@ -118,7 +120,7 @@ def put_chunks(connection: sqlite3.Connection, document: int, chunks: Sequence[S
             ),
         ).lastrowid
         connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, stored.vector))
-    full_text.put(connection, document)
+    full_text.index_stems(connection, document)
 
 
 def chunk_from(row: sqlite3.Row | Mapping[str, Any]) -> Chunk:
@@ -128,9 +130,9 @@ def chunk_from(row: sqlite3.Row | Mapping[str, Any]) -> Chunk:
     return Chunk(row["page"], row["start"], row["end"], row["text"], *known, rows)
 
 
-def own_title(title: str | None, name: str) -> str | None:
+def title_to_store(title: str | None, name: str) -> str | None:
     """Return the title to store: None if it is made from the name, so that it changes with the name."""
-    return None if title == named(name) else title
+    return None if title == title_from_name(name) else title
 
 
 _OF_COLLECTION = (
@@ -139,7 +141,7 @@ _OF_COLLECTION = (
 )
 
 
-def begin(database: Database, collection: str, embedder: str) -> None:
+def discard_outdated(database: Database, collection: str, embedder: str) -> None:
     """Remove new vectors of a collection that were computed with another embedding model. Raises StoreError."""
     with database.transaction() as connection:
         connection.execute(
@@ -148,7 +150,7 @@ def begin(database: Database, collection: str, embedder: str) -> None:
         )
 
 
-def begun(database: Database) -> list[str]:
+def interrupted_collections(database: Database) -> list[str]:
     """Return the names of the collections with new vectors: re-indexing them was interrupted. Raises StoreError."""
     rows = database.rows(
         "SELECT name FROM collections k WHERE EXISTS (SELECT 1 FROM new_vectors n JOIN chunks c ON c.id = n.chunk_id "
@@ -157,34 +159,34 @@ def begun(database: Database) -> list[str]:
     return [row["name"] for row in rows]
 
 
-def missing(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
+def missing_vectors(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
     """Return the id and text of the chunks without a new vector, shortest first, and the number of all chunks."""
-    there = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}
+    finished = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}
     texts = chunk_texts(database, collection)
-    return [one for one in texts if one[0] not in there], len(texts)
+    return [one for one in texts if one[0] not in finished], len(texts)
 
 
-def put(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> None:
+def add_new_vectors(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> None:
     """Store new vectors for those of the chunks that still exist. Raises StoreError."""
     with database.transaction() as connection:
         connection.executemany(
             "INSERT OR REPLACE INTO new_vectors SELECT id, ?2, ?3 FROM chunks WHERE id = ?1",
-            [(chunk, embedder, packed(vector)) for chunk, vector in vectors.items()],
+            [(chunk, embedder, vector_bytes(vector)) for chunk, vector in vectors.items()],
         )
 
 
-def take_over(database: Database, collection: str, *, embedder: str, dimension: int) -> bool:
+def use_new_vectors(database: Database, collection: str, *, embedder: str, dimension: int) -> bool:
     """Replace the old vectors with the new ones, in one transaction, unless some are missing.
 
     Return whether they were replaced. Raises StoreError.
     """
     with database.transaction() as connection:
-        lacking = connection.execute(
+        missing = connection.execute(
             f"SELECT 1 FROM ({_OF_COLLECTION}) WHERE id NOT IN (SELECT chunk_id FROM new_vectors WHERE embedder = ?) "  # noqa: S608
             "LIMIT 1",
             (collection, embedder),
         ).fetchone()
-        if lacking:
+        if missing:
             return False
         connection.execute(
             "UPDATE vectors SET vector = (SELECT n.vector FROM new_vectors n WHERE n.chunk_id = vectors.chunk_id) "  # noqa: S608

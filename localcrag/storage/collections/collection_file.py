@@ -25,28 +25,28 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from localcrag.privacy.private_folder import to_disk
+from localcrag.privacy.private_folder import flush_to_disk
 from localcrag.records.documents import Chunk, ScannedPage, StoredChunk, StoredDocument, StoredScan
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import NameRefused, StoreError
 from localcrag.storage.collections.admin import LONGEST_NAME
 from localcrag.storage.collections.queries import checked_tag
 from localcrag.storage.database import Database
-from localcrag.storage.files import PART, held, is_abandoned
-from localcrag.storage.schema import ARRIVING, SHOWN, read_header
+from localcrag.storage.files import PART, is_abandoned, locked_file
+from localcrag.storage.schema import HIDDEN_PREFIX, IS_VISIBLE, read_header
 
-AT_ONCE = 50
+DOCUMENTS_PER_STEP = 50
 """Documents to remove per transaction."""
 
 
 @contextmanager
-def arriving(database: Database, *, embedder: str, dimension: int, created_at: str) -> Iterator[str]:
+def hidden_collection(database: Database, *, embedder: str, dimension: int, created_at: str) -> Iterator[str]:
     """Create a hidden collection for an import, and yield its name. Raises StoreError.
 
     Unless the block renames it (admin.rename_collection), the collection is removed afterwards, also after an error.
     """
     token = secrets.token_hex(8)
-    name, file = f"{ARRIVING}{token}", _file(database, token)
+    name, file = f"{HIDDEN_PREFIX}{token}", _lock_file(database, token)
     try:
         file.touch(0o600, exist_ok=False)
     except OSError as error:
@@ -55,7 +55,7 @@ def arriving(database: Database, *, embedder: str, dimension: int, created_at: s
             "full."
         ) from error
     try:
-        with held(file):
+        with locked_file(file):
             with database.transaction() as connection:
                 connection.execute(
                     "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
@@ -71,23 +71,23 @@ def arriving(database: Database, *, embedder: str, dimension: int, created_at: s
             file.unlink(missing_ok=True)
 
 
-def still_arrives(database: Database, name: str) -> None:
+def refresh_import_lock(database: Database, name: str) -> None:
     """Refresh the time stamp of an import's lock file, for file systems that cannot lock files."""
     with suppress(OSError):
-        _file(database, name.removeprefix(ARRIVING)).touch()
+        _lock_file(database, name.removeprefix(HIDDEN_PREFIX)).touch()
 
 
-def remove_abandoned(database: Database) -> None:
+def remove_partial_imports(database: Database) -> None:
     """Remove imports that killed processes left unfinished. Raises StoreError.
 
     A restored backup that was made during an import has such a partial import, too. Imports of other running processes
     stay.
     """
-    for row in database.rows(f"SELECT k.name FROM collections k WHERE NOT {SHOWN}"):  # noqa: S608 - our own SQL
-        file = _file(database, row["name"].removeprefix(ARRIVING))
+    for row in database.rows(f"SELECT k.name FROM collections k WHERE NOT {IS_VISIBLE}"):  # noqa: S608 - our own SQL
+        file = _lock_file(database, row["name"].removeprefix(HIDDEN_PREFIX))
         # The importing process locks its file before it writes to the database. If the file is missing or not locked,
         # the process has ended.
-        if not file.exists() or is_abandoned(file, just_made=0.0):
+        if not file.exists() or is_abandoned(file, new_for=0.0):
             _remove(database, row["name"])
             with suppress(OSError):
                 file.unlink(missing_ok=True)
@@ -98,24 +98,24 @@ def _remove(database: Database, name: str) -> None:
     some = "SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? LIMIT ?"
     while True:
         with database.transaction() as connection:
-            removed = connection.execute(f"DELETE FROM documents WHERE id IN ({some})", (name, AT_ONCE))  # noqa: S608 - our own SQL
+            removed = connection.execute(f"DELETE FROM documents WHERE id IN ({some})", (name, DOCUMENTS_PER_STEP))  # noqa: S608 - our own SQL
             if not removed.rowcount:
                 connection.execute("DELETE FROM collections WHERE name = ?", (name,))
                 return
 
 
-def _file(database: Database, token: str) -> Path:
+def _lock_file(database: Database, token: str) -> Path:
     return database.path.with_name(f".arriving-{token}{PART}")
 
 
-LONGEST_DOCUMENT_NAME, LONGEST_LINE = 1_000, 2_000
+LONGEST_DOCUMENT_NAME, LONGEST_TITLE = 1_000, 2_000
 """Maximum number of characters of a name with its folders, and of a title or path of headings."""
 MOST_PAGES, MOST_DIMENSIONS = 1_000_000, 8_192
-UNIT = 0.1
+LENGTH_TOLERANCE = 0.1
 """Maximum deviation of a vector's length from 1: embedding models return unit vectors, with rounding errors."""
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 """Control characters, marks that change the writing direction of the text after them, and noncharacters."""
-_NUMBER = 4
+_FLOAT_BYTES = 4
 """Bytes of one number of a vector (float32)."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
@@ -124,12 +124,12 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:.]{5,15}(?:[+-]\d{2}:\d{2}|Z)?", re.ASCII)
 
 
-class Damaged(Exception):
+class DamagedFile(Exception):
     """Part of the file is invalid. The message is the end of a sentence: “FILE was not imported: …”."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DocumentRow:
     """The row of a document in the file."""
 
     document: str
@@ -162,34 +162,37 @@ _DOCUMENT, _SCANNED = TypeAdapter(_Document), TypeAdapter(ScannedPage)
 _FIELDS = tuple(name for name in _Document.__dataclass_fields__ if name != "chunks")
 
 
-def written(document: StoredDocument) -> Written:
+def document_row(document: StoredDocument) -> DocumentRow:
     """Return the row for a document."""
     chunks = tuple(_Chunk(one.chunk, one.front) for one in document.chunks)
     one = _Document(chunks=chunks, **{name: getattr(document, name) for name in _FIELDS})
     vectors = b"".join(chunk.vector for chunk in document.chunks)
-    return Written(_DOCUMENT.dump_json(one).decode(), vectors, document.original)
+    return DocumentRow(_DOCUMENT.dump_json(one).decode(), vectors, document.original)
 
 
-def checked(one: Written, dimension: int) -> StoredDocument:
-    """Check a row and return its document, with invisible characters in names and titles replaced. Raises Damaged."""
+def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
+    """Check a row and return its document, with invisible characters in names and titles replaced.
+
+    Raises DamagedFile.
+    """
     try:
         read = _DOCUMENT.validate_json(one.document, strict=True)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise Damaged(f"what it says of a document is not right ({where}: {error.errors()[0]['msg']})") from error
+        raise DamagedFile(f"what it says of a document is not right ({where}: {error.errors()[0]['msg']})") from error
     name = _name(read.name)
-    _need(_SHA256.fullmatch(read.sha256), name, "checksum")
-    _need(_MEDIA_TYPE.fullmatch(read.media_type), name, "kind")
-    _need(read.pages is None or 0 <= read.pages <= MOST_PAGES, name, "number of pages")
-    _need(_TIME.fullmatch(read.added_at), name, "time")
-    _need(read.dated is None or _DAY.fullmatch(read.dated), name, "day")
+    _require(_SHA256.fullmatch(read.sha256), name, "checksum")
+    _require(_MEDIA_TYPE.fullmatch(read.media_type), name, "kind")
+    _require(read.pages is None or 0 <= read.pages <= MOST_PAGES, name, "number of pages")
+    _require(_TIME.fullmatch(read.added_at), name, "time")
+    _require(read.dated is None or _DAY.fullmatch(read.dated), name, "day")
     title = _line(read.title)
     vectors = _vectors(one.vectors, len(read.chunks), dimension, name)
     return StoredDocument(
         name=name, sha256=read.sha256, media_type=read.media_type, pages=read.pages, text=read.text,
         added_at=read.added_at, dated=read.dated, title=title,
         chunks=tuple(
-            StoredChunk(_chunk(chunk.chunk, read, name), _UNSEEN.sub(" ", chunk.front), vector)
+            StoredChunk(_chunk(chunk.chunk, read, name), _INVISIBLE.sub(" ", chunk.front), vector)
             for chunk, vector in zip(read.chunks, vectors, strict=True)
         ),
         tags=tuple(dict.fromkeys(_tag(tag) for tag in read.tags)),
@@ -198,12 +201,12 @@ def checked(one: Written, dimension: int) -> StoredDocument:
     )  # fmt: skip
 
 
-def checked_about(said: Mapping[str, str]) -> dict[str, Any]:
-    """Check the file's description of its collection, and return it. Raises Damaged."""
+def checked_description(values: Mapping[str, str]) -> dict[str, Any]:
+    """Check the file's description of its collection, and return it. Raises DamagedFile."""
     try:
-        about = {key: json.loads(value) for key, value in said.items()}
+        about = {key: json.loads(value) for key, value in values.items()}
         name, tags = _line(about["name"]), about["folder_tags"]
-        made = {
+        fields = {
             "name": name,
             "embedder": about["embedder"],
             "dimension": about["dimension"],
@@ -214,70 +217,75 @@ def checked_about(said: Mapping[str, str]) -> dict[str, Any]:
             "folder_tags": {_name(folder): [_tag(tag) for tag in words] for folder, words in tags.items()},
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged(f"what it says of the collection is not right ({type(error).__name__})") from error
+        raise DamagedFile(f"what it says of the collection is not right ({type(error).__name__})") from error
     if not (name and len(name) <= LONGEST_NAME):
-        raise Damaged("its collection has no name, or one that is too long")
-    if not (isinstance(made["embedder"], str) and _EMBEDDER.fullmatch(made["embedder"])):
-        raise Damaged("it names no embedder")
-    numbers = (made["dimension"], made["documents"])
+        raise DamagedFile("its collection has no name, or one that is too long")
+    if not (isinstance(fields["embedder"], str) and _EMBEDDER.fullmatch(fields["embedder"])):
+        raise DamagedFile("it names no embedder")
+    numbers = (fields["dimension"], fields["documents"])
     if any(type(one) is not int for one in numbers) or not 1 <= numbers[0] <= MOST_DIMENSIONS or numbers[1] < 0:
-        raise Damaged("numbers in it are not right")
-    return made
+        raise DamagedFile("numbers in it are not right")
+    return fields
 
 
 def _name(name: str) -> str:
-    """Check and return a document or folder name. Although it is not a path, its parts must be safe. Raises Damaged."""
-    clean = _UNSEEN.sub("\ufffd", name)
+    """Check and return a document or folder name. Although it is not a path, its parts must be safe.
+
+    Raises DamagedFile.
+    """
+    clean = _INVISIBLE.sub("\ufffd", name)
     parts = clean.split("/")
     if not clean.strip() or len(clean) > LONGEST_DOCUMENT_NAME or any(part in {"", ".", ".."} for part in parts):
-        raise Damaged(f"a document cannot be called “{clean[:100]}”")
+        raise DamagedFile(f"a document cannot be called “{clean[:100]}”")
     return clean
 
 
 def _line(text: str | None) -> str | None:
-    return None if text is None else _UNSEEN.sub("\ufffd", text)[:LONGEST_LINE]
+    return None if text is None else _INVISIBLE.sub("\ufffd", text)[:LONGEST_TITLE]
 
 
 def _tag(tag: str) -> str:
     try:
-        return checked_tag(_UNSEEN.sub("\ufffd", tag))
+        return checked_tag(_INVISIBLE.sub("\ufffd", tag))
     except NameRefused as error:
-        raise Damaged(f"a tag is not right: {error}") from error
+        raise DamagedFile(f"a tag is not right: {error}") from error
 
 
 def _chunk(chunk: Chunk, document: _Document, name: str) -> Chunk:
-    _need(0 <= chunk.start <= chunk.end <= len(document.text), name, "place of a chunk")
-    _need(chunk.page is None or 1 <= chunk.page <= MOST_PAGES, name, "page of a chunk")
-    _need(chunk.confidence is None or 0 <= chunk.confidence <= 1, name, "confidence of a chunk")
+    _require(0 <= chunk.start <= chunk.end <= len(document.text), name, "place of a chunk")
+    _require(chunk.page is None or 1 <= chunk.page <= MOST_PAGES, name, "page of a chunk")
+    _require(chunk.confidence is None or 0 <= chunk.confidence <= 1, name, "confidence of a chunk")
     return Chunk(
         chunk.page, chunk.start, chunk.end, chunk.text, _line(chunk.section), chunk.lead, chunk.confidence, chunk.rows
     )
 
 
 def _scan(scan: StoredScan, name: str) -> StoredScan:
-    _need(1 <= scan.page <= MOST_PAGES, name, "scanned page")
+    _require(1 <= scan.page <= MOST_PAGES, name, "scanned page")
     if scan.read is not None:
         try:
             _SCANNED.validate_python(ScannedPage.of(json.loads(scan.read)))
         except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise Damaged(f"what was recognised on page {scan.page} of “{name}” is not right") from error
+            raise DamagedFile(f"what was recognised on page {scan.page} of “{name}” is not right") from error
     return StoredScan(scan.page, scan.read, scan.confidence, scan.seconds, _line(scan.error), scan.in_text)
 
 
 def _vectors(vectors: bytes, chunks: int, dimension: int, name: str) -> list[bytes]:
-    _need(len(vectors) == chunks * dimension * _NUMBER, name, "number of vectors")
+    _require(len(vectors) == chunks * dimension * _FLOAT_BYTES, name, "number of vectors")
     rows = np.frombuffer(vectors, "<f4").reshape(chunks, dimension)
     lengths = np.linalg.norm(rows, axis=1)
-    _need(bool(np.isfinite(lengths).all() and (np.abs(lengths - 1) < UNIT).all()), name, "length of a vector")
+    _require(
+        bool(np.isfinite(lengths).all() and (np.abs(lengths - 1) < LENGTH_TOLERANCE).all()), name, "length of a vector"
+    )
     return [row.tobytes() for row in rows]
 
 
-def _need(right: object, name: str, what: str) -> None:
-    if not right:
-        raise Damaged(f"the {what} of “{name[:100]}” is not right")
+def _require(valid: object, name: str, field: str) -> None:
+    if not valid:
+        raise DamagedFile(f"the {field} of “{name[:100]}” is not right")
 
 
-FORMAT, KIND = 1, 0x6C637263
+FORMAT_VERSION, APPLICATION_ID = 1, 0x6C637263
 """Version of the format (user_version), and the application_id that marks a collection file: “lcrc”."""
 SCHEMA = (
     "CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
@@ -285,7 +293,7 @@ SCHEMA = (
     number INTEGER PRIMARY KEY, document TEXT NOT NULL, vectors BLOB NOT NULL, original BLOB, digest TEXT NOT NULL
 ) STRICT""",
 )
-LONGEST = 1 << 30
+MOST_BYTES = 1 << 30
 """Maximum number of bytes of one value; SQLite's own limit is about as high."""
 
 
@@ -316,14 +324,19 @@ class CollectionWriter:
             self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = sqlite3.connect(self._temporary, isolation_level=None, check_same_thread=False)
-            for statement in (f"PRAGMA application_id = {KIND}", f"PRAGMA user_version = {FORMAT}", *SCHEMA, "BEGIN"):
+            for statement in (
+                f"PRAGMA application_id = {APPLICATION_ID}",
+                f"PRAGMA user_version = {FORMAT_VERSION}",
+                *SCHEMA,
+                "BEGIN",
+            ):
                 self._connection.execute(statement)
         except (OSError, sqlite3.Error) as error:
             raise self._unwritable(error) from error
 
     def add(self, document: StoredDocument) -> None:
         """Write a document. Raises StoreError."""
-        one = written(document)
+        one = document_row(document)
         self._number += 1
         digest = _digest(one)
         self._digests.update(digest.encode())
@@ -337,14 +350,14 @@ class CollectionWriter:
 
     def finish(self, about: AboutCollection) -> None:
         """Write the description of the collection, and move the file into place. Raises StoreError."""
-        said = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(about).items()}
-        said["digest"] = json.dumps(_whole(self._digests, said))
+        values = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(about).items()}
+        values["digest"] = json.dumps(_total_digest(self._digests, values))
         try:
-            self._connection.executemany("INSERT INTO about VALUES (?, ?)", said.items())
+            self._connection.executemany("INSERT INTO about VALUES (?, ?)", values.items())
             self._connection.execute("COMMIT")
             self._connection.close()
             self._temporary.replace(self._path)
-            to_disk(self._path.parent)
+            flush_to_disk(self._path.parent)
         except (OSError, sqlite3.Error) as error:
             raise self._unwritable(error) from error
 
@@ -379,12 +392,12 @@ class CollectionReader:
         names: set[str] = set()
         try:
             for number in range(1, self.about.documents + 1):
-                document = checked(self._written(number)[0], self.about.dimension)
+                document = checked_document(self._written(number)[0], self.about.dimension)
                 if document.name in names:
-                    raise Damaged(f"two documents are called “{document.name}”")
+                    raise DamagedFile(f"two documents are called “{document.name}”")
                 names.add(document.name)
                 yield document
-        except Damaged as error:
+        except DamagedFile as error:
             raise self._refused(str(error)) from error
 
     def close(self) -> None:
@@ -396,20 +409,20 @@ class CollectionReader:
             header = read_header(self._path)
         except OSError as error:
             raise StoreError(f"{self._path} cannot be read: {error.strerror or error}. Name another file.") from error
-        if header is None or header.kind != KIND:
+        if header is None or header.kind != APPLICATION_ID:
             raise StoreError(
                 f"{self._path} is no collection that localcrag has exported. Nothing was changed. Such files are made "
                 "by: localcrag collection export NAME FILE"
             )
-        if header.version != FORMAT:
+        if header.version != FORMAT_VERSION:
             raise StoreError(
-                f"{self._path} has the format {header.version}; this localcrag knows {FORMAT}. Nothing was changed. "
-                "Update localcrag, then import it."
+                f"{self._path} has the format {header.version}; this localcrag knows {FORMAT_VERSION}. Nothing was "
+                "changed. Update localcrag, then import it."
             )
         # immutable: SQLite takes no locks, and ignores any journal next to the file.
         address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
         connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         return connection
 
     def _about(self) -> AboutCollection:
@@ -420,37 +433,37 @@ class CollectionReader:
             # Compare the schema before any query, so that no view, trigger or virtual table of a stranger ever runs.
             tables = [row[0] for row in self._connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")]
             if tables != list(SCHEMA):
-                raise Damaged("it has other tables than such a file has")
+                raise DamagedFile("it has other tables than such a file has")
             if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise Damaged("parts of it were changed or are missing")
-            said = dict(self._connection.execute("SELECT key, value FROM about").fetchall())
-            digest = said.pop("digest", "")
-            about = AboutCollection(**checked_about(said))
+                raise DamagedFile("parts of it were changed or are missing")
+            values = dict(self._connection.execute("SELECT key, value FROM about").fetchall())
+            digest = values.pop("digest", "")
+            about = AboutCollection(**checked_description(values))
             numbers = self._connection.execute("SELECT count(*), max(number), min(number) FROM documents").fetchone()
             if about.documents and tuple(numbers) != (about.documents, about.documents, 1):
-                raise Damaged("documents are missing in it")
+                raise DamagedFile("documents are missing in it")
             digests = hashlib.sha256()
             for number in range(1, about.documents + 1):
-                one, kept = self._written(number)
-                if _digest(one) != kept:
-                    raise Damaged(f"document {number} was changed")
-                digests.update(kept.encode())
-            if digest != json.dumps(_whole(digests, said)):
-                raise Damaged("it was changed")
-        except Damaged as error:
+                one, stored_digest = self._written(number)
+                if _digest(one) != stored_digest:
+                    raise DamagedFile(f"document {number} was changed")
+                digests.update(stored_digest.encode())
+            if digest != json.dumps(_total_digest(digests, values)):
+                raise DamagedFile("it was changed")
+        except DamagedFile as error:
             raise self._refused(str(error)) from error
         except sqlite3.Error as error:
             raise self._refused(f"it cannot be read ({error})") from error
         return about
 
-    def _written(self, number: int) -> tuple[Written, str]:
+    def _written(self, number: int) -> tuple[DocumentRow, str]:
         try:
             row = self._connection.execute(
                 "SELECT document, vectors, original, digest FROM documents WHERE number = ?", (number,)
             ).fetchone()
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise Damaged(f"document {number} cannot be read ({error})") from error
-        return Written(*row[:3]), row[3]
+            raise DamagedFile(f"document {number} cannot be read ({error})") from error
+        return DocumentRow(*row[:3]), row[3]
 
     def _refused(self, why: str) -> StoreError:
         return StoreError(
@@ -458,13 +471,13 @@ class CollectionReader:
         )
 
 
-def _digest(one: Written) -> str:
+def _digest(one: DocumentRow) -> str:
     parts = (one.document.encode(), one.vectors, one.original or b"")
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
-def _whole(digests: hashlib._Hash, said: Mapping[str, str]) -> str:
+def _total_digest(digests: hashlib._Hash, values: Mapping[str, str]) -> str:
     whole = digests.copy()
-    for key in sorted(said):
-        whole.update(f"{key}\0{said[key]}\0".encode())
+    for key in sorted(values):
+        whole.update(f"{key}\0{values[key]}\0".encode())
     return whole.hexdigest()

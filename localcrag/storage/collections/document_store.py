@@ -15,7 +15,7 @@ import numpy as np
 
 from localcrag.records.documents import Chunk, Document, ScannedPage
 from localcrag.records.errors import StoreError, UnknownCollection
-from localcrag.records.ingest import FileAsRead
+from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections import admin, index_folder, queries
 from localcrag.storage.collections import full_text as chunk_changes
@@ -25,17 +25,23 @@ from localcrag.storage.collections.chunks import (
     NAMES_AND_TITLES,
     chunk_from,
     embedded_texts,
-    own_title,
     put_chunks,
+    stored_chunks,
+    title_to_store,
     titles_of,
-    with_front,
 )
 from localcrag.storage.collections.index_folder import IndexRow
-from localcrag.storage.collections.queries import DOCUMENT, document_from, documents_of, embedder_mismatch, no_document
+from localcrag.storage.collections.queries import (
+    DOCUMENTS_QUERY,
+    document_from,
+    documents_of,
+    embedder_mismatch,
+    no_document,
+)
 from localcrag.storage.database import Database
 from localcrag.storage.files import keep_file
-from localcrag.storage.schema import SHOWN
-from localcrag.text.titles import BEGINNING, title_of
+from localcrag.storage.schema import IS_VISIBLE
+from localcrag.text.titles import BEGINNING, find_title
 
 _SCAN = "SELECT s.* FROM scans s WHERE s.document_id = ?"
 
@@ -49,7 +55,7 @@ class ScanStore:
     def documents(self) -> list[Document]:
         """Return documents with pages to recognise, or recognised pages missing from their text, oldest first."""
         to_do = "EXISTS (SELECT 1 FROM scans s WHERE s.document_id = d.id AND s.error IS NULL AND NOT s.in_text)"
-        rows = self._database.rows(f"{DOCUMENT} AND {to_do} ORDER BY d.id", self._collection)
+        rows = self._database.rows(f"{DOCUMENTS_QUERY} AND {to_do} ORDER BY d.id", self._collection)
         return [document_from(row) for row in rows]
 
     def original(self, document: Document) -> bytes | None:
@@ -74,18 +80,18 @@ class ScanStore:
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
         """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
-        said = json.dumps(read.plain(), ensure_ascii=False)
+        content = json.dumps(read.plain(), ensure_ascii=False)
         sql = "UPDATE scans SET read = ?, confidence = ?, seconds = ? WHERE document_id = ? AND page = ?"
         with self._database.transaction() as connection:
-            connection.execute(sql, (said, read.confidence, seconds, document.id, page))
+            connection.execute(sql, (content, read.confidence, seconds, document.id, page))
 
-    def give_up(self, document: Document, page: int, error: str) -> None:
+    def record_failure(self, document: Document, page: int, error: str) -> None:
         """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
         sql = "UPDATE scans SET error = ? WHERE document_id = ? AND page = ?"
         with self._database.transaction() as connection:
             connection.execute(sql, (error, document.id, page))
 
-    def try_again(self) -> None:
+    def retry_failed(self) -> None:
         """Queue the pages that failed for text recognition again. Raises StoreError."""
         with self._database.transaction() as connection:
             connection.execute(
@@ -102,7 +108,7 @@ class ScanStore:
         )
         return {texts[row["chunk_id"]]: np.frombuffer(row["vector"], "<f4") for row in rows if row["chunk_id"] in texts}
 
-    def put_text(
+    def replace_text(
         self,
         document: Document,
         *,
@@ -119,19 +125,19 @@ class ScanStore:
         with self._database.transaction() as connection:
             changed = connection.execute(
                 "UPDATE documents SET text = ?, title = ? WHERE id = ?",
-                (text, own_title(title, document.name), document.id),
+                (text, title_to_store(title, document.name), document.id),
             )
             if not changed.rowcount:
                 return
             connection.execute("DELETE FROM chunks WHERE document_id = ?", (document.id,))
-            put_chunks(connection, document.id, with_front(title, chunks, vectors))
+            put_chunks(connection, document.id, stored_chunks(title, chunks, vectors))
             connection.executemany(
                 "UPDATE scans SET in_text = 1 WHERE document_id = ? AND page = ?",
                 [(document.id, page) for page in pages],
             )
 
 
-def collections(database: Database) -> dict[str, str]:
+def collections_to_recognise(database: Database) -> dict[str, str]:
     """Return the collections with pages to recognise or to add to the text, with their embedding models.
 
     The keys are the collections' names.
@@ -139,12 +145,12 @@ def collections(database: Database) -> dict[str, str]:
     rows = database.rows(
         "SELECT DISTINCT k.name, k.embedder FROM scans s JOIN documents d ON d.id = s.document_id "  # noqa: S608 - our own SQL
         "JOIN collections k ON k.id = d.collection_id WHERE s.error IS NULL AND NOT s.in_text "
-        f"AND {SHOWN} ORDER BY k.name"
+        f"AND {IS_VISIBLE} ORDER BY k.name"
     )
     return {row["name"]: row["embedder"] for row in rows}
 
 
-def of_page(database: Database, collection: str, name: str, page: int) -> ScannedPage | None:
+def recognised_page(database: Database, collection: str, name: str, page: int) -> ScannedPage | None:
     """Return the recognised content of a page, or None if there is none."""
     rows = database.rows(
         "SELECT s.read FROM scans s JOIN documents d ON d.id = s.document_id "
@@ -157,7 +163,7 @@ def of_page(database: Database, collection: str, name: str, page: int) -> Scanne
     return ScannedPage.of(json.loads(rows[0]["read"])) if rows else None
 
 
-def of_same_file(connection: sqlite3.Connection, collection: int, name: str, sha256: str) -> dict[int, sqlite3.Row]:
+def recognised_pages(connection: sqlite3.Connection, collection: int, name: str, sha256: str) -> dict[int, sqlite3.Row]:
     """Return the recognised pages of a document, by page, if its stored file has this checksum."""
     rows = connection.execute(
         "SELECT s.* FROM scans s JOIN documents d ON d.id = s.document_id "
@@ -167,7 +173,9 @@ def of_same_file(connection: sqlite3.Connection, collection: int, name: str, sha
     return {row["page"]: row for row in rows}
 
 
-def put(connection: sqlite3.Connection, document: int, pages: Sequence[int], read: Mapping[int, sqlite3.Row]) -> None:
+def queue_pages(
+    connection: sqlite3.Connection, document: int, pages: Sequence[int], read: Mapping[int, sqlite3.Row]
+) -> None:
     """Queue these pages of a document for text recognition, except those that `read` has the content of."""
     columns = ("read", "confidence", "seconds")
     connection.executemany(
@@ -176,7 +184,7 @@ def put(connection: sqlite3.Connection, document: int, pages: Sequence[int], rea
     )
 
 
-_AT_ONCE = 500
+_IDS_PER_STATEMENT = 500
 """Ids per statement; SQLite's oldest limit on variables is 999."""
 _COLLECTION = (
     "SELECT k.*, h.address FROM collections k LEFT JOIN collection_homes h ON h.collection_id = k.id "
@@ -204,8 +212,8 @@ class DocumentStore:
             self.id: int = row["id"]
             row = connection.execute(_COLLECTION, (self.id,)).fetchone()
         self._require_embedder(row)
-        self.languages = stem_index.Languages(database, self.id)
-        self._chunks = chunk_changes.Count(database, self.id)
+        self.languages = stem_index.LanguageCounter(database, self.id)
+        self._chunks = chunk_changes.ChunkCounter(database, self.id)
 
     def documents(self) -> list[Document]:
         """Return all documents, sorted by name."""
@@ -213,13 +221,13 @@ class DocumentStore:
 
     def find(self, name: str) -> Document | None:
         """Return the document of that name, or None."""
-        rows = self._database.rows(DOCUMENT + " AND d.name = ?", self.name, name)
+        rows = self._database.rows(DOCUMENTS_QUERY + " AND d.name = ?", self.name, name)
         return document_from(rows[0]) if rows else None
 
-    def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
+    def twin(self, sha256: str, exclude: str) -> str | None:
+        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
         sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
-        rows = self._database.rows(sql, self.id, sha256, but)
+        rows = self._database.rows(sql, self.id, sha256, exclude)
         return rows[0]["name"] if rows else None
 
     def put(
@@ -234,7 +242,7 @@ class DocumentStore:
         vectors: Vectors,
         title: str | None = None,
         dated: str | None = None,
-        original: FileAsRead | None = None,
+        original: OriginalFile | None = None,
         unread: Sequence[int] = (),
     ) -> None:
         """Store a document in one transaction, with its file if given; replace an earlier one of the same name.
@@ -244,25 +252,25 @@ class DocumentStore:
         recognised for the same file before. Existing tags are kept. Raises StoreError, and UnreadableDocument if the
         file is gone or has changed; then nothing is stored.
         """
-        title = title or title_of(text[:BEGINNING], name)
+        title = title or find_title(text[:BEGINNING], name)
         with self._database.transaction() as connection:
             # Another process may have re-indexed the collection with another model since it was opened.
             self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
             # Both queries need the earlier document, so they come before its deletion.
-            read = of_same_file(connection, self.id, name, sha256)
+            read = recognised_pages(connection, self.id, name, sha256)
             tags = queries.tags_of(connection, self.id, name)
             self._delete(connection, name)
             document_id = connection.execute(
                 "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
                 "characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(self.id, name, sha256, media_type, pages, text, _now(), dated, own_title(title, name)),
+                    *(self.id, name, sha256, media_type, pages, text, _now(), dated, title_to_store(title, name)),
                     len(text),
                 ),
             ).lastrowid
-            put_chunks(connection, document_id or 0, with_front(title, chunks, vectors))
-            put(connection, document_id or 0, unread, read)
-            queries.put(connection, document_id or 0, tags)
+            put_chunks(connection, document_id or 0, stored_chunks(title, chunks, vectors))
+            queue_pages(connection, document_id or 0, unread, read)
+            queries.add_tags(connection, document_id or 0, tags)
             if original:
                 keep_file(connection, document_id or 0, original)
 
@@ -289,9 +297,9 @@ class DocumentStore:
             sha256 = hashlib.sha256(self.text(document.name).encode()).hexdigest()
             connection.execute(
                 "UPDATE documents SET title = ?, sha256 = ? WHERE id = ?",
-                (own_title(title, document.name), sha256, document.id),
+                (title_to_store(title, document.name), sha256, document.id),
             )
-            put_chunks(connection, document.id, with_front(title, chunks, vectors))
+            put_chunks(connection, document.id, stored_chunks(title, chunks, vectors))
 
     def delete(self, name: str) -> int:
         """Remove a document and its attachments; return the number of attachments. Raises UnknownDocument."""
@@ -307,14 +315,14 @@ class DocumentStore:
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or only of those in the documents `within`, in ascending order."""
         sql = f"SELECT c.id {self._of(within)} ORDER BY c.id"
-        return [row["id"] for row in self._database.rows(sql, self.id, chosen=word_search.looked_up(within))]
+        return [row["id"] for row in self._database.rows(sql, self.id, chosen=word_search.make_evaluation_set(within))]
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return the number of all chunks, or only of those in the documents `within`."""
         if within is None:
             return self._chunks()
         sql = f"SELECT count(*) {self._of(within)}"
-        return int(self._database.rows(sql, self.id, chosen=word_search.looked_up(within))[0][0])
+        return int(self._database.rows(sql, self.id, chosen=word_search.make_evaluation_set(within))[0][0])
 
     def _of(self, within: Collection[int] | None) -> str:
         chosen = "" if within is None else " AND chosen(d.id)"
@@ -328,10 +336,10 @@ class DocumentStore:
         """
         rows = self._database.rows(_COLLECTION, self.id)
         self._require_embedder(rows[0] if rows else None)
-        now = chunk_changes.state(self._database)
+        now = chunk_changes.current_state(self._database)
         if now == since:
             return now, (set(), set())
-        return now, chunk_changes.since(self._database, self.id, since) if since else None
+        return now, chunk_changes.changes_since(self._database, self.id, since) if since else None
 
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return the document name and the chunk of each id that still exists."""
@@ -343,8 +351,8 @@ class DocumentStore:
         document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
         before, after = "SELECT max(id) FROM chunks WHERE id < ?1 AND ", "SELECT min(id) FROM chunks WHERE id > ?1 AND "
         identifier = self._database.rows((after if behind else before) + document, chunk_id)[0][0]
-        there = self.chunks([identifier]) if identifier is not None else {}
-        return (identifier, there[identifier][1]) if there else None
+        found = self.chunks([identifier]) if identifier is not None else {}
+        return (identifier, found[identifier][1]) if found else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""
@@ -380,11 +388,11 @@ class DocumentStore:
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
         """Return up to `k` chunk ids by BM25, best first, restricted to the documents `within` if given."""
-        return word_search.best_by_words(self._database, self.id, question, k, within)
+        return word_search.keyword_search(self._database, self.id, question, k, within)
 
-    def documents_with(self, word: str) -> frozenset[int] | None:
+    def documents_containing(self, word: str) -> frozenset[int] | None:
         """Return the ids of the documents that contain a word, or None if very many chunks contain it."""
-        return word_search.documents_with(self._database, self.id, word)
+        return word_search.documents_containing(self._database, self.id, word)
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the document id of each chunk that still exists."""
@@ -398,15 +406,15 @@ class DocumentStore:
 
     def index_file(self) -> IndexRow | None:
         """Return the row of the vector index file that was written last, or None."""
-        return index_folder.kept(self._database, self.id)
+        return index_folder.read_index_row(self._database, self.id)
 
     def set_index_file(self, row: IndexRow | None) -> str | None:
         """Record the vector index file that was just written, and return the name of the previous one."""
-        return index_folder.keep(self._database, self.id, row)
+        return index_folder.write_index_row(self._database, self.id, row)
 
     def _by_id(self, sql: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
-        for at in range(0, len(ids), _AT_ONCE):
-            some = ids[at : at + _AT_ONCE]
+        for at in range(0, len(ids), _IDS_PER_STATEMENT):
+            some = ids[at : at + _IDS_PER_STATEMENT]
             yield from self._database.rows(sql.format(", ".join("?" * len(some))), *some)
 
     def _require_embedder(self, row: sqlite3.Row | None) -> None:

@@ -20,10 +20,10 @@ class EngineChoice:
     wanted: IndexEngine = IndexEngine.AUTO
     most_in_hnswlib: int = MOST_IN_HNSWLIB
 
-    def engine(self, different: int) -> type[Engine]:
+    def engine(self, distinct_vectors: int) -> type[Engine]:
         """Return the engine for this number of different vectors."""
-        small = self.wanted is IndexEngine.AUTO and different <= self.most_in_hnswlib
-        if (small or self.wanted is IndexEngine.HNSWLIB) and not why_not_hnswlib():
+        small = self.wanted is IndexEngine.AUTO and distinct_vectors <= self.most_in_hnswlib
+        if (small or self.wanted is IndexEngine.HNSWLIB) and not hnswlib_import_error():
             return engine_of(".hnsw")
         return engine_of(".usearch")
 
@@ -32,7 +32,7 @@ def engine_of(suffix: str) -> type[Engine]:
     """Return the engine that writes files with this suffix. Raises RuntimeError if it cannot be imported."""
     # An engine is imported only when it is needed: the import takes a while, and hnswlib may be missing.
     if suffix == ".hnsw":
-        if missing := why_not_hnswlib():
+        if missing := hnswlib_import_error():
             raise RuntimeError(f"hnswlib cannot be used: {missing}")
         from localcrag.storage.collections.hnswlib_engine import HnswlibEngine  # noqa: PLC0415 - see above
 
@@ -43,7 +43,7 @@ def engine_of(suffix: str) -> type[Engine]:
 
 
 @cache
-def why_not_hnswlib() -> str:
+def hnswlib_import_error() -> str:
     """Return why hnswlib cannot be used on this computer, or "" if it can."""
     try:
         import hnswlib  # noqa: F401, PLC0415 - it is compiled where it is installed, and may be missing

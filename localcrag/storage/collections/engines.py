@@ -17,15 +17,15 @@ from localcrag.records.protocols import Vectors
 Ids = NDArray[np.int64]
 Codes = NDArray[np.int8]
 """Vectors with eight bits per number, each scaled by its own factor. Their cosines are accurate to a hundredth."""
-Found = tuple[Ids, Vectors]
+NearestRows = tuple[Ids, Vectors]
 """Rows, nearest first, and the cosine of each row."""
 
 # hnswlib recommends M = 16 and ef_construction = 200 for high recall at this dimension (ALGO_PARAMS.md). With 100,
 # usearch built a file of 100,000 vectors in half the CPU time (38 s instead of 81 s), but a search found a share of
 # 0.994 of the ten nearest vectors instead of 0.999.
 LINKS = 16
-CONSTRUCTION = 200
-LEAST_LOOKED_AT = 200
+CONSTRUCTION_CANDIDATES = 200
+LEAST_CANDIDATES = 200
 """Minimum number of candidates to keep during a search (ef), however few results are requested."""
 LARGEST_CODE = 127
 """Largest number in a rounded vector (int8)."""
@@ -49,7 +49,7 @@ class Engine(Protocol):
     def add(self, rows: Ids, vectors: Vectors) -> None:
         """Add unit vectors under new row numbers. Raises RuntimeError and MemoryError."""
 
-    def search(self, vector: Vectors, number: int, candidates: int) -> Found | None:
+    def search(self, vector: Vectors, number: int, candidates: int) -> NearestRows | None:
         """Return the nearest rows, nearest first, or None if the graph leads to fewer than `number` of them.
 
         `candidates` is the number of candidates to keep during the search (ef); it is raised to LEAST_LOOKED_AT.
@@ -61,7 +61,7 @@ class Engine(Protocol):
     def __len__(self) -> int: ...
 
 
-def coded(vectors: Vectors) -> Codes:
+def quantised(vectors: Vectors) -> Codes:
     """Return vectors rounded to eight bits per number, each scaled by its own factor; the shape stays the same."""
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     return np.rint(vectors * (LARGEST_CODE / np.where(largest == 0, 1, largest))).astype(np.int8)

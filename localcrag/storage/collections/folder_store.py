@@ -10,20 +10,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from localcrag.records.errors import StoreError
-from localcrag.records.ingest import BoundFolder, FolderCounts, KnownFile, Stamp, WhenGone
+from localcrag.records.ingest import FolderCounts, GoneFilePolicy, KnownFile, Stamp, WatchedFolder
 from localcrag.storage.collections.admin import collection_row
 from localcrag.storage.database import Database
 
 _FOLDERS = "SELECT b.*, k.name AS collection FROM bound_folders b JOIN collections k ON k.id = b.collection_id"
 _OF_COLLECTION = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"
-_ALSO = (
+_ALIASES = (
     "SELECT f.document, f.path FROM folder_files f WHERE f.folder_id = ? AND f.document != ? || CAST(f.path AS TEXT) "
     "AND f.gone_at IS NULL AND f.stored = f.sha256"
 )
-_ALSO_OF = _ALSO.replace("folder_files f", "json_each(?) j CROSS JOIN folder_files f ON f.document = j.value")
+_ALIASES_OF_DOCUMENTS = _ALIASES.replace(
+    "folder_files f", "json_each(?) j CROSS JOIN folder_files f ON f.document = j.value"
+)
 """The same query for given documents. CROSS JOIN makes SQLite look these up; otherwise it reads all files of a
 folder."""
-_HOLDER = (
+_DOCUMENT_OF_FILE = (
     "SELECT document FROM folder_files WHERE folder_id = ? AND path = ? AND gone_at IS NULL AND stored = sha256 "
     "AND document IS NOT NULL"
 )
@@ -36,17 +38,17 @@ class FolderStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def folders(self, collection: str | None = None) -> list[BoundFolder]:
+    def folders(self, collection: str | None = None) -> list[WatchedFolder]:
         """Return the folders of a collection, or of all, sorted by collection and path. Raises StoreError."""
         where = " WHERE k.name = ?" if collection is not None else ""
         values = (collection,) if collection is not None else ()
         return [_folder(row) for row in self._database.rows(f"{_FOLDERS}{where} ORDER BY k.name, b.path", *values)]
 
-    def find(self, folder: int) -> BoundFolder | None:
+    def find(self, folder: int) -> WatchedFolder | None:
         """Return the folder with this id, or None if it is no longer watched. Raises StoreError."""
         return next((_folder(row) for row in self._database.rows(f"{_FOLDERS} WHERE b.id = ?", folder)), None)
 
-    def bind(self, wanted: BoundFolder) -> BoundFolder:
+    def bind(self, wanted: WatchedFolder) -> WatchedFolder:
         """Watch a folder, or change the rules of a watched one; return it as stored. Raises StoreError."""
         with self._database.transaction() as connection:
             connection.execute(
@@ -103,7 +105,7 @@ class FolderStore:
             connection.executemany(rename, [(f"\0{new}", old, number) for old, new in names.items()])
             connection.executemany(rename, [(new, f"\0{new}", number) for new in names.values()])
 
-    def others(self, folder: BoundFolder, document: str) -> list[str]:
+    def others(self, folder: WatchedFolder, document: str) -> list[str]:
         """Return the names of the files in the collection's other folders that belong to a document."""
         return [
             name
@@ -119,7 +121,7 @@ class FolderStore:
         not count. Documents without other names are left out. Raises StoreError.
         """
         found: dict[str, list[str]] = {}
-        sql, given = (_ALSO, []) if documents is None else (_ALSO_OF, [json.dumps([*documents])])
+        sql, given = (_ALIASES, []) if documents is None else (_ALIASES_OF_DOCUMENTS, [json.dumps([*documents])])
         folders = self.folders(collection)
         for folder in folders:
             for row in self._database.rows(sql, *given, folder.id, folder.prefix):
@@ -138,7 +140,7 @@ class FolderStore:
         for folder in self.folders(collection):
             for name in wanted:
                 path = os.fsencode(name.removeprefix(folder.prefix))
-                if name.startswith(folder.prefix) and (rows := self._database.rows(_HOLDER, folder.id, path)):
+                if name.startswith(folder.prefix) and (rows := self._database.rows(_DOCUMENT_OF_FILE, folder.id, path)):
                     found.setdefault(name, []).append(rows[0]["document"])
         return found
 
@@ -156,23 +158,23 @@ class FolderStore:
         """Return up to `most` missing files that await a decision, or all, sorted by path. Raises StoreError."""
         return self._some(folder, _GONE, most)
 
-    def _some(self, folder: int, what: str, most: int) -> list[KnownFile]:
-        sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {what} ORDER BY path LIMIT ?"  # noqa: S608 - our own SQL
+    def _some(self, folder: int, condition: str, most: int) -> list[KnownFile]:
+        sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {condition} ORDER BY path LIMIT ?"  # noqa: S608 - our own SQL
         return [_file(row) for row in self._database.rows(sql, folder, most)]
 
-    def _has_file(self, folder: BoundFolder, document: str) -> bool:
+    def _has_file(self, folder: WatchedFolder, document: str) -> bool:
         """Return whether a folder has or had a file with a document's name."""
         path = os.fsencode(document.removeprefix(folder.prefix))
         sql = "SELECT 1 FROM folder_files WHERE folder_id = ? AND path = ? AND document = ?"
         return document.startswith(folder.prefix) and bool(self._database.rows(sql, folder.id, path, document))
 
-    def _names(self, folder: BoundFolder, document: str) -> Sequence[str]:
+    def _names(self, folder: WatchedFolder, document: str) -> Sequence[str]:
         sql = "SELECT path FROM folder_files WHERE folder_id = ? AND document = ? AND gone_at IS NULL ORDER BY path"
         return [folder.name_of(os.fsdecode(row["path"])) for row in self._database.rows(sql, folder.id, document)]
 
-    def _change(self, folder: int, what: str, *values: object) -> None:
+    def _change(self, folder: int, assignments: str, *values: object) -> None:
         with self._database.transaction() as connection:
-            connection.execute(f"UPDATE bound_folders SET {what} WHERE id = ?", (*values, folder))  # noqa: S608 - our own SQL
+            connection.execute(f"UPDATE bound_folders SET {assignments} WHERE id = ?", (*values, folder))  # noqa: S608 - our own SQL
 
 
 _FAILED = "error IS NOT NULL AND gone_at IS NULL"
@@ -184,17 +186,17 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _folder(row: sqlite3.Row | None) -> BoundFolder:
+def _folder(row: sqlite3.Row | None) -> WatchedFolder:
     if row is None:
         raise StoreError("The folder is bound no more. Bind it again: localcrag folder add PATH")
     fields = {key: row[key] for key in row.keys() if key != "collection_id"}  # noqa: SIM118 - iterating over a row yields its values
-    return BoundFolder(
+    return WatchedFolder(
         **fields
         | {
             "path": Path(row["path"]),
             "include": tuple(json.loads(row["include"])),
             "exclude": tuple(json.loads(row["exclude"])),
-            "gone": WhenGone(row["gone"]),
+            "gone": GoneFilePolicy(row["gone"]),
             "paused": bool(row["paused"]),
         }
     )

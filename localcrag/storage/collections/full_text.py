@@ -20,19 +20,19 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Sequence, Set
 
 from localcrag.storage.database import BUSY_TIMEOUT, FULL_TEXT, Database
-from localcrag.text.lexicon import STEMMED, stems
-from localcrag.text.words import MOST_CHARACTERS, is_function_word, language_of
+from localcrag.text.lexicon import TOKENIZED_LANGUAGES, stems
+from localcrag.text.words import MOST_CHARACTERS, detect_text_language, is_function_word
 
 Changes = tuple[set[int], set[int]]
 """Ids of the chunks that were added, some of which may have been there before, and of those that were removed."""
 State = tuple[int, int]
 """Number of the newest change, and the highest id of any chunk. Both only grow: a chunk that was added later has a
 higher id, and a removal or move (recorded by triggers in schema.py) has a higher change number."""
-KEPT = 100_000
+CHANGES_KEPT = 100_000
 """Number of changes to keep; an index that missed more than that reads all ids."""
 
 
-def state(database: Database) -> State:
+def current_state(database: Database) -> State:
     """Return the current state; two different sets of chunks never have the same state. Raises StoreError."""
     newest, highest = database.rows(
         "SELECT (SELECT coalesce(max(number), 0) FROM chunk_changes), (SELECT coalesce(max(id), 0) FROM chunks)"
@@ -40,7 +40,7 @@ def state(database: Database) -> State:
     return newest, highest
 
 
-class Count:
+class ChunkCounter:
     """The number of chunks of a collection, counted again only after a change, since every question shows it."""
 
     def __init__(self, database: Database, collection: int) -> None:
@@ -49,14 +49,14 @@ class Count:
 
     def __call__(self) -> int:
         """Return the number. Raises StoreError."""
-        now = state(self._database)
+        now = current_state(self._database)
         if self._counted is None or self._counted[0] != now:
             sql = "SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
             self._counted = now, int(self._database.rows(sql, self._collection)[0][0])
         return self._counted[1]
 
 
-def since(database: Database, collection: int, before: State) -> Changes | None:
+def changes_since(database: Database, collection: int, before: State) -> Changes | None:
     """Return the changes of a collection since a state, or None if they are unknown. Raises StoreError.
 
     They are unknown if the state is too old, or belongs to a database that this one has replaced.
@@ -66,36 +66,38 @@ def since(database: Database, collection: int, before: State) -> Changes | None:
     if (newest or 0) < number or (oldest or 0) > number + 1:
         return None
     changed = "SELECT chunk_id FROM chunk_changes WHERE number > ?2 AND collection_id = ?1"
-    there = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?1 AND c.id"
-    came = {row[0] for row in database.rows(f"{there} > ?2", collection, highest)}
-    came |= {row[0] for row in database.rows(f"{there} IN ({changed})", collection, number)}
-    return came, {row[0] for row in database.rows(changed, collection, number)} - came
+    existing = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?1 AND c.id"
+    added = {row[0] for row in database.rows(f"{existing} > ?2", collection, highest)}
+    added |= {row[0] for row in database.rows(f"{existing} IN ({changed})", collection, number)}
+    return added, {row[0] for row in database.rows(changed, collection, number)} - added
 
 
 def prune(connection: sqlite3.Connection) -> None:
     """Remove all but the KEPT newest changes."""
-    connection.execute("DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?", (KEPT,))
+    connection.execute(
+        "DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?", (CHANGES_KEPT,)
+    )
 
 
-UNKNOWN = ""
+UNKNOWN_LANGUAGE = ""
 """Language of a document whose text does not reveal it."""
 
 
-def language_in(texts: Iterable[str]) -> str:
+def detect_language(texts: Iterable[str]) -> str:
     """Return the language of a document's chunks, or UNKNOWN if they do not reveal it."""
     beginning = ""
     for text in texts:
         beginning += f"{text}\n"
         if len(beginning) >= MOST_CHARACTERS:
             break
-    return language_of(beginning) or UNKNOWN
+    return detect_text_language(beginning) or UNKNOWN_LANGUAGE
 
 
-def put(connection: sqlite3.Connection, document: int) -> None:
+def index_stems(connection: sqlite3.Connection, document: int) -> None:
     """Detect a document's language from its chunks, and index their stems in place of earlier ones."""
     rows = connection.execute("SELECT text FROM chunks WHERE document_id = ? ORDER BY id", (document,))
-    language = language_in(row["text"] for row in rows)
-    stemmed = language in STEMMED
+    language = detect_language(row["text"] for row in rows)
+    stemmed = language in TOKENIZED_LANGUAGES
     connection.execute("INSERT OR REPLACE INTO document_languages VALUES (?, ?, ?)", (document, language, stemmed))
     if not stemmed:
         return
@@ -105,7 +107,7 @@ def put(connection: sqlite3.Connection, document: int) -> None:
         connection.execute("INSERT OR REPLACE INTO chunks_fts_stems (rowid, stems) VALUES (?, ?)", (row["id"], indexed))
 
 
-class Languages:
+class LanguageCounter:
     """The languages of a collection's documents, counted again only after its chunks have changed."""
 
     def __init__(self, database: Database, collection: int) -> None:
@@ -113,11 +115,11 @@ class Languages:
         self._counted: tuple[State, dict[str, int]] | None = None
 
     def __call__(self) -> dict[str, int]:
-        """Return the number of documents per language (as `language_of` names it), without unknown ones.
+        """Return the number of documents per language (as `detect_text_language` names it), without unknown ones.
 
         Raises StoreError.
         """
-        now, counted = state(self._database), self._counted
+        now, counted = current_state(self._database), self._counted
         if counted is None or counted[0] != now:
             sql = (
                 "SELECT l.language, count(*) AS number FROM document_languages l JOIN documents d "
@@ -142,7 +144,7 @@ def all_stems(text: str, codes: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(stem for code in codes for stem in stems(text, code)))
 
 
-def phrases(text: str, codes: Iterable[str]) -> str:
+def stem_phrases(text: str, codes: Iterable[str]) -> str:
     """Return the query for a text's stems as a phrase, in any of these languages; "" if there are no words."""
     found = dict.fromkeys(" ".join(stems(text, code)) for code in codes)
     return " OR ".join(f'"{phrase}"' for phrase in found if phrase)
@@ -160,18 +162,18 @@ SQLite goes through all its chunks to weigh it, for each question. In 59,000 par
 often with this limit."""
 FEW_DOCUMENTS = 2_000
 """Maximum number of documents to start from when searching: their chunks are fewer than those with the words."""
-AT_ONCE = 100
+CHUNKS_PER_LOOKUP = 100
 """Chunks whose documents are looked up per query, best chunks first."""
 _WORD = re.compile(r"\w+")
 
 
-def best_by_words(
+def keyword_search(
     database: Database, collection: int, question: str, k: int, within: Collection[int] | None = None
 ) -> list[int]:
     """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first, of the documents `within`.
 
-    Documents in languages of `STEMMED` are searched by the stems of the question in these languages. If more than
-    MOST_SCORED chunks contain words of the question, only chunks with its rare words are scored.
+    Documents in languages of `TOKENIZED_LANGUAGES` are searched by the stems of the question in these languages. If
+    more than MOST_SCORED chunks contain words of the question, only chunks with its rare words are scored.
     """
     words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
     if not words:
@@ -179,9 +181,11 @@ def best_by_words(
     stems = all_stems(question, stemmed_languages(database, collection))
     query, stemmed = _query(database, "chunks_fts", words), _query(database, "chunks_fts_stems", stems)
     if stems:
-        found = _found("c.id, bm25({0}) AS score", stemmed, within)
+        found = _matches("c.id, bm25({0}) AS score", stemmed, within)
         sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number and our own SQL
-        rows = database.rows(sql, collection, query, *([stemmed] if stemmed else []), chosen=looked_up(within))
+        rows = database.rows(
+            sql, collection, query, *([stemmed] if stemmed else []), chosen=make_evaluation_set(within)
+        )
         return [row["id"] for row in rows]
     ranked = "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH ?{0} ORDER BY bm25(chunks_fts), rowid LIMIT {1}"
     if within is None and _is_alone(database, collection):
@@ -189,14 +193,14 @@ def best_by_words(
         return [row["id"] for row in database.rows(ranked.format("", int(k)), query)]
     if within is not None and len(within) <= FEW_DOCUMENTS:
         sql = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
-        theirs = frozenset(_numbers(database, sql, json.dumps(list(within))))
-        best = _numbers(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=theirs)
+        allowed = frozenset(_ids(database, sql, json.dumps(list(within))))
+        best = _ids(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=allowed)
     else:
-        best = _numbers(database, ranked.format("", -1), query)
+        best = _ids(database, ranked.format("", -1), query)
     return _first_of(database, collection, best, k, within)
 
 
-def _numbers(database: Database, sql: str, *values: object, chosen: Container[int] = ()) -> list[int]:
+def _ids(database: Database, sql: str, *values: object, chosen: Container[int] = ()) -> list[int]:
     """Return the ids that a query finds, in its order."""
     # As a single row, because creating thousands of row objects would start Python's garbage collector.
     rows = database.rows(f"SELECT json_group_array(id) FROM ({sql})", *values, chosen=chosen)  # noqa: S608 - our own SQL
@@ -210,21 +214,21 @@ def _first_of(
     """Return the first `k` of these chunks that belong to the collection and to the documents `within`."""
     chosen = "" if within is None else " AND chosen(c.document_id)"
     first: list[int] = []
-    for at in range(0, len(chunks), AT_ONCE):
-        some = chunks[at : at + AT_ONCE]
+    for at in range(0, len(chunks), CHUNKS_PER_LOOKUP):
+        some = chunks[at : at + CHUNKS_PER_LOOKUP]
         # CROSS JOIN keeps SQLite from changing the order of the tables: it looks up these few chunks first.
         sql = (
             f"SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id{chosen} "  # noqa: S608
             f"WHERE c.id IN ({', '.join('?' * len(some))}) AND d.collection_id = ?"
         )
-        there = {row["id"] for row in database.rows(sql, *some, collection, chosen=looked_up(within))}
+        there = {row["id"] for row in database.rows(sql, *some, collection, chosen=make_evaluation_set(within))}
         first += [one for one in some if one in there]
         if len(first) >= k:
             break
     return first[:k]
 
 
-def looked_up(within: Collection[int] | None) -> Container[int]:
+def make_evaluation_set(within: Collection[int] | None) -> Container[int]:
     """Return ids as a container whose membership test is fast."""
     return within if isinstance(within, (Set, dict)) else frozenset(within or ())
 
@@ -235,8 +239,8 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
     If too many chunks would match, the query requires a rare word, or all the frequent ones, and ranks by all of these.
     The words are quoted, so that nothing in a question is taken for FTS5's query syntax.
     """
-    telling = [word for word in words if not is_function_word(word)]
-    frequency = {word: _count(database, index, f'"{word}"') for word in telling}
+    content_words = [word for word in words if not is_function_word(word)]
+    frequency = {word: _count(database, index, f'"{word}"') for word in content_words}
     for word in words:
         # The frequency of a function word is not needed if the other words already match too many chunks.
         if word not in frequency and (sum(frequency.values()) <= MOST_SCORED or not any(frequency.values())):
@@ -244,13 +248,13 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
     if len(frequency) == len(words) and sum(frequency.values()) <= MOST_SCORED:
         return _any(words)
     known = sorted((word for word in frequency if frequency[word]), key=frequency.__getitem__)
-    telling = [word for word in known if word in telling] or known[:1]
+    content_words = [word for word in known if word in content_words] or known[:1]
     rare: list[str] = []
-    for word in telling:
+    for word in content_words:
         if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
             break
         rare.append(word)
-    frequent = telling[len(rare) :]
+    frequent = content_words[len(rare) :]
     if rare:
         # A word in very many chunks is as uninformative as a function word.
         frequent = [word for word in frequent if _count(database, index, f'"{word}"', MOST_RANKED) <= MOST_RANKED]
@@ -280,19 +284,19 @@ def _is_alone(database: Database, collection: int) -> bool:
     return not database.rows(f"{sql} LIMIT 1", collection)
 
 
-def documents_with(database: Database, collection: int, word: str) -> frozenset[int] | None:
+def documents_containing(database: Database, collection: int, word: str) -> frozenset[int] | None:
     """Return the ids of the documents that contain a word, or None if more than MOST_CHUNKS chunks contain it."""
     phrase = " ".join(_WORD.findall(word))
     if not phrase:
         return frozenset()
-    stems = phrases(word, stemmed_languages(database, collection))
-    found = _found("c.document_id", stems)
+    stems = stem_phrases(word, stemmed_languages(database, collection))
+    found = _matches("c.document_id", stems)
     sql = f"SELECT document_id AS id, count(*) AS chunks FROM ({found} LIMIT {MOST_CHUNKS + 1}) GROUP BY id"  # noqa: S608
     rows = database.rows(sql, collection, f'"{phrase}"', *([stems] if stems else []))
     return None if sum(row["chunks"] for row in rows) > MOST_CHUNKS else frozenset(row["id"] for row in rows)
 
 
-def _found(columns: str, stems: str, within: Collection[int] | None = None) -> str:
+def _matches(columns: str, stems: str, within: Collection[int] | None = None) -> str:
     """Return the SQL for chunks that match value 2 and, if there are `stems`, for stemmed chunks that match value 3.
 
     Value 1 is the collection; the documents `within` are passed as `chosen`. {0} in `columns` stands for the index that
@@ -313,57 +317,57 @@ def _found(columns: str, stems: str, within: Collection[int] | None = None) -> s
     return f"{by_words} AND d.id NOT IN ({stemmed}) UNION ALL {found('chunks_fts_stems', 3)}"
 
 
-PAGES = 200
+PAGES_PER_STEP = 200
 """Full-text pages to write per step, which takes 20 to 50 ms of one core. With more, questions wait longer; with fewer,
 the whole merge takes longer."""
-MOST_TIMES = 2
+MOST_STEPS_FACTOR = 2
 """Multiple of the expected number of steps after which a single step merges the rest. If others keep writing, each of
 their transactions adds a segment, and the merge starts over."""
 
 
-def _let_others() -> None:
+def _let_others_run() -> None:
     """Sleep briefly, so that waiting threads get the database before this thread takes its lock again."""
     time.sleep(0.001)
 
 
-def are_left(database: Database) -> bool:
+def has_pending_words(database: Database) -> bool:
     """Return whether words of deleted rows still have to be overwritten. Raises StoreError."""
     return bool(database.rows("SELECT 1 FROM words_to_overwrite WHERE deleted > overwritten"))
 
 
-def overwrite(
+def overwrite_deleted_words(
     database: Database,
     *,
-    whole: bool = False,
-    go_on: Callable[[], None] = _let_others,
+    vacuum: bool = False,
+    between_steps: Callable[[], None] = _let_others_run,
     patience: float = BUSY_TIMEOUT,
 ) -> None:
     """Remove the words of everything that was deleted from the database's files. Raises StoreError.
 
-    With `whole`, the file is also rewritten without free pages and gaps within pages. `go_on` is called between two
+    With `vacuum`, the file is also rewritten without free pages and gaps within pages. `between_steps` is called between two
     steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the number of
     seconds to wait for a process that reads.
     """
     (row,) = database.rows("SELECT deleted FROM words_to_overwrite")
-    merge(database, go_on)
-    database.empty_log(anew=whole, patience=patience)
+    merge_segments(database, between_steps)
+    database.empty_log(vacuum=vacuum, patience=patience)
     with database.transaction() as connection:
         # A backup with a lower count of deletions may have replaced the database since the count was read.
         sql = "UPDATE words_to_overwrite SET overwritten = max(overwritten, min(deleted, ?))"
         connection.execute(sql, (row["deleted"],))
 
 
-def merge(database: Database, go_on: Callable[[], None] = _let_others) -> None:
+def merge_segments(database: Database, between_steps: Callable[[], None] = _let_others_run) -> None:
     """Remove the words of deleted chunks from the full-text indexes, but not from the write-ahead log.
 
     Raises StoreError.
     """
     for index in FULL_TEXT:
         (row,) = database.rows(f"SELECT count(*) AS pages FROM {index}_idx")  # noqa: S608 - our own table name
-        for _ in range(10 + MOST_TIMES * row["pages"] // PAGES):
+        for _ in range(10 + MOST_STEPS_FACTOR * row["pages"] // PAGES_PER_STEP):
             if not _step(database, index):
                 break
-            go_on()
+            between_steps()
         else:
             with database.transaction() as connection:
                 connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")  # noqa: S608 - as above
@@ -374,6 +378,6 @@ def _step(database: Database, index: str) -> bool:
     with database.transaction() as connection:
         before = connection.total_changes
         # A negative number merges all segments, as 'optimize' does, and not only those of one level.
-        connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', {-PAGES})")  # noqa: S608 - as above
+        connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', {-PAGES_PER_STEP})")  # noqa: S608 - as above
         # The merge command itself counts as one change.
         return connection.total_changes - before > 1

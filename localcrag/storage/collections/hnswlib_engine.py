@@ -9,9 +9,9 @@ import hnswlib
 import numpy as np
 
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.engines import CONSTRUCTION, LEAST_LOOKED_AT, LINKS, Found, Ids
+from localcrag.storage.collections.engines import CONSTRUCTION_CANDIDATES, LEAST_CANDIDATES, LINKS, Ids, NearestRows
 
-ROOM = 1.25
+GROWTH_FACTOR = 1.25
 """Factor by which a full graph's new capacity exceeds the need: each enlargement copies the whole graph."""
 
 
@@ -25,7 +25,7 @@ class HnswlibEngine:
         """Create an empty graph."""
         # For unit vectors the inner product is the cosine; the space "cosine" would copy and normalise them again.
         self._graph = hnswlib.Index(space="ip", dim=dimension)
-        self._graph.init_index(max_elements=1, M=LINKS, ef_construction=CONSTRUCTION, random_seed=1)
+        self._graph.init_index(max_elements=1, M=LINKS, ef_construction=CONSTRUCTION_CANDIDATES, random_seed=1)
 
     @classmethod
     def open(cls, path: Path, dimension: int, *, to_add: bool) -> HnswlibEngine:
@@ -42,13 +42,13 @@ class HnswlibEngine:
         needed = len(self) + len(rows)
         # A full graph rejects new entries, because hnswlib does not enlarge it automatically.
         if needed > self._graph.max_elements:
-            self._graph.resize_index(int(needed * ROOM))
+            self._graph.resize_index(int(needed * GROWTH_FACTOR))
         self._graph.add_items(vectors, rows)
 
-    def search(self, vector: Vectors, number: int, candidates: int) -> Found | None:
+    def search(self, vector: Vectors, number: int, candidates: int) -> NearestRows | None:
         """Return the nearest rows, or None if the graph leads to fewer than `number` of them."""
         number = min(number, len(self))  # hnswlib raises an error if asked for more than there are.
-        self._graph.set_ef(max(LEAST_LOOKED_AT, number, candidates))
+        self._graph.set_ef(max(LEAST_CANDIDATES, number, candidates))
         try:
             rows, distances = self._graph.knn_query(vector[None], k=number, num_threads=1)
         except RuntimeError:  # The search reached fewer entries.

@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.engine_choice import EngineChoice, engine_of
-from localcrag.storage.collections.engines import Codes, Engine, Found, Ids, coded
+from localcrag.storage.collections.engines import Codes, Engine, Ids, NearestRows, quantised
 
-AT_ONCE = 20_000
+ROWS_PER_COPY = 20_000
 """Rows to copy from the file at once for comparison."""
 COLUMNS = ".columns"
 """Suffix of the file with the columns."""
 _COLUMNS: tuple[tuple[str, type], ...] = (
     ("chunks", np.int64), ("hashes", np.uint64), ("documents", np.int32), ("firsts", np.int32),
 )  # fmt: skip
-_PLACES, _PIECE = 64, 64 * 1024
+_PIECES, _PIECE_BYTES = 64, 64 * 1024
 """Number and size (in bytes) of the pieces of a file that its fingerprint covers."""
 
 
@@ -68,11 +68,11 @@ class IndexFile:
         """The number of different vectors."""
         return len(self._graph)
 
-    def graph_to_add_to(self) -> Engine:
+    def extensible_graph(self) -> Engine:
         """Return a copy of the graph in memory, for adding vectors. Raises OSError, RuntimeError and MemoryError."""
         return self.engine.open(self.path, self._dimension, to_add=True)
 
-    def nearest(self, vector: Vectors, number: int, candidates: int) -> Found | None:
+    def nearest(self, vector: Vectors, number: int, candidates: int) -> NearestRows | None:
         """Return the rows that the graph finds, nearest first, and all rows with the same vectors; with their cosines.
 
         They have `number` different vectors. Returns None if the graph leads to fewer. `candidates` is the number of
@@ -81,13 +81,13 @@ class IndexFile:
         found = self._graph.search(vector, number, candidates)
         return found and self._with_same(*found)
 
-    def nearest_of(self, rows: Ids, vector: Vectors, number: int) -> Found:
+    def nearest_among(self, rows: Ids, vector: Vectors, number: int) -> NearestRows:
         """Compare each of these rows; return up to `number` of them, nearest first, with their cosines."""
         from localcrag.storage.collections.usearch_engine import nearest_codes  # noqa: PLC0415 - takes a while
 
         best, cosines = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
-        for at in range(0, len(rows), AT_ONCE):
-            some = rows[at : at + AT_ONCE]
+        for at in range(0, len(rows), ROWS_PER_COPY):
+            some = rows[at : at + ROWS_PER_COPY]
             places, found = nearest_codes(self.vectors[some], vector, number)
             best.append(some[places])
             cosines.append(found)
@@ -102,19 +102,19 @@ class IndexFile:
         there[there] = self.chunks[places[there]] == chunks[there]
         return np.where(there, places, -1)
 
-    def _with_same(self, rows: Ids, cosines: Vectors) -> Found:
+    def _with_same(self, rows: Ids, cosines: Vectors) -> NearestRows:
         starts, ends = (np.searchsorted(self._same_as, rows, side) for side in ("left", "right"))
         if (starts == ends).all():
             return rows, cosines
-        of_each = 1 + ends - starts
-        place = np.repeat(np.arange(len(rows)), of_each)
+        group_sizes = 1 + ends - starts
+        place = np.repeat(np.arange(len(rows)), group_sizes)
         # The place within a group of equal vectors: 0 is the row that was found, its duplicates count from 1.
-        number = np.arange(len(place)) - np.repeat(np.cumsum(of_each) - of_each, of_each)
+        number = np.arange(len(place)) - np.repeat(np.cumsum(group_sizes) - group_sizes, group_sizes)
         every = np.where(number == 0, rows[place], self._same[starts[place] + number - 1])
         return every, cosines[place]
 
 
-class Growth:
+class IndexBuilder:
     """New index files before they are written: the content of the previous files, if any, and added chunks."""
 
     def __init__(self, dimension: int, before: IndexFile | None, choice: EngineChoice) -> None:
@@ -123,7 +123,7 @@ class Growth:
         names = [*(name for name, _ in _COLUMNS), "vectors"]
         self._added: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
         self.rows = before.rows if before else 0
-        self._graph = before.graph_to_add_to() if before else choice.engine(0)(dimension)
+        self._graph = before.extensible_graph() if before else choice.engine(0)(dimension)
         self._hashes, self._first = np.empty(0, np.uint64), np.empty(0, np.int64)
         if before:
             first = np.flatnonzero(before.firsts == np.arange(before.rows, dtype=np.int32))
@@ -140,7 +140,7 @@ class Growth:
 
         Raises RuntimeError and MemoryError; then this object must no longer be used.
         """
-        codes, hashes, firsts = coded(vectors), np.empty(len(chunks), np.uint64), np.empty(len(chunks), np.int32)
+        codes, hashes, firsts = quantised(vectors), np.empty(len(chunks), np.uint64), np.empty(len(chunks), np.int32)
         hashes[:] = [int.from_bytes(hashlib.blake2b(code, digest_size=8).digest(), "little") for code in codes]
         # Find the first row with each vector: an earlier row with the same hash, or the first of these chunks. Only new
         # vectors go into the graph.
@@ -181,7 +181,7 @@ class Growth:
             file.flush()
             os.fsync(file.fileno())
 
-    def go_on_from(self, written: IndexFile) -> None:
+    def continue_from(self, written: IndexFile) -> None:
         """Continue from the files that were written, and free the added columns."""
         self.before = written
         for added in self._added.values():
@@ -195,13 +195,13 @@ class Growth:
         other, at = engine(self._dimension), 0
         for firsts, codes in zip(self._pieces("firsts"), self._pieces("vectors"), strict=True):
             rows = at + np.flatnonzero(firsts == np.arange(at, at + len(firsts), dtype=np.int32))
-            for some in range(0, len(rows), AT_ONCE):
+            for some in range(0, len(rows), ROWS_PER_COPY):
                 # The exact vectors are only in the database. The rounded ones suffice: a growing collection changes to
                 # the engine that rounds all vectors in this way.
-                vectors = codes[rows[some : some + AT_ONCE] - at].astype(np.float32)
+                vectors = codes[rows[some : some + ROWS_PER_COPY] - at].astype(np.float32)
                 lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
                 lengths[lengths == 0] = 1
-                other.add(rows[some : some + AT_ONCE], vectors / lengths)
+                other.add(rows[some : some + ROWS_PER_COPY], vectors / lengths)
             at += len(firsts)
         return other
 
@@ -219,10 +219,14 @@ def fingerprint(graph: Path) -> str:
 
 def _digest(path: Path) -> str:
     size = path.stat().st_size
-    told = hashlib.sha256(str(size).encode("ascii"))
-    step = max(_PIECE, (size - _PIECE) // (_PLACES - 1))
+    digest = hashlib.sha256(str(size).encode("ascii"))
+    step = max(_PIECE_BYTES, (size - _PIECE_BYTES) // (_PIECES - 1))
     with path.open("rb") as file:
-        for place in range(_PLACES):
-            file.seek(min(place * step, max(0, size - _PIECE)) if size > _PLACES * _PIECE else place * _PIECE)
-            told.update(file.read(_PIECE))
-    return told.hexdigest()
+        for place in range(_PIECES):
+            file.seek(
+                min(place * step, max(0, size - _PIECE_BYTES))
+                if size > _PIECES * _PIECE_BYTES
+                else place * _PIECE_BYTES
+            )
+            digest.update(file.read(_PIECE_BYTES))
+    return digest.hexdigest()

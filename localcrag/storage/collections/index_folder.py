@@ -12,15 +12,15 @@ from pathlib import Path
 
 from localcrag.records.errors import IndexFileError, StoreError
 from localcrag.storage.collections import full_text
-from localcrag.storage.collections.index_files import COLUMNS, Growth, IndexFile, fingerprint
+from localcrag.storage.collections.index_files import COLUMNS, IndexBuilder, IndexFile, fingerprint
 from localcrag.storage.database import Database
-from localcrag.storage.files import held, is_abandoned
+from localcrag.storage.files import is_abandoned, locked_file
 
-FORGOTTEN = 3600.0
+UNRECORDED_SECONDS = 3600.0
 """Seconds after which a complete but unrecorded file counts as left behind by a killed process."""
 TEMPORARY = ".tmp"
 """Suffix of a file while it is being written."""
-FULL = 2**16
+FULL_DISK_BYTES = 2**16
 """Maximum number of free bytes on a disk that was written until it was full; file systems allocate whole blocks."""
 
 
@@ -45,12 +45,12 @@ class IndexFolder:
     def __init__(self, folder: Path, collection: int) -> None:
         self._folder, self._collection = folder, collection
 
-    def write(self, growth: Growth, dimension: int) -> tuple[IndexFile, str]:
+    def write(self, builder: IndexBuilder, dimension: int) -> tuple[IndexFile, str]:
         """Write both files; return them, opened, with their fingerprint.
 
         Raises IndexFileError; then both files are removed.
         """
-        graph = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}{growth.suffix}"
+        graph = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}{builder.suffix}"
         columns = graph.with_suffix(COLUMNS)
         files = {path: path.with_name(f"{path.name}{TEMPORARY}") for path in (columns, graph)}
         with self.failing():
@@ -59,13 +59,13 @@ class IndexFolder:
                 with ExitStack() as held_files:
                     for temporary in files.values():
                         temporary.touch(0o600)
-                        held_files.enter_context(held(temporary))
-                    growth.write(files[graph], files[columns])
+                        held_files.enter_context(locked_file(temporary))
+                    builder.write(files[graph], files[columns])
                 for path, temporary in files.items():
                     temporary.replace(path)
-                return IndexFile(graph, growth.rows, dimension), fingerprint(graph)
+                return IndexFile(graph, builder.rows, dimension), fingerprint(graph)
             except BaseException as error:
-                full = isinstance(error, Exception) and shutil.disk_usage(self._folder).free < FULL
+                full = isinstance(error, Exception) and shutil.disk_usage(self._folder).free < FULL_DISK_BYTES
                 for path in (*files, *files.values()):
                     with suppress(OSError):  # The original error is more useful than one of this clean-up.
                         path.unlink(missing_ok=True)
@@ -111,18 +111,18 @@ class IndexFolder:
             with suppress(OSError):  # Windows does not remove a file that is mapped into memory.
                 path.unlink(missing_ok=True)
 
-    def clean(self, row: IndexRow | None, forgotten: float = FORGOTTEN) -> None:
+    def clean(self, row: IndexRow | None, unused_for: float = UNRECORDED_SECONDS) -> None:
         """Remove files that killed processes left: unlocked temporary ones, and unused ones of a certain age.
 
-        `forgotten` is that age: seconds since the last write.
+        `unused_for` is that age: seconds since the last write.
         """
         ours = self._files_of(row.name) if row else ()
         for path in self._files():
             with suppress(OSError):
                 # Another process may be writing a file now, or may not have recorded it yet.
                 age = abs(time.time() - path.stat().st_mtime)
-                left = is_abandoned(path) if path.suffix == TEMPORARY else age >= forgotten
-                if left and path not in ours:
+                abandoned = is_abandoned(path) if path.suffix == TEMPORARY else age >= unused_for
+                if abandoned and path not in ours:
                     path.unlink()
 
     def remove(self) -> None:
@@ -140,7 +140,7 @@ class IndexFolder:
         return self._folder / name, (self._folder / name).with_suffix(COLUMNS)
 
 
-def kept(database: Database, collection: int) -> IndexRow | None:
+def read_index_row(database: Database, collection: int) -> IndexRow | None:
     """Return the record of a collection's index files, or None. Raises StoreError."""
     rows = database.rows("SELECT * FROM index_files WHERE collection_id = ?", collection)
     if not rows:
@@ -149,18 +149,18 @@ def kept(database: Database, collection: int) -> IndexRow | None:
     return IndexRow(row["name"], row["fingerprint"], row["rows"], (row["newest"], row["highest"]), row["gone"])
 
 
-def keep(database: Database, collection: int, row: IndexRow | None) -> str | None:
+def write_index_row(database: Database, collection: int, row: IndexRow | None) -> str | None:
     """Record a collection's index files, or that it has none; return the name of the previous graph file.
 
     Also removes the records of changes that are too old for any index to need. Raises IndexFileError.
     """
     try:
-        return _keep(database, collection, row)
+        return _write_index_row(database, collection, row)
     except StoreError as error:
         raise IndexFileError(f"The vector index could not be noted in the database. {error}") from error
 
 
-def _keep(database: Database, collection: int, row: IndexRow | None) -> str | None:
+def _write_index_row(database: Database, collection: int, row: IndexRow | None) -> str | None:
     with database.transaction() as connection:
         before = connection.execute("SELECT name FROM index_files WHERE collection_id = ?", (collection,)).fetchone()
         connection.execute("DELETE FROM index_files WHERE collection_id = ?", (collection,))

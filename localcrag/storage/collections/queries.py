@@ -18,12 +18,12 @@ from pydantic import TypeAdapter, ValidationError
 from localcrag.records.documents import Document
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
-from localcrag.records.thresholds import FittedCalibration, HowFitted, ScorerIdentity, StoredCalibration
-from localcrag.storage.collections.admin import checked, collection_row
+from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, ScorerIdentity, StoredCalibration
+from localcrag.storage.collections.admin import collection_row, normalised_name
 from localcrag.storage.database import Database
-from localcrag.storage.schema import SHOWN
+from localcrag.storage.schema import IS_VISIBLE
 
-DOCUMENT = """
+DOCUMENTS_QUERY = """
 SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
        (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
@@ -43,7 +43,7 @@ FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 
 def documents_of(database: Database, collection: str) -> list[Document]:
     """Return a collection's documents, sorted by name; an empty list if there is no such collection."""
-    return [document_from(row) for row in database.rows(DOCUMENT + " ORDER BY d.name", collection)]
+    return [document_from(row) for row in database.rows(DOCUMENTS_QUERY + " ORDER BY d.name", collection)]
 
 
 def document_from(row: sqlite3.Row) -> Document:
@@ -86,11 +86,11 @@ def original_of(database: Database, collection: str, name: str) -> bytes | None:
 
 def collection_names(database: Database) -> list[str]:
     """Return the names of all collections, without unfinished imports."""
-    sql = f"SELECT k.name FROM collections k WHERE {SHOWN} ORDER BY k.name"  # noqa: S608 - our own SQL
+    sql = f"SELECT k.name FROM collections k WHERE {IS_VISIBLE} ORDER BY k.name"  # noqa: S608 - our own SQL
     return [row["name"] for row in database.rows(sql)]
 
 
-def number_of(database: Database, name: str) -> int:
+def find_collection_id(database: Database, name: str) -> int:
     """Return the id of a collection. Raises UnknownCollection."""
     rows = database.rows("SELECT id FROM collections WHERE name = ?", name)
     if not rows:
@@ -98,13 +98,13 @@ def number_of(database: Database, name: str) -> int:
     return int(rows[0]["id"])
 
 
-def of_other_embedders(database: Database, embedder: str) -> list[str]:
+def with_other_embedder(database: Database, embedder: str) -> list[str]:
     """Return the names of the collections that were indexed with another embedding model."""
-    sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {SHOWN} ORDER BY k.name"  # noqa: S608 - our own SQL
+    sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {IS_VISIBLE} ORDER BY k.name"  # noqa: S608 - our own SQL
     return [row["name"] for row in database.rows(sql, embedder)]
 
 
-def has_a_past(database: Database, name: str) -> bool:
+def has_history(database: Database, name: str) -> bool:
     """Return whether there are runs, labels or pins of a collection of that name, which may be deleted."""
     sql = """
     SELECT 1 FROM runs WHERE collection = ?1 UNION SELECT 1 FROM labels WHERE collection = ?1
@@ -125,11 +125,11 @@ def require_collection(database: Database, name: str) -> None:
 
 
 def embedder_mismatch(
-    name: str, there: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
+    name: str, row: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
 ) -> EmbedderMismatch:
-    """Return the error for a collection (with the row `there`) that was indexed with another embedding model."""
+    """Return the error for a collection (with the row `row`) that was indexed with another embedding model."""
     return EmbedderMismatch(
-        f"The collection “{name}” was indexed with {there['embedder']} ({there['dimension']} dimensions), but the "
+        f"The collection “{name}” was indexed with {row['embedder']} ({row['dimension']} dimensions), but the "
         f"embedder in use is {embedder} ({dimension}). Either go back to the former one (localcrag models use NAME), "
         f"or embed the collection anew: localcrag ingest --re-embed --collection {name}"
     )
@@ -181,10 +181,10 @@ def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> N
 
 def embedder_of(database: Database, collection: str) -> str | None:
     """Return the embedding model that was chosen for the collection, or None."""
-    return embedders(database).get(collection)
+    return chosen_embedders(database).get(collection)
 
 
-def embedders(database: Database) -> dict[str, str]:
+def chosen_embedders(database: Database) -> dict[str, str]:
     """Return the embedding models that were chosen for single collections, by the collection's name."""
     rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")
     return {row["collection"]: row["embedder"] for row in rows}
@@ -232,9 +232,9 @@ def untag(database: Database, collection: str, names: Sequence[str], tags: Seque
     with database.transaction() as connection:
         for name in names if tags else ():
             if name.endswith("/"):
-                shelf = collection_row(connection, collection)["id"]
+                collection_id = collection_row(connection, collection)["id"]
                 sql = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
-                connection.executemany(sql, [(shelf, name.rstrip("/"), word) for word in tags])
+                connection.executemany(sql, [(collection_id, name.rstrip("/"), word) for word in tags])
             else:
                 document = _document(connection, collection, name)
                 sql = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
@@ -253,16 +253,16 @@ def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
     return tags
 
 
-def tags_of(connection: sqlite3.Connection, shelf: int, name: str) -> list[str]:
+def tags_of(connection: sqlite3.Connection, collection_id: int, name: str) -> list[str]:
     """Return a document's own tags."""
     sql = (
         "SELECT t.tag FROM document_tags t JOIN documents d ON d.id = t.document_id "
         "WHERE d.collection_id = ? AND d.name = ?"
     )
-    return [row["tag"] for row in connection.execute(sql, (shelf, name))]
+    return [row["tag"] for row in connection.execute(sql, (collection_id, name))]
 
 
-def put(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
+def add_tags(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
     """Add tags to a document that has none."""
     connection.executemany("INSERT INTO document_tags VALUES (?, ?)", [(document_id, one) for one in tags])
 
@@ -274,7 +274,7 @@ def no_folder(name: str) -> UnknownDocument:
 
 def checked_tag(word: str) -> str:
     """Return a tag without needless spaces and leading “#”. Raises NameRefused."""
-    word = checked(" ".join(word.split()).lstrip("#"), "tag")
+    word = normalised_name(" ".join(word.split()).lstrip("#"), "tag")
     if len(word) > LONGEST_TAG:
         raise NameRefused(f"The tag has {len(word)} characters; {LONGEST_TAG} are the most. Shorten it.")
     if "*" in word or "," in word:
@@ -291,17 +291,17 @@ def _document(connection: sqlite3.Connection, collection: str, name: str) -> int
 
 def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
     """Return a collection's id, and the name of one of its folders without the slash at the end."""
-    shelf, folder = collection_row(connection, collection)["id"], name.rstrip("/")
+    collection_id, folder = collection_row(connection, collection)["id"], name.rstrip("/")
     sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    if not connection.execute(sql, (shelf, len(folder) + 1, f"{folder}/")).fetchone():
+    if not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
         raise no_folder(name)
-    return shelf, folder
+    return collection_id, folder
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
     calibration: FittedCalibration
-    how: HowFitted
+    how: CalibrationOrigin
 
 
 class CalibrationStore:
@@ -337,7 +337,7 @@ class CalibrationStore:
         return [_stored(row) for row in rows]
 
     def apply(
-        self, identity: ScorerIdentity, collection: str, calibration: FittedCalibration, how: HowFitted
+        self, identity: ScorerIdentity, collection: str, calibration: FittedCalibration, how: CalibrationOrigin
     ) -> StoredCalibration:
         """Store a calibration as the active one, and return it. Raises StoreError."""
         now = _now()

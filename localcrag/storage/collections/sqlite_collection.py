@@ -12,14 +12,14 @@ from localcrag.records.documents import Document, ScannedPage, StoredChunk, Stor
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections import admin, document_store, queries
 from localcrag.storage.collections import chunks as stored_vectors
-from localcrag.storage.collections.admin import LocalNames
+from localcrag.storage.collections.admin import SqliteNames
 from localcrag.storage.collections.chunks import COLUMNS, chunk_from, put_chunks
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.index_folder import IndexFolder
 from localcrag.storage.database import Database
 
 
-class LocalHome:
+class SqliteCollection:
     """One collection of the database in the data folder."""
 
     server = None
@@ -28,7 +28,7 @@ class LocalHome:
     def __init__(self, database: Database, name: str, indexes: Path) -> None:
         """Open a collection by name; `indexes` is the folder of the index files."""
         self._database, self.name, self._indexes = database, name, indexes
-        self.names = LocalNames(database, name)
+        self.names = SqliteNames(database, name)
 
     def writer(self) -> str:
         """Return "", because writers wait for each other here instead of being refused."""
@@ -70,20 +70,20 @@ class LocalHome:
 
     def scanned_page(self, name: str, page: int) -> ScannedPage | None:
         """Return the recognised content of a page, or None if there is none."""
-        return document_store.of_page(self._database, self.name, name, page)
+        return document_store.recognised_page(self._database, self.name, name, page)
 
     def rename_document(self, old: str, new: str) -> None:
         """Rename a document. Raises NameRefused and UnknownDocument."""
         admin.rename_document(self._database, self.name, old, new)
 
-    def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
-        """Add the tags `put` to documents or folders and remove the tags `take`, all or nothing; see queries.tag.
+    def tag(self, documents: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
+        """Add the tags `add` to documents or folders and remove the tags `remove`, all or nothing; see queries.tag.
 
         Raises the same errors as queries.tag and queries.untag.
         """
         with self._database.transaction():
-            queries.tag(self._database, self.name, documents, put)
-            queries.untag(self._database, self.name, documents, take)
+            queries.tag(self._database, self.name, documents, add)
+            queries.untag(self._database, self.name, documents, remove)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders; folders and tags are sorted."""
@@ -121,7 +121,7 @@ class LocalHome:
             tags = of("SELECT tag FROM document_tags WHERE document_id = ? ORDER BY tag")
             original = of("SELECT data FROM originals WHERE document_id = ?")
         return StoredDocument(
-            **{field: row[field] for field in stored_document.COLUMNS},
+            **{field: row[field] for field in stored_document.DOCUMENT_COLUMNS},
             chunks=tuple(StoredChunk(chunk_from(one), one["front"], bytes(one["vector"])) for one in chunks),
             tags=tuple(one["tag"] for one in tags),
             scans=tuple(
@@ -133,18 +133,19 @@ class LocalHome:
             original=bytes(original[0]["data"]) if original else None,
         )
 
-    def put_stored(self, document: StoredDocument) -> None:
+    def save_document(self, document: StoredDocument) -> None:
         """Store a document unchanged, replacing one of the same name, in one transaction. Raises StoreError."""
         with self._database.transaction() as connection:
             collection = admin.collection_row(connection, self.name)["id"]
             _remove(connection, collection, document.name)
-            places = ", ".join("?" * len(stored_document.COLUMNS))
+            columns = ", ".join(stored_document.DOCUMENT_COLUMNS)
+            places = ", ".join("?" * len(stored_document.DOCUMENT_COLUMNS))
             identifier = connection.execute(
-                f"INSERT INTO documents (collection_id, {', '.join(stored_document.COLUMNS)}) VALUES (?, {places})",  # noqa: S608 - as above
-                (collection, *(getattr(document, field) for field in stored_document.COLUMNS)),
+                f"INSERT INTO documents (collection_id, {columns}) VALUES (?, {places})",  # noqa: S608 - as above
+                (collection, *(getattr(document, field) for field in stored_document.DOCUMENT_COLUMNS)),
             ).lastrowid or 0  # fmt: skip
             put_chunks(connection, identifier, document.chunks)
-            queries.put(connection, identifier, document.tags)
+            queries.add_tags(connection, identifier, document.tags)
             connection.executemany(
                 "INSERT INTO scans (document_id, page, read, confidence, seconds, error, in_text) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -172,10 +173,10 @@ class LocalHome:
 
     def remove_index(self) -> None:
         """Remove the index files, which contain vectors of texts that are no longer here."""
-        IndexFolder(self._indexes, queries.number_of(self._database, self.name)).remove()
+        IndexFolder(self._indexes, queries.find_collection_id(self._database, self.name)).remove()
 
     @staticmethod
-    def as_kept(document: StoredDocument) -> StoredDocument:
+    def as_stored(document: StoredDocument) -> StoredDocument:
         """Return a document as it would be stored: unchanged, because SQLite can store any text."""
         return document
 

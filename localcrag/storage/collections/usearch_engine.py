@@ -11,7 +11,15 @@ from typing import ClassVar
 import numpy as np
 
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.engines import CONSTRUCTION, LEAST_LOOKED_AT, LINKS, Codes, Found, Ids, coded
+from localcrag.storage.collections.engines import (
+    CONSTRUCTION_CANDIDATES,
+    LEAST_CANDIDATES,
+    LINKS,
+    Codes,
+    Ids,
+    NearestRows,
+    quantised,
+)
 
 if sys.platform == "linux":
     # This must run before usearch is imported. usearch's wheels for Linux contain a copy of the C++ library, which
@@ -36,8 +44,8 @@ class UsearchEngine:
         """Create an empty graph."""
         # Entries are never looked up by their row number, and building the table for such look-ups takes time.
         self._graph = Index(
-            ndim=dimension, metric=MetricKind.Cos, dtype="i8", connectivity=LINKS, expansion_add=CONSTRUCTION,
-            enable_key_lookups=False,
+            ndim=dimension, metric=MetricKind.Cos, dtype="i8", connectivity=LINKS,
+            expansion_add=CONSTRUCTION_CANDIDATES, enable_key_lookups=False,
         )  # fmt: skip
 
     @classmethod
@@ -52,13 +60,13 @@ class UsearchEngine:
 
     def add(self, rows: Ids, vectors: Vectors) -> None:
         """Add unit vectors under new row numbers. Raises RuntimeError."""
-        self._graph.add(rows, coded(vectors))
+        self._graph.add(rows, quantised(vectors))
 
-    def search(self, vector: Vectors, number: int, candidates: int) -> Found | None:
+    def search(self, vector: Vectors, number: int, candidates: int) -> NearestRows | None:
         """Return the nearest rows, or None if the graph leads to fewer than `number` of them."""
         number = min(number, len(self))
-        self._graph.expansion_search = max(LEAST_LOOKED_AT, number, candidates)  # type: ignore[misc]  # it has a setter
-        found = self._graph.search(coded(vector[None])[0], number, threads=1)
+        self._graph.expansion_search = max(LEAST_CANDIDATES, number, candidates)  # type: ignore[misc]  # it has a setter
+        found = self._graph.search(quantised(vector[None])[0], number, threads=1)
         rows, cosines = np.asarray(found.keys).astype(np.int64), np.asarray(1.0 - found.distances, np.float32)
         return (rows, cosines) if len(rows) == number else None
 
@@ -70,7 +78,7 @@ class UsearchEngine:
         return len(self._graph)
 
 
-def nearest_codes(codes: Codes, vector: Vectors, number: int) -> Found:
+def nearest_codes(codes: Codes, vector: Vectors, number: int) -> NearestRows:
     """Compare each of these vectors; return the places of the nearest ones, nearest first, and their cosines."""
-    found = search(codes, coded(vector[None])[0], min(number, len(codes)), MetricKind.Cos, exact=True, threads=1)
+    found = search(codes, quantised(vector[None])[0], min(number, len(codes)), MetricKind.Cos, exact=True, threads=1)
     return np.asarray(found.keys).astype(np.int64), np.asarray(1.0 - found.distances, np.float32)

@@ -22,31 +22,31 @@ from localcrag.records.errors import IndexFileError
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
-from localcrag.storage.collections.engines import LEAST_LOOKED_AT, Found, Ids
-from localcrag.storage.collections.full_text import KEPT, State
-from localcrag.storage.collections.index_files import Growth, IndexFile
+from localcrag.storage.collections.engines import LEAST_CANDIDATES, Ids, NearestRows
+from localcrag.storage.collections.full_text import CHANGES_KEPT, State
+from localcrag.storage.collections.index_files import IndexBuilder, IndexFile
 from localcrag.storage.collections.index_folder import IndexFolder, IndexRow
 
 MOST_RECENT = 5_000
 """Maximum number of chunks outside the file before it is written again; comparing so many takes a millisecond."""
-NOT_WRITTEN = 4
+SEARCH_WRITES_FACTOR = 4
 """Multiple of MOST_RECENT at which a search itself writes the file, if nothing was saved before."""
-WRITTEN_AFTER = 50_000
+ROWS_PER_WRITE = 50_000
 """Chunks to add before the growing file is written, so that a killed process resumes from there. Once a quarter of the
 rows written so far is more, that number applies."""
-SPARE = 32
+EXTRA = 32
 """Extra chunks to fetch, up to EXACT in all: the file's vectors are rounded, and the exact ones decide the order."""
 EXACT = 64
 """Nearest chunks of the file whose exact vectors are read from SQLite; the rounded ones suffice for the others."""
 BATCH = 5_000
 """Chunks whose vectors are read from SQLite at once."""
-LEFT_ALONE = 60.0
+UNUSED_SECONDS = 60.0
 """Seconds since the last write after which an unused file is removed when the index is rebuilt."""
-MOST_GONE = 0.3
+MOST_DELETED = 0.3
 """Share of deleted chunks above which a file is written again without them: they cost time and memory."""
 MOST_IN_GRAPH = 5_000
 """Maximum number of nearest vectors to request from the graph."""
-MORE = 1.25
+OVERSAMPLING = 1.25
 """Factor on the number of vectors requested first from the graph if documents are restricted. With 1, they would have
 enough allowed ones only if these were spread evenly."""
 
@@ -86,10 +86,10 @@ class ChunkIndex:
         *,
         engines: EngineChoice = EngineChoice(),  # noqa: B008 - a frozen record
         most_recent: int = MOST_RECENT,
-        written_after: int = WRITTEN_AFTER,
+        rows_per_write: int = ROWS_PER_WRITE,
     ) -> None:
         """Open the index file if it can be trusted; the first `refresh` adds the chunks that it lacks."""
-        self._store, self._most_recent, self._written_after = store, most_recent, written_after
+        self._store, self._most_recent, self._written_after = store, most_recent, rows_per_write
         self._engines = engines
         self._folder = IndexFolder(folder, store.id)
         self._lock = threading.RLock()
@@ -110,7 +110,7 @@ class ChunkIndex:
             self._gone = np.zeros(row.rows, np.bool_)
             self._gone[np.frombuffer(row.gone, "<i4")] = True
 
-    def consistent(self) -> bool:
+    def is_consistent(self) -> bool:
         """Return whether the file that was written last is intact; True if there is none."""
         row = self._store.index_file()
         return row is None or self._folder.trusted(row)
@@ -139,20 +139,20 @@ class ChunkIndex:
             self._open()
             state, changes = self._store.changes(self._state)
         self._documents = self._store.number_of_documents()
-        came, gone = changes if changes is not None else (set(self._store.chunk_ids()), None)
-        lost = np.setdiff1d(self._chunks(), _ids(came)) if gone is None else _ids(gone)
-        new = np.setdiff1d(_ids(came), self._there(_ids(came)), assume_unique=True)
-        anything = self._leave_out(lost)
-        if growing and len(self._recent.chunks) + len(new) > NOT_WRITTEN * self._most_recent:
+        added, removed = changes if changes is not None else (set(self._store.chunk_ids()), None)
+        lost = np.setdiff1d(self._chunks(), _ids(added)) if removed is None else _ids(removed)
+        new = np.setdiff1d(_ids(added), self._there(_ids(added)), assume_unique=True)
+        changed = self._leave_out(lost)
+        if growing and len(self._recent.chunks) + len(new) > SEARCH_WRITES_FACTOR * self._most_recent:
             if self._overtaken():
-                return self._follow(growing=True) or anything or bool(len(new))
+                return self._follow(growing=True) or changed or bool(len(new))
             self._grow(new, state)
         else:
             # Read everything before adding anything, so that a failure leaves the index as it was for the next attempt.
             for some, documents, vectors in list(self._stored(new)):
                 self._recent.add(np.array(some), np.array(documents), vectors)
         self._state = state
-        return anything or bool(len(new))
+        return changed or bool(len(new))
 
     def _overtaken(self) -> bool:
         """Switch to the file that another process has written since, if any, and return whether there was one."""
@@ -168,11 +168,11 @@ class ChunkIndex:
 
     def _there(self, chunks: Ids) -> Ids:
         """Return those of these chunks that a search can find already."""
-        there = np.isin(chunks, self._recent.chunks)
+        searchable = np.isin(chunks, self._recent.chunks)
         if self._file:
             rows = self._file.rows_of(chunks)
-            there |= (rows >= 0) & ~self._gone[rows]
-        return chunks[there]
+            searchable |= (rows >= 0) & ~self._gone[rows]
+        return chunks[searchable]
 
     def _leave_out(self, chunks: Ids) -> bool:
         """Exclude these chunks from results. Return whether any of them was searchable."""
@@ -195,44 +195,44 @@ class ChunkIndex:
             row = self._store.index_file()
             if row and self._file is None:
                 self._folder.forget(self._keep(None))  # The file is damaged, and so few chunks need none.
-            elif self._state and self._state[0] - (row.state[0] if row else 0) > KEPT // 10:
+            elif self._state and self._state[0] - (row.state[0] if row else 0) > CHANGES_KEPT // 10:
                 # Record the newer state before the changes up to it are pruned. The highest id stays that of the file,
                 # so that the next start reads the chunks outside the file again.
                 if row is None:
                     self._keep(None)
                 elif self._file and row.name == self._file.path.name:
-                    self._keep(replace(row, state=(self._state[0], row.state[1]), gone=_gone_in(self._gone)))
+                    self._keep(replace(row, state=(self._state[0], row.state[1]), gone=_deleted_rows(self._gone)))
 
-    def make_anew(self) -> None:
+    def rebuild(self) -> None:
         """Rebuild the file if it contains vectors of deleted chunks. Raises StoreError."""
         with self._lock:
             self._overtaken()
             self.refresh()
             if self._file and self._state and self._gone.any():
-                self._grow(np.empty(0, np.int64), self._state, anew=True)
-            self._folder.clean(self._store.index_file(), LEFT_ALONE)
+                self._grow(np.empty(0, np.int64), self._state, from_scratch=True)
+            self._folder.clean(self._store.index_file(), UNUSED_SECONDS)
 
-    def _grow(self, new: Ids, state: State, *, anew: bool = False) -> None:
+    def _grow(self, new: Ids, state: State, *, from_scratch: bool = False) -> None:
         """Write a file that also has these and the recent chunks; rebuild it from scratch if that is better."""
-        wanted, before = np.union1d(self._recent.chunks, new), self._file
+        chunks, previous = np.union1d(self._recent.chunks, new), self._file
         # The ids in a file must ascend. After a backup was restored, new chunks may have lower ids than the file has.
-        stale = before is not None and len(wanted) > 0 and wanted[0] <= before.chunks[-1]
-        if anew or stale or self._many_gone() or self._other_engine():
-            wanted, before = np.array(self._store.chunk_ids(), np.int64), None
-        if before is None and len(wanted) <= self._most_recent:
-            self._do_without(wanted, state)
+        stale = previous is not None and len(chunks) > 0 and chunks[0] <= previous.chunks[-1]
+        if from_scratch or stale or self._many_gone() or self._other_engine():
+            chunks, previous = np.array(self._store.chunk_ids(), np.int64), None
+        if previous is None and len(chunks) <= self._most_recent:
+            self._do_without(chunks, state)
             return
         with self._folder.failing():
-            growth = Growth(self._store.dimension, before, self._engines)
-        written = growth.rows
-        for some, documents, vectors in self._stored(wanted):
+            builder = IndexBuilder(self._store.dimension, previous, self._engines)
+        written = builder.rows
+        for some, documents, vectors in self._stored(chunks):
             with self._folder.failing():
-                growth.add(some, documents, vectors)
-            if growth.rows - written > max(self._written_after, written // 4):
-                self._write(growth, (state[0], some[-1]))
-                written = growth.rows
-        if growth.rows > written:
-            self._write(growth, state)
+                builder.add(some, documents, vectors)
+            if builder.rows - written > max(self._written_after, written // 4):
+                self._write(builder, (state[0], some[-1]))
+                written = builder.rows
+        if builder.rows > written:
+            self._write(builder, state)
 
     def _do_without(self, chunks: Ids, state: State) -> None:
         """Keep only these few chunks, in memory, and remove the file."""
@@ -242,19 +242,19 @@ class ChunkIndex:
         self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
         self._folder.forget(self._keep(None))
 
-    def _write(self, growth: Growth, state: State) -> None:
+    def _write(self, builder: IndexBuilder, state: State) -> None:
         """Write a new file next to the current one, record it in the database, and use it. Raises IndexFileError."""
-        gone = self._gone if growth.before is self._file else np.zeros(0, np.bool_)
-        gone = np.concatenate([gone, np.zeros(growth.rows - len(gone), np.bool_)])
-        file, told = self._folder.write(growth, self._store.dimension)
-        row = IndexRow(file.path.name, told, growth.rows, state, _gone_in(gone))
+        deleted = self._gone if builder.before is self._file else np.zeros(0, np.bool_)
+        deleted = np.concatenate([deleted, np.zeros(builder.rows - len(deleted), np.bool_)])
+        file, digest = self._folder.write(builder, self._store.dimension)
+        row = IndexRow(file.path.name, digest, builder.rows, state, _deleted_rows(deleted))
         try:
             before = self._keep(row)
         except IndexFileError:
             self._folder.forget(row.name)
             raise
-        self._file, self._gone, self._state, self._writable = file, gone, state, True
-        growth.go_on_from(file)
+        self._file, self._gone, self._state, self._writable = file, deleted, state, True
+        builder.continue_from(file)
         self._recent.keep(self._recent.chunks > file.chunks[-1])
         self._folder.forget(before)
         self._folder.clean(row)
@@ -266,7 +266,7 @@ class ChunkIndex:
         return None if before == self._known else before
 
     def _many_gone(self) -> bool:
-        return bool(self._gone.sum() > MOST_GONE * len(self._gone))
+        return bool(self._gone.sum() > MOST_DELETED * len(self._gone))
 
     def _other_engine(self) -> bool:
         """Return whether the file was written by another engine than the one that should serve it now."""
@@ -292,7 +292,7 @@ class ChunkIndex:
             found = self._recent.nearest(vector, k, allowed)
             if self._file:
                 share = 1.0 if within is None else min(1.0, len(within) / max(1, self._documents))
-                number = max(k, min(k + SPARE, EXACT))
+                number = max(k, min(k + EXTRA, EXACT))
                 rows, rounded = _nearest_rows(self._file, self._gone, vector, number, chosen=chosen, share=share)
                 chunks = self._file.chunks[rows].tolist()
                 found += zip(chunks[EXACT:], rounded[EXACT:].tolist(), strict=True)
@@ -315,9 +315,9 @@ class ChunkIndex:
         for at in range(0, len(chunks), BATCH):
             some = chunks[at : at + BATCH].tolist()
             vectors, documents = self._store.vectors(some), self._store.documents_of(some)
-            there = sorted(vectors.keys() & documents.keys())
-            if there:
-                yield there, [documents[one] for one in there], np.stack([vectors[one] for one in there])
+            existing = sorted(vectors.keys() & documents.keys())
+            if existing:
+                yield existing, [documents[one] for one in existing], np.stack([vectors[one] for one in existing])
 
     def __len__(self) -> int:
         return int((~self._gone).sum()) + len(self._recent.chunks)
@@ -325,41 +325,41 @@ class ChunkIndex:
 
 def _nearest_rows(
     file: IndexFile,
-    gone: NDArray[np.bool_],
+    deleted: NDArray[np.bool_],
     vector: Vectors,
     number: int,
     *,
     chosen: NDArray[np.bool_] | None,
     share: float,
-) -> Found:
+) -> NearestRows:
     """Return up to `number` rows of existing chunks in chosen documents, nearest first, with their cosines.
 
-    `gone` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of all
+    `deleted` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of all
     documents that it selects. The graph is asked for more rows than needed, and again for three times as many while too
     few of them are allowed. If that would take longer than comparing all allowed rows, all allowed rows are compared.
     """
 
     def allowed(rows: Ids | slice) -> NDArray[np.bool_]:
-        there = ~gone[rows]
-        return there if chosen is None else there & chosen[file.documents[rows]]
+        existing = ~deleted[rows]
+        return existing if chosen is None else existing & chosen[file.documents[rows]]
 
-    evenly = number if chosen is None else MORE * number / max(share, 1 / file.rows)
-    wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, gone.mean())))
-    while wanted <= MOST_IN_GRAPH and file.engine.compared * max(wanted, LEAST_LOOKED_AT) < share * file.rows:
+    evenly = number if chosen is None else OVERSAMPLING * number / max(share, 1 / file.rows)
+    wanted = math.ceil(evenly / (1.0 - min(MOST_DELETED, deleted.mean())))
+    while wanted <= MOST_IN_GRAPH and file.engine.compared * max(wanted, LEAST_CANDIDATES) < share * file.rows:
         found = file.nearest(vector, wanted, 2 * number)
         if found is None:
             break
         rows, cosines = found
-        there = allowed(rows)
-        if there.sum() >= number:
-            return rows[there][:number], cosines[there][:number]
+        mask = allowed(rows)
+        if mask.sum() >= number:
+            return rows[mask][:number], cosines[mask][:number]
         wanted *= 3
-    return file.nearest_of(np.flatnonzero(allowed(slice(None))), vector, number)
+    return file.nearest_among(np.flatnonzero(allowed(slice(None))), vector, number)
 
 
-def _gone_in(file: NDArray[np.bool_]) -> bytes:
-    return np.flatnonzero(file).astype("<i4").tobytes()
+def _deleted_rows(mask: NDArray[np.bool_]) -> bytes:
+    return np.flatnonzero(mask).astype("<i4").tobytes()
 
 
-def _ids(of: Collection[int]) -> Ids:
-    return np.sort(np.fromiter(of, np.int64, len(of)))
+def _ids(values: Collection[int]) -> Ids:
+    return np.sort(np.fromiter(values, np.int64, len(values)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from localcrag.privacy.addresses import is_here, is_number, is_private, shown
+from localcrag.privacy.addresses import format_address, is_number, is_private, is_this_computer
 from localcrag.records.errors import StoreError
 
 PORT = 5432
@@ -40,7 +40,7 @@ class PostgresAddress:
 
     def __str__(self) -> str:
         own_port = f":{self.port}" if self.port != PORT else ""
-        place = shown(self.host, self.port) if self.host else own_port
+        place = format_address(self.host, self.port) if self.host else own_port
         options = [f"host={quote(self.socket_folder)}"] if self.socket_folder else []
         options += [f"sslrootcert={quote(self.authority)}"] if self.authority else []
         query = f"?{'&'.join(options)}" if options else ""
@@ -49,7 +49,7 @@ class PostgresAddress:
     @property
     def at(self) -> str:
         """Host and port, or the socket's folder, as shown in messages."""
-        return shown(self.host, self.port) if self.host else self.socket_folder
+        return format_address(self.host, self.port) if self.host else self.socket_folder
 
     @property
     def socket(self) -> str:
@@ -59,7 +59,7 @@ class PostgresAddress:
     @property
     def here(self) -> bool:
         """Whether the server is on this computer; determined without a connection."""
-        return not self.host or is_here(self.host)
+        return not self.host or is_this_computer(self.host)
 
     def password(self, environment: Mapping[str, str] = os.environ) -> str | None:
         """Return the password that PostgreSQL's own programs would use, or None.
@@ -123,11 +123,11 @@ def parse_postgres(text: str) -> PostgresAddress:
     user = unquote(parts.username or "") or getpass.getuser()
     address = PostgresAddress(user, database, host, port, folder, options.get("sslrootcert", ""))
     if host and is_number(host) and not address.here and not _is_private_number(host):
-        raise StoreError(too_far(address))
+        raise StoreError(not_private_message(address))
     return address
 
 
-def too_far(address: PostgresAddress) -> str:
+def not_private_message(address: PostgresAddress) -> str:
     """Return the error message for a server that is neither on this computer nor in a private network."""
     return (
         f"The PostgreSQL server at {address.at} was not used: it is neither this computer nor in a private network, "

@@ -10,51 +10,51 @@ from localcrag.records import documents as stored_document
 from localcrag.records.documents import Document, ScannedPage, StoredChunk, StoredDocument, StoredScan
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.admin import checked, name_taken
-from localcrag.storage.collections.chunks import COLUMNS, chunk_from, packed, titles_of
+from localcrag.storage.collections.admin import name_taken, normalised_name
+from localcrag.storage.collections.chunks import COLUMNS, chunk_from, titles_of, vector_bytes
 from localcrag.storage.collections.queries import checked_tag, no_document, no_folder
 from localcrag.storage.postgres import rows as scan_rows
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import PostgresAddress
-from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, kept
+from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, storable
 from localcrag.storage.postgres.document_store import (
     NEW_DOCUMENT,
     NEW_ORIGINAL,
     NEW_TAG,
-    TAGS,
+    TAGS_QUERY,
     PostgresScans,
     PostgresStore,
 )
 from localcrag.storage.postgres.rows import (
-    DOCUMENT,
+    DOCUMENTS_QUERY,
     NAMES_AND_TITLES,
     collection_row,
     document_from,
-    forget_chunks,
     put_chunks,
+    release_chunks,
     replace_vectors,
     vector_from,
 )
-from localcrag.text.titles import in_context, in_front, named
+from localcrag.text.titles import passage_context, title_from_name, with_context
 
 _NAMED = "collection_id = :collection AND name = :name"
 
 
-def rename_document(session: Session, collection: int, old: str, new: str, called: str) -> None:
-    """Rename a document. `called` is the collection's name for errors. Raises NameRefused and UnknownDocument."""
-    new = checked(new, "document")
-    document = _document(session, collection, old, called)
+def rename_document(session: Session, collection: int, old: str, new: str, collection_name: str) -> None:
+    """Rename a document. `collection_name` is the collection's name for errors. Raises NameRefused and UnknownDocument."""
+    new = normalised_name(new, "document")
+    document = _document(session, collection, old, collection_name)
     if new == old:
         return
     if find(session, collection, new):
-        raise name_taken(called, new)
+        raise name_taken(collection_name, new)
     session.run(f"UPDATE localcrag.documents SET name = :new WHERE {_NAMED}", new=new, collection=collection, name=old)
     session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=collection)
     if document["title"] is None:
-        search_by_name(session, collection, document["id"], new)
+        index_new_name(session, collection, document["id"], new)
 
 
-def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
+def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], collection_name: str) -> None:
     """Add tags to documents, or to folders (names that end with "/"). Raises NameRefused and UnknownDocument."""
     words = [checked_tag(one) for one in tags]
     for name in names if words else ():
@@ -64,15 +64,15 @@ def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[
             if not session.rows(f"{there} LIMIT 1", collection=collection, folder=f"{folder}/"):
                 raise no_folder(name)
             sql = "INSERT INTO localcrag.folder_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            of: object = folder
+            target: object = folder
         else:
             sql = "INSERT INTO localcrag.document_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            of = _document(session, collection, name, called)["id"]
+            target = _document(session, collection, name, collection_name)["id"]
         for word in words:
-            session.run(sql, collection=collection, of=of, tag=word)
+            session.run(sql, collection=collection, of=target, tag=word)
 
 
-def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
+def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], collection_name: str) -> None:
     """Remove tags from documents or folders. A document keeps the tags of its folders. Raises UnknownDocument."""
     for name in names if tags else ():
         if name.endswith("/"):
@@ -80,15 +80,15 @@ def untag(session: Session, collection: int, names: Sequence[str], tags: Sequenc
             of: object = name.rstrip("/")
         else:
             sql = "DELETE FROM localcrag.document_tags WHERE collection_id = :collection AND document_id = :of"
-            of = _document(session, collection, name, called)["id"]
+            of = _document(session, collection, name, collection_name)["id"]
         for word in tags:
             session.run(f"{sql} AND lower(tag) = lower(:tag)", collection=collection, of=of, tag=word)
 
 
-def _document(session: Session, collection: int, name: str, called: str) -> Row:
+def _document(session: Session, collection: int, name: str, collection_name: str) -> Row:
     rows = find(session, collection, name)
     if not rows:
-        raise no_document(called, name)
+        raise no_document(collection_name, name)
     return rows[0]
 
 
@@ -98,15 +98,18 @@ def find(session: Session, collection: int, name: str) -> list[Row]:
     return session.rows(sql, collection=collection, name=name)
 
 
-def search_by_name(session: Session, collection: int, document: int, name: str) -> None:
+def index_new_name(session: Session, collection: int, document: int, name: str) -> None:
     """Index the chunks of a document without a title of its own under its new name."""
     of_document = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
     columns = f"{COLUMNS}, vector_send(vector) AS vector"
     rows = session.rows(f"SELECT {columns} {of_document} ORDER BY id", collection=collection, document=document)
-    chunks = [StoredChunk(chunk_from(row), "", packed(vector_from(row["vector"]))) for row in rows]
-    forget_chunks(session, collection, document)
+    chunks = [StoredChunk(chunk_from(row), "", vector_bytes(vector_from(row["vector"]))) for row in rows]
+    release_chunks(session, collection, document)
     session.run(f"DELETE {of_document}", collection=collection, document=document)
-    fronts = [in_front(named(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead) for one in chunks]
+    fronts = [
+        passage_context(title_from_name(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead)
+        for one in chunks
+    ]
     put_chunks(
         session, collection, document, [replace(one, front=front) for one, front in zip(chunks, fronts, strict=True)]
     )
@@ -124,16 +127,16 @@ class PostgresNames:
         rename = "UPDATE localcrag.documents SET name = :new WHERE collection_id = :collection AND name = :name"
         # Rename by way of temporary names that no document can have, in case documents swap names. They begin with
         # \x01, because a PostgreSQL text cannot contain NUL.
-        away = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
+        temporary = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
         with store.writing() as session:
-            for there, (old, _) in away.items():
-                session.run(rename, new=there, collection=store.id, name=old)
-            for there, (_, new) in away.items():
-                for document in find(session, store.id, there):
+            for temporary_name, (old, _) in temporary.items():
+                session.run(rename, new=temporary_name, collection=store.id, name=old)
+            for temporary_name, (_, new) in temporary.items():
+                for document in find(session, store.id, temporary_name):
                     store.remove(session, new)
-                    session.run(rename, new=new, collection=store.id, name=there)
+                    session.run(rename, new=new, collection=store.id, name=temporary_name)
                     if document["title"] is None:
-                        search_by_name(session, store.id, document["id"], new)
+                        index_new_name(session, store.id, document["id"], new)
             session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=store.id)
 
     def there(self, names: Iterable[str]) -> set[str]:
@@ -143,8 +146,8 @@ class PostgresNames:
             "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
             "AND name = ANY(CAST(:names AS text[]))"
         )
-        asked = [one for one in names if "\0" not in one]  # A PostgreSQL text cannot contain NUL.
-        return {row["name"] for row in store.database.rows(sql, collection=store.id, names=asked)}
+        storable = [one for one in names if "\0" not in one]  # A PostgreSQL text cannot contain NUL.
+        return {row["name"] for row in store.database.rows(sql, collection=store.id, names=storable)}
 
     def within(self, name: str) -> list[str]:
         """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
@@ -156,16 +159,16 @@ class PostgresNames:
         rows = store.database.rows(sql, collection=store.id, name=name, folder=f"{name}/")
         return sorted(row["name"] for row in rows)
 
-    def with_content(self, sha256: str) -> str | None:
+    def find_by_checksum(self, sha256: str) -> str | None:
         """Return the first name, in order, of a document with that checksum, or None."""
-        return self._store().twin(sha256, but="")
+        return self._store().twin(sha256, exclude="")
 
 
-HERE = "collection_id = :collection"
-_OF_DOCUMENT = f"{HERE} AND document_id = :document"
+IN_COLLECTION = "collection_id = :collection"
+_OF_DOCUMENT = f"{IN_COLLECTION} AND document_id = :document"
 
 
-class PostgresHome:
+class PostgresCollection:
     """One collection of a server's database. `name` is its name on this computer."""
 
     def __init__(self, database: PostgresDatabase, collection: int, name: str) -> None:
@@ -200,12 +203,12 @@ class PostgresHome:
 
     def documents(self) -> list[Document]:
         """Return all documents, sorted by name."""
-        rows = self.database.rows(f'{DOCUMENT} ORDER BY d.name COLLATE "C"', collection=self.id)
+        rows = self.database.rows(f'{DOCUMENTS_QUERY} ORDER BY d.name COLLATE "C"', collection=self.id)
         return [document_from(row) for row in rows]
 
     def texts(self) -> dict[str, str]:
         """Return the text of all documents, by name."""
-        rows = self._rows(f"SELECT name, text FROM localcrag.documents WHERE {HERE}")
+        rows = self._rows(f"SELECT name, text FROM localcrag.documents WHERE {IN_COLLECTION}")
         return {row["name"]: row["text"] for row in rows}
 
     def text(self, name: str) -> str:
@@ -228,31 +231,34 @@ class PostgresHome:
 
     def _named(self, wanted: Sequence[str]) -> list[Document]:
         """Return the documents with these names."""
-        sql = f"{DOCUMENT} AND d.name = ANY(CAST(:names AS text[]))"
+        sql = f"{DOCUMENTS_QUERY} AND d.name = ANY(CAST(:names AS text[]))"
         return [document_from(row) for row in self._rows(sql, names=list(wanted))]
 
-    def to_recognise(self) -> bool:
+    def has_pages_to_recognise(self) -> bool:
         """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
-        return bool(self._rows(f"SELECT 1 FROM localcrag.scans WHERE {HERE} AND error IS NULL AND in_text = 0 LIMIT 1"))
+        return bool(
+            self._rows(f"SELECT 1 FROM localcrag.scans WHERE {IN_COLLECTION} AND error IS NULL AND in_text = 0 LIMIT 1")
+        )
 
     def rename_document(self, old: str, new: str) -> None:
         """Rename a document. Raises NameRefused and UnknownDocument."""
         with self._store().writing() as session:
             rename_document(session, self.id, old, new, self.name)
 
-    def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
-        """Add the tags `put` to documents or folders and remove the tags `take`, all or nothing.
+    def tag(self, documents: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
+        """Add the tags `add` to documents or folders and remove the tags `remove`, all or nothing.
 
         Raises NameRefused and UnknownDocument.
         """
         with self._store().writing() as session:
-            tag(session, self.id, documents, put, self.name)
-            untag(session, self.id, documents, take, self.name)
+            tag(session, self.id, documents, add, self.name)
+            untag(session, self.id, documents, remove, self.name)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders; folders and tags are sorted."""
         tags: dict[str, list[str]] = {}
-        sql = f'SELECT folder, tag FROM localcrag.folder_tags WHERE {HERE} ORDER BY folder COLLATE "C", tag COLLATE "C"'
+        order = 'ORDER BY folder COLLATE "C", tag COLLATE "C"'
+        sql = f"SELECT folder, tag FROM localcrag.folder_tags WHERE {IN_COLLECTION} {order}"
         for row in self._rows(sql):
             tags.setdefault(row["folder"], []).append(row["tag"])
         return tags
@@ -260,11 +266,11 @@ class PostgresHome:
     def chunk_texts(self) -> list[tuple[int, str]]:
         """Return the id and the text to embed of each chunk, shortest text first."""
         titles = titles_of(self._rows(NAMES_AND_TITLES))
-        rows = self._rows(f"SELECT id, text, section, lead, document_id FROM localcrag.chunks WHERE {HERE}")
+        rows = self._rows(f"SELECT id, text, section, lead, document_id FROM localcrag.chunks WHERE {IN_COLLECTION}")
         texts = [
             (
                 row["id"],
-                in_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"]),
+                with_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"]),
             )
             for row in rows
         ]
@@ -273,7 +279,7 @@ class PostgresHome:
     def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
         """Replace all vectors with those of another embedding model, in one transaction. Raises StoreError."""
         with self.database.transaction(self.id) as session:
-            there = session.rows(f"SELECT id FROM localcrag.chunks WHERE {HERE}", collection=self.id)
+            there = session.rows(f"SELECT id FROM localcrag.chunks WHERE {IN_COLLECTION}", collection=self.id)
             if {row["id"] for row in there} != set(vectors):
                 raise StoreError(
                     f"The collection “{self.name}” changed while it was embedded anew, so nothing was changed. "
@@ -303,28 +309,28 @@ class PostgresHome:
 
     def stored(self, name: str) -> StoredDocument:
         """Return a document with everything stored about it. Raises UnknownDocument."""
-        rows = self._rows(f"SELECT * FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
+        rows = self._rows(f"SELECT * FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name", name=name)
         if not rows:
             raise no_document(self.name, name)
         row = rows[0]
         chunks = self._of(row, f"SELECT {COLUMNS}, front, vector_send(vector) AS vector FROM localcrag.chunks", "id")
         scans = self._of(row, "SELECT page, read, confidence, seconds, error, in_text FROM localcrag.scans", "page")
         return StoredDocument(
-            **{field: row[field] for field in stored_document.COLUMNS},
+            **{field: row[field] for field in stored_document.DOCUMENT_COLUMNS},
             chunks=tuple(
-                StoredChunk(chunk_from(one), one["front"], packed(vector_from(one["vector"]))) for one in chunks
+                StoredChunk(chunk_from(one), one["front"], vector_bytes(vector_from(one["vector"]))) for one in chunks
             ),
-            tags=tuple(one["tag"] for one in self._rows(TAGS, name=name)),
+            tags=tuple(one["tag"] for one in self._rows(TAGS_QUERY, name=name)),
             scans=tuple(StoredScan(**{**one, "in_text": bool(one["in_text"])}) for one in scans),
             original=self.original(name),
         )
 
-    def put_stored(self, document: StoredDocument) -> None:
+    def save_document(self, document: StoredDocument) -> None:
         """Store a document unchanged, replacing one of the same name, in one transaction. Raises StoreError."""
         store = self._store()
         with self.database.transaction(self.id) as session:
             store.remove(session, document.name)
-            values = {field: getattr(document, field) for field in stored_document.COLUMNS}
+            values = {field: getattr(document, field) for field in stored_document.DOCUMENT_COLUMNS}
             document_id = session.rows(NEW_DOCUMENT, collection=self.id, **values)[0]["id"]
             put_chunks(session, self.id, document_id, document.chunks)
             for scan in document.scans:
@@ -347,20 +353,20 @@ class PostgresHome:
     def put_folder_tags(self, tags: Mapping[str, Sequence[str]]) -> None:
         """Replace the tags of all folders with these. Raises StoreError."""
         with self.database.transaction(self.id) as session:
-            session.run(f"DELETE FROM localcrag.folder_tags WHERE {HERE}", collection=self.id)
+            session.run(f"DELETE FROM localcrag.folder_tags WHERE {IN_COLLECTION}", collection=self.id)
             for folder, words in tags.items():
                 for word in words:
                     sql = "INSERT INTO localcrag.folder_tags VALUES (:collection, :folder, :tag)"
                     session.run(sql, collection=self.id, folder=folder, tag=word)
 
     @staticmethod
-    def as_kept(document: StoredDocument) -> StoredDocument:
+    def as_stored(document: StoredDocument) -> StoredDocument:
         """Return a document as it would be stored: characters that PostgreSQL cannot store become “�”."""
         return replace(
             document,
-            text=kept(document.text),
+            text=storable(document.text),
             chunks=tuple(
-                replace(one, chunk=replace(one.chunk, text=kept(one.chunk.text)), front=kept(one.front))
+                replace(one, chunk=replace(one.chunk, text=storable(one.chunk.text)), front=storable(one.front))
                 for one in document.chunks
             ),
         )

@@ -17,7 +17,7 @@ from localcrag.privacy.addresses import is_private
 from localcrag.privacy.egress_log import Purpose
 from localcrag.privacy.network import causes, trusted_certificates
 from localcrag.records.errors import EgressRefused, StoreError
-from localcrag.storage.postgres.address import PostgresAddress, too_far
+from localcrag.storage.postgres.address import PostgresAddress, not_private_message
 
 if TYPE_CHECKING:
     from pg8000.exceptions import DatabaseError
@@ -34,30 +34,32 @@ REMEDIES = {
 """Advice for errors, by the beginning of PostgreSQL's error code (its manual, appendix A)."""
 
 
-def refused(address: PostgresAddress, error: DatabaseError) -> StoreError:
+def refused_error(address: PostgresAddress, error: DatabaseError) -> StoreError:
     """Return the error for a request that the server refused."""
-    remedy = next((said for code, said in REMEDIES.items() if code_of(error).startswith(code)), "Nothing changed.")
+    remedy = next(
+        (advice for code, advice in REMEDIES.items() if error_code(error).startswith(code)), "Nothing changed."
+    )
     return StoreError(f"The PostgreSQL server at {address.at} refused: {_message(error).rstrip('.')}. {remedy}")
 
 
-def silent(address: PostgresAddress, error: BaseException) -> StoreError:
+def unreachable_error(address: PostgresAddress, error: BaseException) -> StoreError:
     """Return the error for a connection that broke or could not be opened."""
     cause = error.__cause__ or error
-    said = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return StoreError(
-        f"The PostgreSQL server at {address.at} does not answer: {said.rstrip('.')}. What was reported as done is "
+        f"The PostgreSQL server at {address.at} does not answer: {reason.rstrip('.')}. What was reported as done is "
         "there. Check that it runs and that this computer is connected, then try again."
     )
 
 
-def code_of(error: DatabaseError) -> str:
+def error_code(error: DatabaseError) -> str:
     """Return PostgreSQL's code of an error, such as 23505."""
     return str(error.args[0].get("C", "")) if error.args and isinstance(error.args[0], dict) else ""
 
 
 def _message(error: DatabaseError) -> str:
-    said = error.args[0] if error.args else ""
-    return str(said.get("M", "")) if isinstance(said, dict) else str(said)
+    fields = error.args[0] if error.args else ""
+    return str(fields.get("M", "")) if isinstance(fields, dict) else str(fields)
 
 
 CONNECT_SECONDS = 5.0
@@ -71,7 +73,7 @@ LOCK_SPACE = 0x6C6372
 """First key of localcrag's advisory locks ("lcr"); the second key is the collection's id."""
 _LOCK_NOT_AVAILABLE = "55P03"
 """PostgreSQL's error code after lock_timeout."""
-_NOT_KEPT = re.compile("[\0\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 """Characters that PostgreSQL cannot store: NUL and unpaired surrogates."""
 _SESSION = (
     "SET hnsw.ef_search = 600",
@@ -84,7 +86,7 @@ _SESSION = (
 Row = dict[str, Any]
 
 
-def _lost() -> tuple[type[Exception], ...]:
+def _connection_errors() -> tuple[type[Exception], ...]:
     from pg8000.exceptions import InterfaceError  # noqa: PLC0415
 
     return (InterfaceError, OSError, struct.error)
@@ -98,13 +100,13 @@ class Session:
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """Run a statement, with values for its :names, and return its rows."""
-        found = self._connection.run(sql, **_kept_in(values)) or []
+        found = self._connection.run(sql, **_storable_values(values)) or []
         names = [column["name"] for column in self._connection.columns or ()]
         return [dict(zip(names, row, strict=True)) for row in found]
 
     def run(self, sql: str, **values: Any) -> int:
         """Run a statement, and return the number of rows it changed."""
-        self._connection.run(sql, **_kept_in(values))
+        self._connection.run(sql, **_storable_values(values))
         return max(0, self._connection.row_count or 0)
 
     def copy(self, sql: str, lines: IO[bytes]) -> None:
@@ -170,10 +172,10 @@ class PostgresDatabase:
         try:
             yield session
         except BaseException as error:
-            with suppress(*_lost(), DatabaseError):
+            with suppress(*_connection_errors(), DatabaseError):
                 session.run("ROLLBACK TO part")
             if isinstance(error, DatabaseError):
-                raise refused(self.address, error) from error
+                raise refused_error(self.address, error) from error
             raise
         session.run("RELEASE part")
 
@@ -181,7 +183,7 @@ class PostgresDatabase:
     def _begun(self, collection: int | None) -> Iterator[Session]:
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
-        with self._in_turn("writing", again=True) as session:
+        with self._in_turn("writing", reconnect=True) as session:
             session.run("BEGIN")
             try:
                 if collection is not None:
@@ -189,25 +191,25 @@ class PostgresDatabase:
                     try:
                         session.run("SELECT pg_advisory_xact_lock(:space, :id)", space=LOCK_SPACE, id=collection)
                     except DatabaseError as error:
-                        if code_of(error) != _LOCK_NOT_AVAILABLE:
+                        if error_code(error) != _LOCK_NOT_AVAILABLE:
                             raise
                         session.run("ROLLBACK")
                         raise StoreError(self._busy(session, collection)) from error
                 yield session
                 session.run("COMMIT")
             except BaseException:
-                with suppress(*_lost(), DatabaseError):
+                with suppress(*_connection_errors(), DatabaseError):
                     session.run("ROLLBACK")
                 raise
 
     def run_alone(self, sql: str) -> None:
         """Run a statement that cannot be part of a transaction. Raises StoreError."""
-        with self._in_turn("writing", again=True) as session:
+        with self._in_turn("writing", reconnect=True) as session:
             session.run(sql)
 
     def writer(self, collection: int) -> str:
         """Return who else is writing to a collection right now, "" for no one."""
-        with self._in_turn("reading", again=True) as session:
+        with self._in_turn("reading", reconnect=True) as session:
             return _writer(session, collection)
 
     def close(self) -> None:
@@ -217,13 +219,13 @@ class PostgresDatabase:
                 self._drop(use)
 
     @contextmanager
-    def _in_turn(self, use: str, *, again: bool = False) -> Iterator[Session]:
-        """Yield a connection to one thread at a time; with `again`, first reopen it if it was lost."""
+    def _in_turn(self, use: str, *, reconnect: bool = False) -> Iterator[Session]:
+        """Yield a connection to one thread at a time; with `reconnect`, first reopen it if it was lost."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
         with self._locks[use]:
             connection = self._connections[use]
-            if connection is not None and again and not _answers(connection):
+            if connection is not None and reconnect and not _answers(connection):
                 self._drop(use)
                 connection = None
             try:
@@ -232,17 +234,17 @@ class PostgresDatabase:
             except EgressRefused:
                 raise
             except DatabaseError as error:
-                if code_of(error).startswith("57P"):  # The server is shutting down or starting.
+                if error_code(error).startswith("57P"):  # The server is shutting down or starting.
                     self._drop(use)
-                raise refused(self.address, error) from error
-            except _lost() as error:
+                raise refused_error(self.address, error) from error
+            except _connection_errors() as error:
                 self._drop(use)
                 # The server may have refused and then closed the connection, so that pg8000 failed to close its side.
                 # The refusal is the useful error.
-                said_no = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
-                if said_no:
-                    raise refused(self.address, said_no) from error
-                raise silent(self.address, error) from error
+                refusal = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
+                if refusal:
+                    raise refused_error(self.address, refusal) from error
+                raise unreachable_error(self.address, error) from error
 
     def _open(self) -> Connection:
         connection = self._connect()
@@ -264,11 +266,11 @@ class PostgresDatabase:
         }
         if not address.host:
             return Connection(unix_sock=address.socket, ssl_context=False, **known)
-        with guard.passage(Purpose.COLLECTION, (address.host, address.port), judge=is_private):
+        with guard.allow_egress(Purpose.COLLECTION, (address.host, address.port), judge=is_private):
             try:
                 own = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
             except EgressRefused as error:
-                raise StoreError(too_far(address)) from error
+                raise StoreError(not_private_message(address)) from error
         # The time limit is for connecting only; a statement may take longer.
         own.settimeout(None)
         own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -284,7 +286,7 @@ class PostgresDatabase:
     def _drop(self, use: str) -> None:
         connection, self._connections[use] = self._connections[use], None
         if connection is not None:
-            with suppress(*_lost()):
+            with suppress(*_connection_errors()):
                 connection.close()
 
     def _busy(self, session: Session, collection: int) -> str:
@@ -294,19 +296,19 @@ class PostgresDatabase:
         )
 
 
-def kept(text: str) -> str:
+def storable(text: str) -> str:
     """Return a text of the same length that PostgreSQL can store, with NUL and unpaired surrogates replaced."""
-    return _NOT_KEPT.sub("\ufffd", text)
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
-def _kept_in(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _as_kept(value) for name, value in values.items()}
+def _storable_values(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _storable_value(value) for name, value in values.items()}
 
 
-def _as_kept(value: Any) -> Any:
+def _storable_value(value: Any) -> Any:
     if isinstance(value, list):
-        return [_as_kept(one) for one in value]
-    return kept(value) if isinstance(value, str) else value
+        return [_storable_value(one) for one in value]
+    return storable(value) if isinstance(value, str) else value
 
 
 def _writer(session: Session, collection: int) -> str:
@@ -338,7 +340,7 @@ def _encryption(address: PostgresAddress) -> ssl.SSLContext | bool:
 def _answers(connection: Connection) -> bool:
     from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
-    with suppress(*_lost(), DatabaseError):
+    with suppress(*_connection_errors(), DatabaseError):
         connection.run("SELECT 1")
         return True
     return False

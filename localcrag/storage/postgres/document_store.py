@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from localcrag.records.documents import Chunk, Document, ScannedPage
-from localcrag.records.ingest import FileAsRead
+from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.chunks import own_title, with_front
+from localcrag.storage.collections.chunks import stored_chunks, title_to_store
 from localcrag.storage.collections.queries import no_document
-from localcrag.storage.files import pieces_of
+from localcrag.storage.files import read_pieces
 from localcrag.storage.postgres import rows as scan_rows
 from localcrag.storage.postgres.connection import Row, Session
-from localcrag.storage.postgres.rows import DOCUMENT, document_from, forget_chunks, put_chunks, vector_from
-from localcrag.storage.postgres.search import HERE, PostgresChunks
-from localcrag.text.titles import BEGINNING, in_context, title_of
+from localcrag.storage.postgres.rows import DOCUMENTS_QUERY, document_from, put_chunks, release_chunks, vector_from
+from localcrag.storage.postgres.search import IN_COLLECTION, PostgresChunks
+from localcrag.text.titles import BEGINNING, find_title, with_context
 
 NEW_DOCUMENT = (
     "INSERT INTO localcrag.documents (collection_id, id, name, sha256, media_type, pages, text, added_at, dated, "
@@ -26,7 +26,7 @@ NEW_DOCUMENT = (
 )
 NEW_ORIGINAL = "INSERT INTO localcrag.originals VALUES (:collection, :document, :data)"
 NEW_TAG = "INSERT INTO localcrag.document_tags VALUES (:collection, :document, :tag)"
-TAGS = (
+TAGS_QUERY = (
     "SELECT t.tag FROM localcrag.document_tags t JOIN localcrag.documents d ON (d.collection_id, d.id) = "
     "(t.collection_id, t.document_id) WHERE d.collection_id = :collection AND d.name = :name ORDER BY t.tag"
 )
@@ -37,15 +37,15 @@ class PostgresStore(PostgresChunks):
 
     def find(self, name: str) -> Document | None:
         """Return the document of that name, or None."""
-        rows = self.database.rows(f"{DOCUMENT} AND d.name = :name", collection=self.id, name=name)
+        rows = self.database.rows(f"{DOCUMENTS_QUERY} AND d.name = :name", collection=self.id, name=name)
         return document_from(rows[0]) if rows else None
 
-    def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
+    def twin(self, sha256: str, exclude: str) -> str | None:
+        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
         rows = self._rows(
-            f"SELECT name FROM localcrag.documents WHERE {HERE} AND sha256 = :sha256 AND name != :but "
+            f"SELECT name FROM localcrag.documents WHERE {IN_COLLECTION} AND sha256 = :sha256 AND name != :but "
             'ORDER BY name COLLATE "C" LIMIT 1',
-            sha256=sha256, but=but,
+            sha256=sha256, but=exclude,
         )  # fmt: skip
         return rows[0]["name"] if rows else None
 
@@ -61,7 +61,7 @@ class PostgresStore(PostgresChunks):
         vectors: Vectors,
         title: str | None = None,
         dated: str | None = None,
-        original: FileAsRead | None = None,
+        original: OriginalFile | None = None,
         unread: Sequence[int] = (),
     ) -> None:
         """Store a document in one transaction, replacing an earlier one of the same name; see `DocumentStore.put`.
@@ -69,18 +69,18 @@ class PostgresStore(PostgresChunks):
         Raises StoreError, also if another computer keeps writing to the collection, and UnreadableDocument if the file
         is gone or has changed; then nothing is stored.
         """
-        title = title or title_of(text[:BEGINNING], name)
-        data = b"".join(pieces_of(original)) if original else None
+        title = title or find_title(text[:BEGINNING], name)
+        data = b"".join(read_pieces(original)) if original else None
         with self.writing() as session:
-            read = scan_rows.of_same_file(session, self.id, name, sha256)
-            tags = session.rows(TAGS, collection=self.id, name=name)
+            read = scan_rows.recognised_pages(session, self.id, name, sha256)
+            tags = session.rows(TAGS_QUERY, collection=self.id, name=name)
             self.remove(session, name)
             document: int = session.rows(
                 NEW_DOCUMENT, collection=self.id, name=name, sha256=sha256, media_type=media_type, pages=pages,
-                text=text, added_at=_now(), dated=dated, title=own_title(title, name),
+                text=text, added_at=_now(), dated=dated, title=title_to_store(title, name),
             )[0]["id"]  # fmt: skip
-            put_chunks(session, self.id, document, with_front(title, chunks, vectors))
-            scan_rows.put(session, self.id, document, unread, read)
+            put_chunks(session, self.id, document, stored_chunks(title, chunks, vectors))
+            scan_rows.queue_pages(session, self.id, document, unread, read)
             for row in tags:
                 session.run(NEW_TAG, collection=self.id, document=document, tag=row["tag"])
             if data is not None:
@@ -88,14 +88,14 @@ class PostgresStore(PostgresChunks):
 
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
-        rows = self._rows(f"SELECT text FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
+        rows = self._rows(f"SELECT text FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name", name=name)
         if not rows:
             raise no_document(self.name, name)
         return str(rows[0]["text"])
 
     def title(self, name: str) -> str | None:
         """Return a document's title, or None if it is made from the name."""
-        rows = self._rows(f"SELECT title FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
+        rows = self._rows(f"SELECT title FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name", name=name)
         return rows[0]["title"] if rows else None
 
     def delete(self, name: str) -> int:
@@ -104,7 +104,7 @@ class PostgresStore(PostgresChunks):
             if not self.remove(session, name):
                 raise no_document(self.name, name)
             within = session.rows(
-                f"SELECT name FROM localcrag.documents WHERE {HERE} AND starts_with(name, :within)",
+                f"SELECT name FROM localcrag.documents WHERE {IN_COLLECTION} AND starts_with(name, :within)",
                 collection=self.id, within=f"{name}/",
             )  # fmt: skip
             for row in within:
@@ -113,11 +113,11 @@ class PostgresStore(PostgresChunks):
 
     def remove(self, session: Session, name: str) -> bool:
         """Remove a document within a transaction, and return whether it existed."""
-        sql = f"SELECT id FROM localcrag.documents WHERE {HERE} AND name = :name"
+        sql = f"SELECT id FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name"
         rows = session.rows(sql, collection=self.id, name=name)
         for row in rows:
-            forget_chunks(session, self.id, row["id"])
-            delete = f"DELETE FROM localcrag.documents WHERE {HERE} AND id = :id"
+            release_chunks(session, self.id, row["id"])
+            delete = f"DELETE FROM localcrag.documents WHERE {IN_COLLECTION} AND id = :id"
             session.run(delete, collection=self.id, id=row["id"])
         return bool(rows)
 
@@ -125,10 +125,10 @@ class PostgresStore(PostgresChunks):
         self, session: Session, document: int, *, title: str, chunks: Sequence[Chunk], vectors: Vectors
     ) -> None:
         """Replace the chunks of a document, within a transaction."""
-        forget_chunks(session, self.id, document)
-        delete = f"DELETE FROM localcrag.chunks WHERE {HERE} AND document_id = :document"
+        release_chunks(session, self.id, document)
+        delete = f"DELETE FROM localcrag.chunks WHERE {IN_COLLECTION} AND document_id = :document"
         session.run(delete, collection=self.id, document=document)
-        put_chunks(session, self.id, document, with_front(title, chunks, vectors))
+        put_chunks(session, self.id, document, stored_chunks(title, chunks, vectors))
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
@@ -157,7 +157,7 @@ class PostgresScans:
     def documents(self) -> list[Document]:
         """Return documents with pages to recognise, or recognised pages missing from their text, oldest first."""
         rows = self._store.database.rows(
-            f"{DOCUMENT} AND EXISTS (SELECT 1 FROM localcrag.scans WHERE collection_id = d.collection_id "
+            f"{DOCUMENTS_QUERY} AND EXISTS (SELECT 1 FROM localcrag.scans WHERE collection_id = d.collection_id "
             "AND document_id = d.id AND error IS NULL AND in_text = 0) ORDER BY d.id",
             collection=self._store.id,
         )
@@ -186,15 +186,15 @@ class PostgresScans:
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
         """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
-        said = json.dumps(read.plain(), ensure_ascii=False)
+        content = json.dumps(read.plain(), ensure_ascii=False)
         sets = "read = :read, confidence = CAST(:confidence AS double precision), seconds = :seconds"
-        self._set(document, page, sets, read=said, confidence=read.confidence, seconds=seconds)
+        self._set(document, page, sets, read=content, confidence=read.confidence, seconds=seconds)
 
-    def give_up(self, document: Document, page: int, error: str) -> None:
+    def record_failure(self, document: Document, page: int, error: str) -> None:
         """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
         self._set(document, page, "error = :error", error=error)
 
-    def try_again(self) -> None:
+    def retry_failed(self) -> None:
         """Queue the pages that failed for text recognition again. Raises StoreError."""
         with self._store.writing() as session:
             sql = "UPDATE localcrag.scans SET error = NULL WHERE collection_id = :collection"
@@ -208,13 +208,13 @@ class PostgresScans:
         rows = self._rows(sql, document)
         titles = self._store.titles([row["id"] for row in rows])
         return {
-            in_context(titles.get(row["id"]), row["text"], section=row["section"], lead=row["lead"]): vector_from(
+            with_context(titles.get(row["id"]), row["text"], section=row["section"], lead=row["lead"]): vector_from(
                 row["vector"]
             )
             for row in rows
         }
 
-    def put_text(
+    def replace_text(
         self,
         document: Document,
         *,
@@ -232,7 +232,7 @@ class PostgresScans:
             changed = session.run(
                 "UPDATE localcrag.documents SET text = :text, title = :title "
                 "WHERE collection_id = :collection AND id = :document",
-                text=text, title=own_title(title, document.name), collection=self._store.id,
+                text=text, title=title_to_store(title, document.name), collection=self._store.id,
                 document=document.id,
             )  # fmt: skip
             if not changed:

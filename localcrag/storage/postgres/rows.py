@@ -14,14 +14,14 @@ import numpy as np
 from localcrag.records.documents import Document, StoredChunk
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.chunks import COLUMNS, packed
-from localcrag.storage.collections.full_text import language_in
-from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, kept
-from localcrag.storage.postgres.schema import PLAIN
-from localcrag.text.lexicon import BY_PAIRS, ENGLISH, LEXICONS, stems
+from localcrag.storage.collections.chunks import COLUMNS, vector_bytes
+from localcrag.storage.collections.full_text import detect_language
+from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, storable
+from localcrag.storage.postgres.schema import UNSTEMMED
+from localcrag.text.lexicon import BIGRAM_LANGUAGES, ENGLISH, LEXICONS, stems
 
 _OWN = "collection_id = d.collection_id AND document_id = d.id"
-DOCUMENT = f"""
+DOCUMENTS_QUERY = f"""
 SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
        (SELECT count(*) FROM localcrag.chunks WHERE {_OWN}) AS chunks, d.language, s.waiting, s.recognised, s.illegible,
        s.confidence,
@@ -63,7 +63,7 @@ NEW_SCAN = (
 )
 
 
-def of_same_file(session: Session, collection: int, name: str, sha256: str) -> dict[int, Row]:
+def recognised_pages(session: Session, collection: int, name: str, sha256: str) -> dict[int, Row]:
     """Return the recognised pages of a document, by page, if its stored file has this checksum."""
     rows = session.rows(
         "SELECT s.* FROM localcrag.scans s JOIN localcrag.documents d ON (d.collection_id, d.id) = "
@@ -74,7 +74,9 @@ def of_same_file(session: Session, collection: int, name: str, sha256: str) -> d
     return {row["page"]: row for row in rows}
 
 
-def put(session: Session, collection: int, document: int, pages: Sequence[int], read: Mapping[int, Row]) -> None:
+def queue_pages(
+    session: Session, collection: int, document: int, pages: Sequence[int], read: Mapping[int, Row]
+) -> None:
     """Queue these pages of a document for text recognition, except those that `read` has the content of."""
     nothing: Row = {"read": None, "confidence": None, "seconds": None}
     for page in pages:
@@ -85,36 +87,36 @@ def put(session: Session, collection: int, document: int, pages: Sequence[int], 
         )  # fmt: skip
 
 
-_WRITTEN = f"collection_id, id, document_id, {COLUMNS}, front, language, pairs, words, vector, likeness, in_graph"
-MOST_ALIKE = 16
+_CHUNK_COLUMNS = f"collection_id, id, document_id, {COLUMNS}, front, language, pairs, words, vector, likeness, in_graph"
+MOST_EQUAL_VECTORS = 16
 """Maximum number of chunks in the graph with the same vector (a notice on every page, an empty form). An entry of the
 graph has at most twice LINKS links. If more entries were at one place, they would link only to each other, and a search
 that reached them would end there."""
-AT_ONCE = 500
+VECTORS_PER_STATEMENT = 500
 """Vectors per statement."""
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 """Escape sequences of COPY's text format (PostgreSQL's manual, COPY)."""
 _WORD = re.compile(r"\w+")
 
 
-def searched_as(language: str) -> str:
+def search_language(language: str) -> str:
     """Return the language by which a document is indexed: one of those that localcrag.terms knows."""
-    return PLAIN if language in BY_PAIRS else language if language in LEXICONS else ENGLISH
+    return UNSTEMMED if language in BIGRAM_LANGUAGES else language if language in LEXICONS else ENGLISH
 
 
 def put_chunks(session: Session, collection: int, document: int, chunks: Sequence[StoredChunk]) -> None:
     """Add chunks to a document that has none, count their terms, and detect the document's language."""
-    language = language_in(one.chunk.text for one in chunks)
+    language = detect_language(one.chunk.text for one in chunks)
     ids = session.rows("SELECT nextval('localcrag.ids') AS id FROM generate_series(1, :number)", number=len(chunks))
-    there = _in_graph(session, collection, [likeness(one.vector) for one in chunks])
+    in_graph = _in_graph(session, collection, [likeness(one.vector) for one in chunks])
     lines = []
     for row, one in zip(ids, chunks, strict=True):
-        there[likeness(one.vector)] += 1
-        alike = likeness(one.vector), there[likeness(one.vector)] <= MOST_ALIKE
+        in_graph[likeness(one.vector)] += 1
+        alike = likeness(one.vector), in_graph[likeness(one.vector)] <= MOST_EQUAL_VECTORS
         values = (collection, row["id"], document, *_values(one, language), *alike)
         lines.append("\t".join(map(_field, values)))
     # Copy into the parent table; the server puts the rows into the right partition.
-    copy = f"COPY localcrag.chunks ({_WRITTEN}) FROM STDIN"
+    copy = f"COPY localcrag.chunks ({_CHUNK_COLUMNS}) FROM STDIN"
     session.copy(copy, io.BytesIO("".join(f"{line}\n" for line in lines).encode()))
     update = "UPDATE localcrag.documents SET language = :language WHERE collection_id = :collection AND id = :id"
     session.run(update, language=language, collection=collection, id=document)
@@ -127,7 +129,7 @@ def put_chunks(session: Session, collection: int, document: int, chunks: Sequenc
     _count(session, collection, document, "+")
 
 
-def forget_chunks(session: Session, collection: int, document: int) -> None:
+def release_chunks(session: Session, collection: int, document: int) -> None:
     """Subtract a document's chunks, which are about to be deleted, from the collection's counts.
 
     If the graph does not contain all chunks with the same vector, others take the place of the deleted ones in it.
@@ -139,7 +141,7 @@ def forget_chunks(session: Session, collection: int, document: int) -> None:
         "w ON w.collection_id = o.collection_id AND w.likeness = o.likeness AND NOT w.in_graph "
         "WHERE o.collection_id = :collection AND o.document_id = :document)) n WHERE chunks.collection_id = "
         ":collection AND chunks.id = n.id AND NOT chunks.in_graph AND n.place <= :most",
-        collection=collection, document=document, most=MOST_ALIKE,
+        collection=collection, document=document, most=MOST_EQUAL_VECTORS,
     )  # fmt: skip
     session.run(
         "UPDATE localcrag.term_counts SET chunks = term_counts.chunks - gone.number FROM (SELECT t.lexeme, count(*) "
@@ -155,20 +157,20 @@ def forget_chunks(session: Session, collection: int, document: int) -> None:
 
 def replace_vectors(session: Session, collection: int, vectors: Mapping[int, Vectors]) -> None:
     """Replace the vectors of chunks, by chunk id."""
-    ids, there = list(vectors), Counter[int]()
-    for at in range(0, len(ids), AT_ONCE):
-        some = ids[at : at + AT_ONCE]
-        numbers = [likeness(packed(vectors[one])) for one in some]
+    ids, copies = list(vectors), Counter[int]()
+    for at in range(0, len(ids), VECTORS_PER_STATEMENT):
+        some = ids[at : at + VECTORS_PER_STATEMENT]
+        numbers = [likeness(vector_bytes(vectors[one])) for one in some]
         in_graph = []
         for number in numbers:
-            there[number] += 1
-            in_graph.append(there[number] <= MOST_ALIKE)
+            copies[number] += 1
+            in_graph.append(copies[number] <= MOST_EQUAL_VECTORS)
         session.run(
             "UPDATE localcrag.chunks SET vector = CAST(n.v AS vector), likeness = n.l, in_graph = n.g "
             "FROM unnest(CAST(:ids AS bigint[]), CAST(:vectors AS text[]), CAST(:numbers AS bigint[]), "
             "CAST(:in_graph AS boolean[])) AS n (id, v, l, g) WHERE chunks.collection_id = :collection "
             "AND chunks.id = n.id",
-            collection=collection, ids=some, vectors=[as_text(vectors[one]) for one in some], numbers=numbers,
+            collection=collection, ids=some, vectors=[vector_text(vectors[one]) for one in some], numbers=numbers,
             in_graph=in_graph,
         )  # fmt: skip
 
@@ -198,7 +200,7 @@ def _in_graph(session: Session, collection: int, numbers: Sequence[int]) -> Coun
     return Counter({row["likeness"]: row["number"] for row in rows})
 
 
-def as_text(vector: bytes | Vectors) -> str:
+def vector_text(vector: bytes | Vectors) -> str:
     """Return a vector in pgvector's text format, with all digits of its numbers."""
     numbers = np.frombuffer(vector, "<f4") if isinstance(vector, bytes) else vector
     return "[" + ",".join(map(repr, numbers.tolist())) + "]"
@@ -213,14 +215,14 @@ def _values(one: StoredChunk, language: str) -> tuple[object, ...]:
     chunk = one.chunk
     rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
     searched = f"{one.front}\n{chunk.text}"
-    pairs = stems(searched, language) if language in BY_PAIRS else None
+    pairs = stems(searched, language) if language in BIGRAM_LANGUAGES else None
     return (
         *(chunk.page, chunk.start, chunk.end, chunk.text, chunk.section, chunk.lead, chunk.confidence),
-        *(json.dumps(rows, ensure_ascii=False) if rows else None, one.front, searched_as(language)),
+        *(json.dumps(rows, ensure_ascii=False) if rows else None, one.front, search_language(language)),
         *(None if pairs is None else " ".join(pairs), len(_WORD.findall(searched) if pairs is None else pairs)),
-        as_text(one.vector),
+        vector_text(one.vector),
     )
 
 
 def _field(value: object) -> str:
-    return r"\N" if value is None else kept(str(value)).translate(_ESCAPES)
+    return r"\N" if value is None else storable(str(value)).translate(_ESCAPES)

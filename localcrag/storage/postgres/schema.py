@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localcrag.records.documents import Mark, Place
+from localcrag.records.documents import ResidueLocation, ResidueSignature
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session
 from localcrag.text.lexicon import ENGLISH, LEXICONS
@@ -18,7 +18,7 @@ VERSION = 2
 """Version of the tables, which grows with each change of them. Version 1 was that of before 0.1.0."""
 LEAST_POSTGRES, LEAST_PGVECTOR = 150000, (0, 8)
 """Oldest supported server_version_num, and oldest pgvector: the first one with iterative scans."""
-PLAIN = "plain"
+UNSTEMMED = "plain"
 """Text search configuration of languages without stems, including those indexed by pairs of characters."""
 _SNOWBALL = {ENGLISH: "english"} | {code: one.snowball for code, one in LEXICONS.items()}
 """PostgreSQL's dictionaries by language. They have no stop words, because a question may consist of nothing else."""
@@ -33,11 +33,11 @@ ALTER TEXT SEARCH CONFIGURATION localcrag.{code}
 _TERMS = "\n        ".join(
     f"WHEN '{code}' THEN to_tsvector('localcrag.{code}'::regconfig, localcrag.words(t))" for code in LEXICONS
 )
-LAYOUT = rf"""
+SCHEMA = rf"""
 CREATE SCHEMA localcrag;
 CREATE TABLE localcrag.about (version integer NOT NULL);
 INSERT INTO localcrag.about VALUES ({VERSION});
-CREATE TEXT SEARCH CONFIGURATION localcrag.{PLAIN} (COPY = pg_catalog.simple);{_DICTIONARIES}
+CREATE TEXT SEARCH CONFIGURATION localcrag.{UNSTEMMED} (COPY = pg_catalog.simple);{_DICTIONARIES}
 -- As localcrag cuts texts into words elsewhere: letters and digits, whatever stands between them.
 CREATE FUNCTION localcrag.words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN pg_catalog.regexp_replace(normalize(t, NFKC), '[^[:alnum:]]+', ' ', 'g');
@@ -48,7 +48,7 @@ CREATE FUNCTION localcrag.bare_words(t text) RETURNS text LANGUAGE sql IMMUTABLE
 CREATE FUNCTION localcrag.terms(language text, t text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     CASE language
         {_TERMS}
-        WHEN '{PLAIN}' THEN to_tsvector('localcrag.{PLAIN}'::regconfig, localcrag.words(t))
+        WHEN '{UNSTEMMED}' THEN to_tsvector('localcrag.{UNSTEMMED}'::regconfig, localcrag.words(t))
         ELSE to_tsvector('localcrag.{ENGLISH}'::regconfig, localcrag.bare_words(t))
     END;
 CREATE TABLE localcrag.collections (
@@ -155,7 +155,7 @@ CREATE TABLE localcrag.folder_tags (
 );
 CREATE SEQUENCE localcrag.collection_ids AS integer;
 """
-IDS = "CREATE SEQUENCE localcrag.ids START {start}"
+ID_SEQUENCE = "CREATE SEQUENCE localcrag.ids START {start}"
 """SQL of the sequence for ids of documents and chunks. It starts at a random number far above SQLite's ids, so that ids
 of two databases hardly ever coincide and an old question does not show a wrong passage."""
 LEAST_ID, MOST_ID = 1 << 41, 1 << 52
@@ -165,19 +165,19 @@ LINKS, CONSTRUCTION = 16, 200
 INDEX_MEMORY = "512MB"
 """Memory for building the graph of a whole collection. 1,000,000 chunks of 384 numbers in half precision need twice as
 much, and the build is slower if the memory is too small (pgvector's README, "Index Build Time")."""
-_LOCK = 1
+_SCHEMA_LOCK = 1
 """Key of the advisory lock for creating the tables. Locks of collections have two keys, so they never collide."""
 
 
-def prepare(database: PostgresDatabase) -> None:
+def ensure_schema(database: PostgresDatabase) -> None:
     """Create the tables if there are none. Raises StoreError if the server or its tables are unsuitable."""
     if database.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
         _require_server(database)
         with database.transaction() as session:
-            session.run("SELECT pg_advisory_xact_lock(:key)", key=_LOCK)
+            session.run("SELECT pg_advisory_xact_lock(:key)", key=_SCHEMA_LOCK)
             # Another program may have created the tables while this one waited for the lock.
             if session.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
-                _make(session)
+                _create_tables(session)
     version = database.rows("SELECT version FROM localcrag.about")[0]["version"]
     if version < VERSION:
         raise StoreError(
@@ -203,9 +203,9 @@ def _require_server(database: PostgresDatabase) -> None:
     if found["number"] < LEAST_POSTGRES:
         raise StoreError(f"The server at {at} is PostgreSQL {found['server']}; 15 or newer is needed. Update it.")
     if not version or tuple(map(int, version.split(".")[:2])) < LEAST_PGVECTOR:
-        there = f"only pgvector {version}" if version else "no pgvector"
+        available = f"only pgvector {version}" if version else "no pgvector"
         raise StoreError(
-            f"The server at {at} has {there}; 0.8 or newer is needed. Install it there (on Debian: "
+            f"The server at {at} has {available}; 0.8 or newer is needed. Install it there (on Debian: "
             "postgresql-NN-pgvector from apt.postgresql.org)."
         )
     if found["encoding"] != "UTF8" or not found["knows_letters"]:
@@ -215,14 +215,14 @@ def _require_server(database: PostgresDatabase) -> None:
         )
 
 
-def _make(session: Session) -> None:
+def _create_tables(session: Session) -> None:
     import random  # noqa: PLC0415 - only here
 
     session.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-    for statement in LAYOUT.split(";\n"):
+    for statement in SCHEMA.split(";\n"):
         if statement.strip():
             session.run(statement)
-    session.run(IDS.format(start=random.SystemRandom().randrange(LEAST_ID, MOST_ID)))
+    session.run(ID_SEQUENCE.format(start=random.SystemRandom().randrange(LEAST_ID, MOST_ID)))
 
 
 def add_partition(session: Session, collection: int) -> None:
@@ -240,11 +240,11 @@ def add_index(session: Session, collection: int, dimension: int) -> None:
     session.run(
         f"CREATE INDEX IF NOT EXISTS chunks_{int(collection)}_nearest ON localcrag.chunks_{int(collection)} "
         f"USING hnsw ((vector::halfvec({int(dimension)})) halfvec_ip_ops) "
-        f"WITH (m = {LINKS}, ef_construction = {CONSTRUCTION}) WHERE {in_its_graph(dimension)}"
+        f"WITH (m = {LINKS}, ef_construction = {CONSTRUCTION}) WHERE {graph_condition(dimension)}"
     )
 
 
-def in_its_graph(dimension: int) -> str:
+def graph_condition(dimension: int) -> str:
     """Return the SQL condition for chunks in the graph, which queries must repeat so that the graph is used.
 
     Vectors of another dimension are from before a re-indexing; transactions that began before can still see them.
@@ -262,31 +262,31 @@ def drop_partition(session: Session, collection: int) -> None:
     session.run(f"DROP TABLE IF EXISTS localcrag.chunks_{int(collection)}")
 
 
-def find(database: PostgresDatabase, name: str) -> Row | None:
+def find_collection(database: PostgresDatabase, name: str) -> Row | None:
     """Return the row of the collection of that name, or None. Raises StoreError."""
     rows = database.rows("SELECT * FROM localcrag.collections WHERE name = :name", name=name)
     return rows[0] if rows else None
 
 
-def names(database: PostgresDatabase) -> list[str]:
+def collection_names(database: PostgresDatabase) -> list[str]:
     """Return the names of the collections that have completely arrived. Raises StoreError."""
     rows = database.rows('SELECT name FROM localcrag.collections WHERE arriving IS NULL ORDER BY name COLLATE "C"')
     return [row["name"] for row in rows]
 
 
-def require(database: PostgresDatabase, name: str) -> Row:
+def require_collection(database: PostgresDatabase, name: str) -> Row:
     """Return the row of a collection that has completely arrived. Raises UnknownCollection and StoreError."""
-    row = find(database, name)
+    row = find_collection(database, name)
     at = database.address.at
     if row is None:
-        there = ", ".join(names(database)) or "none yet"
-        raise UnknownCollection(f"There is no collection “{name}” at {at} (there are: {there}).")
+        existing = ", ".join(collection_names(database)) or "none yet"
+        raise UnknownCollection(f"There is no collection “{name}” at {at} (there are: {existing}).")
     if row["arriving"] is not None:
         raise UnknownCollection(f"The collection “{name}” at {at} is still on its way there. Try again later.")
     return row
 
 
-def make(
+def begin_arrival(
     database: PostgresDatabase, name: str, *, embedder: str, dimension: int, arriving: str, created_at: str
 ) -> int:
     """Create a collection whose documents are about to arrive, and return its id.
@@ -315,7 +315,7 @@ def make(
         return int(row["id"])
 
 
-def index(database: PostgresDatabase, collection: int) -> None:
+def create_index(database: PostgresDatabase, collection: int) -> None:
     """Create the graph of a collection that has arrived, unless it exists. Raises StoreError."""
     with database.transaction(collection) as session:
         (row,) = session.rows("SELECT dimension FROM localcrag.collections WHERE id = :id", id=collection)
@@ -324,7 +324,7 @@ def index(database: PostgresDatabase, collection: int) -> None:
         session.run(f"ANALYZE localcrag.chunks_{int(collection)}")
 
 
-def open_to_all(database: PostgresDatabase, collection: int) -> None:
+def finish_arrival(database: PostgresDatabase, collection: int) -> None:
     """Mark a collection as completely arrived, so that everyone can use it. Raises StoreError."""
     with database.transaction(collection) as session:
         session.run("UPDATE localcrag.collections SET arriving = NULL WHERE id = :id", id=collection)
@@ -356,13 +356,13 @@ def vacuum(database: PostgresDatabase, collection: int) -> None:
     database.run_alone("VACUUM (FULL) pg_catalog.pg_statistic")
 
 
-def tables_with(database: PostgresDatabase, marks: Sequence[Mark]) -> list[Place]:
+def tables_containing(database: PostgresDatabase, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
     """Return the server's tables, of any collection, that contain the text of a mark. Raises StoreError."""
     texts = {mark.forms[0].decode(): mark.said for mark in marks if mark.said.startswith("“")}
     sql = "SELECT 1 FROM localcrag.{} WHERE strpos(text, :text) > 0 LIMIT 1"
     return [
-        Place(str(database.address), said, table=table)
+        ResidueLocation(str(database.address), description, table=table)
         for table in ("documents", "chunks")
-        for text, said in texts.items()
+        for text, description in texts.items()
         if database.rows(sql.format(table), text=text)
     ]

@@ -13,15 +13,15 @@ from localcrag.storage.collections.chunks import COLUMNS, chunk_from, titles_of
 from localcrag.storage.collections.queries import embedder_mismatch
 from localcrag.storage.postgres.connection import PostgresDatabase, Row
 from localcrag.storage.postgres.rows import (
-    DOCUMENT,
+    DOCUMENTS_QUERY,
     NAMES_AND_TITLES,
-    as_text,
     collection_row,
     document_from,
-    searched_as,
+    search_language,
     vector_from,
+    vector_text,
 )
-from localcrag.storage.postgres.schema import PLAIN, in_its_graph
+from localcrag.storage.postgres.schema import UNSTEMMED, graph_condition
 from localcrag.text.lexicon import stems
 from localcrag.text.words import is_function_word
 
@@ -29,9 +29,9 @@ K1, B = 1.2, 0.75
 """Parameters of BM25, the same as in SQLite's bm25()."""
 MOST_CHUNKS = 2000
 """Maximum number of chunks with a word. A more frequent word does not tell documents apart, and its look-up is slow."""
-MOST_WEIGHED = 0.2
+MOST_SCORED_SHARE = 0.2
 """Share of chunks above which a term is not scored: it weighs little, and costs a look into each compared chunk."""
-ALL_PLACES = 1.64493406685
+INFINITE_SUM = 1.64493406685
 """Sum of 1 / i² over all i (π² / 6), with the digits that PostgreSQL uses."""
 HIGHEST_RANK = 0.997
 """Rank of a term that is in a chunk 200 times. More occurrences count as 200."""
@@ -42,12 +42,12 @@ WITHIN = " AND (CAST(:within AS bigint[]) IS NULL OR {0} = ANY(CAST(:within AS b
 _WORD = re.compile(r"\w+")
 
 
-def ids(within: Collection[int] | None) -> list[int] | None:
+def within_values(within: Collection[int] | None) -> list[int] | None:
     """Return the ids of documents as a value for WITHIN; None stands for all documents."""
     return None if within is None else sorted(within)
 
 
-def best_by_words(
+def keyword_search(
     database: PostgresDatabase,
     collection: int,
     question: str,
@@ -84,7 +84,7 @@ def best_by_words(
             "SELECT id, words, search || ''::tsvector AS s FROM localcrag.chunks WHERE collection_id = :collection "
             f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN.format('document_id')} OFFSET 0) c "
             "OFFSET 0) ranked ORDER BY score DESC, id LIMIT :k",
-            collection=collection, language=language, query=_query(known, counts), within=ids(within), k=k,
+            collection=collection, language=language, query=_query(known, counts), within=within_values(within), k=k,
             **{f"term_{at}": _quoted(term) for at, term in enumerate(weights)},
         )  # fmt: skip
         scored += [(-row["score"], row["id"]) for row in rows]
@@ -94,8 +94,8 @@ def best_by_words(
 def _weights(terms: Iterable[str], counts: Mapping[str, int], chunks: int) -> dict[str, float]:
     """Return the weight of each term (BM25's idf), without the terms of very many chunks, unless all are such."""
     weights = {term: math.log(1 + (chunks - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}
-    telling = {term: weight for term, weight in weights.items() if counts[term] <= MOST_WEIGHED * chunks}
-    return telling or weights
+    informative = {term: weight for term, weight in weights.items() if counts[term] <= MOST_SCORED_SHARE * chunks}
+    return informative or weights
 
 
 def _score(weights: Sequence[float], mean: float) -> str:
@@ -109,12 +109,12 @@ def _score(weights: Sequence[float], mean: float) -> str:
     length = f"{K1} * ({1 - B} + {B} * words / {max(mean, 1.0)})"
     parts = []
     for at, weight in enumerate(weights):
-        times = f"round(1 / ({ALL_PLACES} * (1 - least(r{at}, {HIGHEST_RANK}))) - 0.5)"
+        times = f"round(1 / ({INFINITE_SUM} * (1 - least(r{at}, {HIGHEST_RANK}))) - 0.5)"
         parts.append(f"CASE WHEN r{at} > 0 THEN {weight} * {times} * {K1 + 1} / ({times} + {length}) ELSE 0 END")
     return " + ".join(parts)
 
 
-def documents_with(
+def documents_containing(
     database: PostgresDatabase, collection: int, word: str, languages: Iterable[str]
 ) -> frozenset[int] | None:
     """Return the ids of the documents that contain a word, or None if more than MOST_CHUNKS chunks contain it.
@@ -127,7 +127,7 @@ def documents_with(
             "SELECT u.lexeme, p.at FROM unnest(localcrag.terms(:language, :text)) u, unnest(u.positions) AS p (at) "
             "ORDER BY p.at",
             language=language,
-            text=_as_searched(language, word),
+            text=_search_text(language, word),
         )
         if not rows:
             continue
@@ -146,7 +146,7 @@ def _terms(database: PostgresDatabase, language: str, question: str) -> dict[str
 
     If a word has several terms, each has an entry of its own, with the term added to the key.
     """
-    found = stems(question, "zh") if language == PLAIN else [word.lower() for word in _WORD.findall(question)]
+    found = stems(question, "zh") if language == UNSTEMMED else [word.lower() for word in _WORD.findall(question)]
     rows = database.rows(
         "SELECT w AS word, tsvector_to_array(localcrag.terms(:language, w)) AS terms "
         "FROM unnest(CAST(:words AS text[])) w",
@@ -157,8 +157,8 @@ def _terms(database: PostgresDatabase, language: str, question: str) -> dict[str
     }
 
 
-def _as_searched(language: str, text: str) -> str:
-    return " ".join(stems(text, "zh")) if language == PLAIN else text
+def _search_text(language: str, text: str) -> str:
+    return " ".join(stems(text, "zh")) if language == UNSTEMMED else text
 
 
 def _counts(database: PostgresDatabase, collection: int, terms: list[str]) -> dict[str, int]:
@@ -179,14 +179,14 @@ def _query(words: Mapping[str, str], counts: Mapping[str, int]) -> str:
     if sum(counts[term] for term in terms) <= MOST_SCORED:
         return _any(terms)
     known = sorted(terms, key=counts.__getitem__)
-    said = {term for word, term in words.items() if not is_function_word(word)}
-    telling = [term for term in known if term in said] or known[:1]
+    content_terms = {term for word, term in words.items() if not is_function_word(word)}
+    informative = [term for term in known if term in content_terms] or known[:1]
     rare: list[str] = []
-    for term in telling:
+    for term in informative:
         if sum(map(counts.__getitem__, rare)) + counts[term] > MOST_SCORED:
             break
         rare.append(term)
-    together = " & ".join(map(_quoted, telling[len(rare) :]))
+    together = " & ".join(map(_quoted, informative[len(rare) :]))
     return f"({_any(rare)}) | ({together})" if rare and together else _any(rare) or together
 
 
@@ -200,7 +200,7 @@ def _quoted(term: str) -> str:
     return f"'{doubled}'"
 
 
-HERE = "collection_id = :collection"
+IN_COLLECTION = "collection_id = :collection"
 """SQL condition for rows of the collection."""
 
 
@@ -218,7 +218,7 @@ class PostgresChunks:
 
     def documents(self) -> list[Document]:
         """Return all documents, sorted by name."""
-        rows = self.database.rows(f'{DOCUMENT} ORDER BY d.name COLLATE "C"', collection=self.id)
+        rows = self.database.rows(f'{DOCUMENTS_QUERY} ORDER BY d.name COLLATE "C"', collection=self.id)
         return [document_from(row) for row in rows]
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
@@ -242,12 +242,12 @@ class PostgresChunks:
         """Return the previous or (`behind`) next chunk of the same document, with its id, or None."""
         side, order = (">", "min") if behind else ("<", "max")
         (row,) = self._rows(
-            f"SELECT {order}(id) AS id FROM localcrag.chunks WHERE {HERE} AND id {side} :id AND document_id = "
-            f"(SELECT document_id FROM localcrag.chunks WHERE {HERE} AND id = :id)",
+            f"SELECT {order}(id) AS id FROM localcrag.chunks WHERE {IN_COLLECTION} AND id {side} :id AND document_id = "
+            f"(SELECT document_id FROM localcrag.chunks WHERE {IN_COLLECTION} AND id = :id)",
             id=chunk_id,
         )
-        there = self.chunks([row["id"]]) if row["id"] is not None else {}
-        return (row["id"], there[row["id"]][1]) if there else None
+        found = self.chunks([row["id"]]) if row["id"] is not None else {}
+        return (row["id"], found[row["id"]][1]) if found else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""
@@ -258,8 +258,8 @@ class PostgresChunks:
     def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
         """Return the ids of the chunks that overlap these characters of a chunk's document, in order."""
         rows = self._rows(
-            f"SELECT id FROM localcrag.chunks WHERE {HERE} AND document_id = (SELECT document_id FROM "
-            f'localcrag.chunks WHERE {HERE} AND id = :id) AND start < :end AND "end" > :start ORDER BY id',
+            f"SELECT id FROM localcrag.chunks WHERE {IN_COLLECTION} AND document_id = (SELECT document_id FROM "
+            f'localcrag.chunks WHERE {IN_COLLECTION} AND id = :id) AND start < :end AND "end" > :start ORDER BY id',
             id=chunk_id, start=start, end=end,
         )  # fmt: skip
         return [row["id"] for row in rows]
@@ -271,8 +271,8 @@ class PostgresChunks:
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
         documents = self.documents_of(ids)
-        of_these = f"{NAMES_AND_TITLES} AND id = ANY(CAST(:ids AS bigint[]))"
-        titles = titles_of(self._rows(of_these, ids=sorted(set(documents.values()))))
+        query = f"{NAMES_AND_TITLES} AND id = ANY(CAST(:ids AS bigint[]))"
+        titles = titles_of(self._rows(query, ids=sorted(set(documents.values()))))
         return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
@@ -282,11 +282,11 @@ class PostgresChunks:
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
         """Return up to `k` chunk ids by BM25, best first, restricted to the documents `within` if given."""
-        return best_by_words(self.database, self.id, question, k=k, within=within, languages=self._searched())
+        return keyword_search(self.database, self.id, question, k=k, within=within, languages=self._searched())
 
-    def documents_with(self, word: str) -> frozenset[int] | None:
+    def documents_containing(self, word: str) -> frozenset[int] | None:
         """Return the ids of the documents that contain a word, or None if very many chunks contain it."""
-        return documents_with(self.database, self.id, word, self._searched())
+        return documents_containing(self.database, self.id, word, self._searched())
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the document id of each chunk that still exists."""
@@ -294,7 +294,7 @@ class PostgresChunks:
 
     def number_of_documents(self) -> int:
         """Return the number of documents."""
-        return int(self._rows(f"SELECT count(*) AS number FROM localcrag.documents WHERE {HERE}")[0]["number"])
+        return int(self._rows(f"SELECT count(*) AS number FROM localcrag.documents WHERE {IN_COLLECTION}")[0]["number"])
 
     def languages(self) -> dict[str, int]:
         """Return the number of documents per language, without unknown ones; counted again only after changes."""
@@ -312,7 +312,7 @@ class PostgresChunks:
 
     def _within(self, sql: str, within: Collection[int] | None, order: str = "") -> list[Row]:
         where = WITHIN.format("document_id")
-        return self._rows(f"{sql} WHERE {HERE}{where}{order}", within=ids(within))
+        return self._rows(f"{sql} WHERE {IN_COLLECTION}{where}{order}", within=within_values(within))
 
     def _by_id(self, columns: str, ids: Sequence[int], **values: Any) -> list[Row]:
         """Return columns of the chunks (c) with these ids, and of their documents (d), if they still exist."""
@@ -326,13 +326,15 @@ class PostgresChunks:
     def _languages(self) -> dict[str, int]:
         changes = int(collection_row(self.database, self.id, self.name)["changes"])
         if self._counted is None or self._counted[0] != changes:
-            sql = f"SELECT language, count(*) AS number FROM localcrag.documents WHERE {HERE} GROUP BY language"
+            sql = (
+                f"SELECT language, count(*) AS number FROM localcrag.documents WHERE {IN_COLLECTION} GROUP BY language"
+            )
             self._counted = changes, {row["language"]: row["number"] for row in self._rows(sql)}
         return self._counted[1]
 
     def _searched(self) -> list[str]:
         """Return the languages (names that localcrag.terms knows) by which the documents are indexed."""
-        return sorted(set(map(searched_as, self._languages())))
+        return sorted(set(map(search_language, self._languages())))
 
 
 MOST_COMPARED = 20_000
@@ -358,13 +360,13 @@ class PgVectorIndex:
     def save(self) -> None:
         """Do nothing: the server saves the index."""
 
-    def make_anew(self) -> None:
+    def rebuild(self) -> None:
         """Do nothing: the server rebuilds the index when the collection is vacuumed."""
 
     def remove_file(self) -> None:
         """Do nothing: the server removes the index with the collection."""
 
-    def consistent(self) -> bool:
+    def is_consistent(self) -> bool:
         """Return True, because the server keeps the index consistent."""
         return True
 
@@ -396,11 +398,11 @@ class PgVectorIndex:
         near = self._store.database.rows(
             "SELECT id, document_id, likeness, -(vector <#> CAST(:vector AS vector)) AS cosine FROM (SELECT id, "
             "document_id, likeness, vector FROM localcrag.chunks WHERE collection_id = :collection AND "
-            f"{in_its_graph(self._store.dimension)} {'' if within is None else f'AND {allowed}'} "
+            f"{graph_condition(self._store.dimension)} {'' if within is None else f'AND {allowed}'} "
             # The parameter is first cast to a full vector, because the server takes its first cast as its type.
             f"ORDER BY CAST(vector AS {half}) <#> CAST(CAST(:vector AS vector) AS {half}) LIMIT :more) near",
-            collection=self._store.id, vector=as_text(vector), more=int(k * SPARE) + 1,
-            **({} if within is None else {"within": ids(within), "crowded": sorted(crowded)}),
+            collection=self._store.id, vector=vector_text(vector), more=int(k * SPARE) + 1,
+            **({} if within is None else {"within": within_values(within), "crowded": sorted(crowded)}),
         )  # fmt: skip
         cosines = {row["likeness"]: float(row["cosine"]) for row in near if row["likeness"] in crowded}
         more = self._store.database.rows(
@@ -432,6 +434,6 @@ class PgVectorIndex:
             "WITH own AS MATERIALIZED (SELECT id, -(vector <#> CAST(:vector AS vector)) AS cosine FROM "
             f"localcrag.chunks WHERE collection_id = :collection{WITHIN.format('document_id')}) "
             "SELECT id, cosine FROM own ORDER BY cosine DESC, id LIMIT :k",
-            collection=self._store.id, vector=as_text(vector), k=k, within=ids(within),
+            collection=self._store.id, vector=vector_text(vector), k=k, within=within_values(within),
         )  # fmt: skip
         return [(row["id"], float(row["cosine"])) for row in rows]

@@ -9,8 +9,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from localcrag.privacy.child_process import ChildProcess, Over
-from localcrag.records.documents import Mark, Place, Searched
+from localcrag.privacy.child_process import ChildProcess, WorkerFailed
+from localcrag.records.documents import ResidueLocation, ResidueReport, ResidueSignature
 from localcrag.records.errors import StoreError
 from localcrag.storage.database import Database
 
@@ -19,20 +19,20 @@ PATIENCE = 600.0
 """Seconds to wait for one file: a database of tens of gigabytes is read once for each mark."""
 
 
-def search(folder: Path, marks: Sequence[Mark], left_out: Sequence[Path] = ()) -> Searched:
-    """Return where these marks occur in the files below a folder, without the folders `left_out`.
+def search(folder: Path, marks: Sequence[ResidueSignature], excluded: Sequence[Path] = ()) -> ResidueReport:
+    """Return where these marks occur in the files below a folder, without the folders `excluded`.
 
     Raises StoreError.
     """
     folder = folder.absolute()
     process = ChildProcess(MODULE, PATIENCE)
-    places: list[Place] = []
+    places: list[ResidueLocation] = []
     try:
         # Paths are sent as hexadecimal bytes, because they need not be valid Unicode.
         process.ask(
             {
                 "folder": os.fsencode(folder).hex(),
-                "left_out": [os.fsencode(one.absolute()).hex() for one in left_out],
+                "left_out": [os.fsencode(one.absolute()).hex() for one in excluded],
                 "lengths": [[len(form) for form in mark.forms] for mark in marks],
             },
             b"".join(form for mark in marks for form in mark.forms),
@@ -41,39 +41,41 @@ def search(folder: Path, marks: Sequence[Mark], left_out: Sequence[Path] = ()) -
         while "end" not in content:
             if "file" in content:
                 name = Path(os.fsdecode(bytes.fromhex(content["file"]))).relative_to(folder).as_posix()
-                places += [Place(name, marks[number].said, at=at) for number, at in content["places"]]
+                places += [ResidueLocation(name, marks[number].said, at=at) for number, at in content["places"]]
             content, _ = process.answer()
-    except Over as over:
+    except WorkerFailed as over:
         raise StoreError(
             f"The files in {folder} could not be searched to the end: {over}. Search again: localcrag forget --verify"
         ) from over
     finally:
         process.end()
     unread = [f"{os.fsdecode(bytes.fromhex(path))} ({why})" for path, why in content["unread"]]
-    return Searched(tuple(places), len(marks), content["files"], content["bytes"], tuple(unread))
+    return ResidueReport(tuple(places), len(marks), content["files"], content["bytes"], tuple(unread))
 
 
-class _Held:
+class _MatchRecorder:
     """A container of all values with one of the marks. `found` records the marks that were in the tested values."""
 
-    def __init__(self, marks: Sequence[Mark]) -> None:
+    def __init__(self, marks: Sequence[ResidueSignature]) -> None:
         self._marks, self.found = list(marks), dict[str, None]()
 
     def __contains__(self, value: object) -> bool:
-        held = [mark.said for mark in self._marks if mark.within(value)]
-        self.found |= dict.fromkeys(held)
-        return bool(held)
+        matches = [mark.said for mark in self._marks if mark.within(value)]
+        self.found |= dict.fromkeys(matches)
+        return bool(matches)
 
 
-def tables_with(database: Database, marks: Sequence[Mark]) -> list[Place]:
+def tables_containing(database: Database, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
     """Return the tables and columns that contain these marks. Raises StoreError."""
     places = []
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     for (table,) in database.rows(tables):
         for column in database.rows("SELECT name FROM pragma_table_info(?)", table):
-            held = _Held(marks)
+            recorder = _MatchRecorder(marks)
             # SQLite calls `chosen` for one value after the other, so that only one value at a time is in memory.
             sql = f'SELECT count(*) FROM "{table}" WHERE chosen("{column["name"]}")'  # noqa: S608 - our own names
-            database.rows(sql, chosen=held)
-            places += [Place(database.path.name, said, table=f"{table}.{column['name']}") for said in held.found]
+            database.rows(sql, chosen=recorder)
+            places += [
+                ResidueLocation(database.path.name, text, table=f"{table}.{column['name']}") for text in recorder.found
+            ]
     return places

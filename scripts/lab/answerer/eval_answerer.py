@@ -24,12 +24,12 @@ import numpy as np
 from localcrag.app.assembly import Assembly
 from localcrag.crag.answer import generate
 from localcrag.crag.answer.generate import Task
-from localcrag.crag.answer.step import generate_and_verify, read_by
+from localcrag.crag.answer.step import evidence_to_read, generate_and_verify
 from localcrag.crag.answer.verify import citations, claims, verify, without_citations
-from localcrag.crag.context import Asked, Budget, Context
+from localcrag.crag.context import AskedQuestion, Budget, Context
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.evaluation import results
-from localcrag.evaluation.metrics import holds
+from localcrag.evaluation.metrics import contains_answer
 from localcrag.evaluation.wording import estimate
 from localcrag.records.enums import Backing, Strictness
 from localcrag.records.evaluation_set import Question
@@ -37,7 +37,7 @@ from localcrag.records.events import Answered
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Run
 from localcrag.settings import load
-from localcrag.text.words import words_in
+from localcrag.text.words import split_words
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -73,7 +73,7 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
     refinement = Refinement(run.strips, run.evidence, run.sources)
     llm, most = assembly.models.llm, assembly.settings.answer_tokens
     messages, _ = generate.fitting_prompt(
-        run.question, run.standalone_question, read_by(context.parts.skills, refinement), run.history,
+        run.question, run.standalone_question, evidence_to_read(context.parts.skills, refinement), run.history,
         room=llm.context_tokens - most, count_tokens=llm.count_tokens,
     )  # fmt: skip
     began = time.perf_counter()
@@ -83,12 +83,12 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
         first = first or time.perf_counter() - began
         text += piece
     seconds = time.perf_counter() - began - first
-    silent = generate.says_nothing(text)
+    silent = generate.is_no_answer(text)
     (shown,) = (
         event
         for event in generate_and_verify(
             Task(
-                Asked(run.question, run.standalone_question, run.history),
+                AskedQuestion(run.question, run.standalone_question, run.history),
                 refinement, conflicts=(), used=run.passages, found=run.passages, web=run.web,
             ),
             context,
@@ -97,10 +97,10 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
     )  # fmt: skip
     shown_answered = not (shown.abstained or shown.uncertain)
     return Written(
-        answerable=any(holds(piece.text, answers) for piece in run.evidence),
+        answerable=any(contains_answer(piece.text, answers) for piece in run.evidence),
         silent=silent,
-        right=not silent and holds(text, answers),
-        shown_right=shown_answered and holds(shown.answer, answers),
+        right=not silent and contains_answer(text, answers),
+        shown_right=shown_answered and contains_answer(shown.answer, answers),
         shown_silent=not shown_answered,
         cited=() if silent else tuple(cited(text, run)),
         copied=() if silent else tuple(copied(text, run)),
@@ -123,8 +123,8 @@ def cited(text: str, run: Run) -> list[bool]:
 
 def copied(text: str, run: Run) -> list[bool]:
     """Return for each sentence whether the evidence contains its words in this order."""
-    evidence = " ".join(f" {' '.join(words_in(piece.text))} " for piece in run.evidence).lower()
-    sentences = [" ".join(words_in(without_citations(span.text))).lower() for span in claims(text)]
+    evidence = " ".join(f" {' '.join(split_words(piece.text))} " for piece in run.evidence).lower()
+    sentences = [" ".join(split_words(without_citations(span.text))).lower() for span in claims(text)]
     return [f" {sentence} " in evidence for sentence in sentences]
 
 
@@ -133,9 +133,9 @@ def quoted(run: Run, question: Question) -> Written:
     text = " ".join(
         piece.text for piece in best_strips(run.strips, run.evidence, share=QUOTED_SHARE) or run.evidence[:1]
     )
-    right = holds(text, question.answers)
+    right = contains_answer(text, question.answers)
     return Written(
-        answerable=any(holds(piece.text, question.answers) for piece in run.evidence),
+        answerable=any(contains_answer(piece.text, question.answers) for piece in run.evidence),
         silent=False, right=right, shown_right=right, shown_silent=False, cited=(True,), copied=(True,), known=(True,),
         first_token=0.0, tokens_per_second=0.0, text=text,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from lab.training.questions import dress
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
 from localcrag.crag.answer import generate, verify
-from localcrag.crag.answer.step import read_by
+from localcrag.crag.answer.step import evidence_to_read
 from localcrag.records.enums import Skill, Strictness
 from localcrag.records.ingest import IngestResult
 from localcrag.records.protocols import Scorer
@@ -55,7 +55,7 @@ def answering(document: Document, labelled: Labelled, shelf: Shelf, chosen: rand
     question = dress(labelled.text, chosen)
     passages = shelf.library.passages(question)
     refined = shelf.library.refined(question, passages)
-    evidence = read_by(SMALL, refined)
+    evidence = evidence_to_read(SMALL, refined)
     own = {passage.id for passage in passages if passage.document == document.name}
     if not any(piece.passage in own for piece in evidence):
         return

@@ -31,9 +31,9 @@ from localcrag.app.assembly import Assembly
 from localcrag.crag import condense, rewrite, web
 from localcrag.crag.answer import generate
 from localcrag.crag.answer.verify import with_citations
-from localcrag.crag.context import Asked, Budget, Context
+from localcrag.crag.context import AskedQuestion, Budget, Context
 from localcrag.crag.evaluate import evaluate
-from localcrag.crag.refine.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips
+from localcrag.crag.refine.refine import MAX_BEST_STRIPS, QUOTED_SHARE, Refinement, best_strips, single_strips
 from localcrag.crag.refine.step import strips_and_evidence
 from localcrag.crag.retrieve import retrieve
 from localcrag.crag.screen.injection import screened
@@ -104,7 +104,7 @@ class Library:
 
     def passages(self, question: str) -> tuple[GradedPassage, ...]:
         """Return the passages that the app finds, with grades."""
-        found = _finished(retrieve(Asked(question, question), self._context))
+        found = _finished(retrieve(AskedQuestion(question, question), self._context))
         return _finished(evaluate(question, found, self._context))
 
     def refined(self, question: str, passages: Sequence[GradedPassage]) -> Refinement:
@@ -146,10 +146,10 @@ def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> I
             off = [strip for strip in refined.strips if strip.relevance < library.lowest / 2]
             off = [strip for strip in off if strip.passage not in own and not says(row, strip.text)]
             if off:
-                texts = [strip.text for strip in chosen.sample(off, min(BEST, len(off)))]
+                texts = [strip.text for strip in chosen.sample(off, min(MAX_BEST_STRIPS, len(off)))]
                 pieces = [Evidence(n, text, "", "", 0.0) for n, text in enumerate(texts, start=1)]
                 without = generate.prompt(question, question, pieces)
-                yield Example(Task.NOT_SAID, tuple(without), generate.NOT_SAID, row.source)
+                yield Example(Task.NOT_SAID, tuple(without), generate.NO_ANSWER_TEXT, row.source)
 
 
 def shown(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from lab.evaluation_sets.search import Asked, Engine, Judge, Text, holds, sentences_of, snippet, text_of
 from lab.evaluation_sets.texts import Candidate, Document, Texts, is_heading, slug
-from localcrag.records.evaluation_set import HeldBy, Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.run import WebResult
 
 KINDS = ("followup", "squad", "natural")
@@ -50,7 +50,7 @@ class _Chosen:
 
     asked: Asked
     side: int
-    elsewhere: HeldBy
+    elsewhere: AnswerLocation
     shown: tuple[WebResult, ...] = ()
 
 
@@ -129,7 +129,7 @@ class Choice:
                     self._passed_over["another question of the same paragraph, or the same question, is in"] += 1
                     continue
                 # They alternate: the web answers the first, nothing answers the second.
-                elsewhere = HeldBy.NOWHERE if left[side] % 2 else HeldBy.WEB
+                elsewhere = AnswerLocation.NOWHERE if left[side] % 2 else AnswerLocation.WEB
                 made = self._judged(candidate, side, elsewhere, chosen)
                 if isinstance(made, str):
                     self._passed_over[made] += 1
@@ -140,7 +140,9 @@ class Choice:
                 questions.add(said)
         return chosen
 
-    def _judged(self, candidate: Candidate, side: int, elsewhere: HeldBy, chosen: Sequence[_Chosen]) -> _Chosen | str:
+    def _judged(
+        self, candidate: Candidate, side: int, elsewhere: AnswerLocation, chosen: Sequence[_Chosen]
+    ) -> _Chosen | str:
         """Return the choice, or the reason why the candidate is rejected."""
         asked = self._judge.asked(candidate)
         if not asked.answers or not holds(asked, text_of(candidate.paragraph)):
@@ -150,12 +152,12 @@ class Choice:
         if any(asked.words <= words for part in (1 - side, 2) for words in self._sentences[part]):
             return "another document has all of its words in one sentence, and may answer it in other words"
         same = [one for one in chosen if one.side == side]
-        if elsewhere is HeldBy.NOWHERE:
+        if elsewhere is AnswerLocation.NOWHERE:
             shown = [result for one in same for result in one.shown]
             told = any(self._judge.may_answer(asked, _seen(result)) for result in shown)
             return "a web result for another question may answer it" if told else _Chosen(asked, side, elsewhere)
         results = self._answering(asked)
-        silent = [one.asked for one in same if one.elsewhere is HeldBy.NOWHERE]
+        silent = [one.asked for one in same if one.elsewhere is AnswerLocation.NOWHERE]
         if any(self._judge.may_answer(one, _seen(result)) for one in silent for result in results):
             return "its web result may answer a question that nobody is to answer"
         return _Chosen(asked, side, elsewhere, results) if results else "no snippet of its paragraph holds its answer"
@@ -179,20 +181,22 @@ class Choice:
 
     def _side(self, number: int, chosen: Sequence[_Chosen], engine: Engine) -> Side:
         """Return the set of side `number`."""
-        silent = [one.asked for one in chosen if one.side != number and one.elsewhere is HeldBy.NOWHERE]
+        silent = [one.asked for one in chosen if one.side != number and one.elsewhere is AnswerLocation.NOWHERE]
         questions = []
         for one in chosen:
             candidate = one.asked.candidate
             question = Question(
-                id=candidate.id, question=candidate.question, held_by=HeldBy.NOWHERE, history=candidate.history
+                id=candidate.id, question=candidate.question, held_by=AnswerLocation.NOWHERE, history=candidate.history
             )
             if one.side == number:
                 here = (candidate.document,)
-                questions.append(replace(question, held_by=HeldBy.DOCUMENTS, answers=candidate.answers, documents=here))
+                questions.append(
+                    replace(question, held_by=AnswerLocation.DOCUMENTS, answers=candidate.answers, documents=here)
+                )
                 continue
             web = [*one.shown, *self._near_misses(one, silent, engine)]
             self._chance.shuffle(web)
-            answers = candidate.answers if one.elsewhere is HeldBy.WEB else ()
+            answers = candidate.answers if one.elsewhere is AnswerLocation.WEB else ()
             questions.append(replace(question, held_by=one.elsewhere, answers=answers, web=tuple(web)))
         self._chance.shuffle(questions)
         return Side((*self._halves[number], *self._standing_by), tuple(questions))

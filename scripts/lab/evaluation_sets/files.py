@@ -74,7 +74,7 @@ def table_rows(paragraph: str) -> list[list[str]]:
 def word(document: Document) -> bytes:
     """Return a Word document. Raises CannotWrite."""
     try:
-        import docx  # noqa: PLC0415  # only where it is needed, as a test dependency
+        import docx  # only where it is needed, as a test dependency  # noqa: PLC0415  # only where it is needed, as a test dependency
     except ImportError as error:
         raise CannotWrite(_missing("python-docx", "Word documents")) from error
     made = docx.Document()
@@ -111,7 +111,7 @@ def _timeless(archive: io.BytesIO) -> bytes:
 def pdf(document: Document) -> bytes:
     """Return a PDF of A4 pages. Raises CannotWrite."""
     try:
-        import reportlab.lib.pagesizes  # noqa: PLC0415  # likewise
+        import reportlab.lib.pagesizes  # likewise  # noqa: PLC0415  # likewise
         import reportlab.lib.styles  # noqa: PLC0415
         import reportlab.platypus  # noqa: PLC0415
     except ImportError as error:

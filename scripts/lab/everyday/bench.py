@@ -22,7 +22,7 @@ from localcrag.records.ingest import IngestResult
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Run
-from localcrag.settings import changed, load
+from localcrag.settings import load, with_changes
 
 PLAIN = Steps(evaluate=False, refine=False, verify=False)
 """Steps of plain RAG."""
@@ -93,7 +93,7 @@ class Bench:
     ) -> tuple[Run, Event | None]:
         """Ask a question until the first event of type `last`, or to its end; return the run, and the event if any."""
         assembly = self._assembly
-        settings = assembly.collection_settings.applied_to(changed(assembly.settings, collection=collection))
+        settings = assembly.collection_settings.applied_to(with_changes(assembly.settings, collection=collection))
         # A separate run log disables the cache of scores, so that seconds can be compared.
         parts = assembly.parts(settings, runs=_Nowhere())
         if asked_on:

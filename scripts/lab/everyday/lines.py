@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from localcrag.text.words import HELD, content_words
+from localcrag.text.words import SUPPORTED_SHARE, content_words
 
 LEAST_WORDS = 3
 """Fewest content words in a line that is searched by its words: two may occur together by chance."""
@@ -108,7 +108,9 @@ def is_said_in(line: str, answer: Text) -> bool:
     if stands_in(line, [answer]):
         return True
     needed = content_words(normalised(line))
-    return len(needed) >= LEAST_WORDS and any(len(needed & words) >= HELD * len(needed) for words in answer.words)
+    return len(needed) >= LEAST_WORDS and any(
+        len(needed & words) >= SUPPORTED_SHARE * len(needed) for words in answer.words
+    )
 
 
 def says_fact(fact: str, answer: Text) -> bool:

@@ -26,7 +26,7 @@ from localcrag.settings import Settings, load
 
 PATIENCE = 60.0
 """Seconds without a line after which a process counts as hanging."""
-INDEX_KWARGS = {"most_recent": 12, "written_after": 20}
+INDEX_KWARGS = {"most_recent": 12, "rows_per_write": 20}
 """Settings that rewrite an index file after few new chunks; the default of 5,000 would take minutes to reach."""
 
 

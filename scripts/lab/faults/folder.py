@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.health import State, examine_stored
+from localcrag.app.health import CheckState, examine_stored
 from localcrag.records.errors import LocalcragError
 from localcrag.storage.database import Database
 
@@ -117,7 +117,7 @@ def problems_of(assembly: Assembly, gone: Sequence[str] = ()) -> Iterator[str]:
     try:
         yield from problems_in(assembly.database)
         for finding in examine_stored(assembly):
-            if finding.state is State.FAILED:
+            if finding.state is CheckState.FAILED:
                 yield f"doctor: {finding.name}: {finding.detail}"
         for name in assembly.collections.names():
             yield from _problems_of_index(assembly, name, gone)

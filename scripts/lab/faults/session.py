@@ -23,7 +23,7 @@ from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer
 NAMES = ("kept.md", "gone.md")
 GONE = [word_of("gone.md", version) for version in (1, 2)]
 """Words of the document that is deleted on its own."""
-INDEX_KWARGS = {"most_recent": 2, "written_after": 4}
+INDEX_KWARGS = {"most_recent": 2, "rows_per_write": 4}
 """Settings under which even this small collection gets an index file."""
 PARAGRAPHS = 12
 QUESTION = "Which ferry waits at the pier?"
@@ -135,7 +135,7 @@ class Session:
             index=collections.index("default"),
             chunk_tokens=settings_of(self._data).chunk_tokens,
             as_file=collections._as_file,
-            together=collections._home("default").together,
+            transaction=collections._home("default").together,
         )
 
     def _ask(self) -> None:

@@ -15,7 +15,7 @@ from PIL import Image
 from localcrag.documents.readers.text import UNWANTED
 from localcrag.privacy.worker_process import Frame
 from localcrag.records.documents import ARCHIVE
-from localcrag.text.blocks import Heading, blocks_of
+from localcrag.text.blocks import Heading, split_blocks
 
 _ENDS = ("end", "error")
 
@@ -100,7 +100,7 @@ def _page(content: dict[str, Any], attached: bytes) -> Iterator[str]:
 def _blocks(text: str, headings: Sequence[Heading]) -> Iterator[str]:
     """Split a text into blocks as the app's main process does; no file may break that."""
     ends = 0
-    for block in blocks_of(text, headings):
+    for block in split_blocks(text, headings):
         if not ends <= block.start < block.end <= len(text):
             yield "a text cannot be cut into blocks"
             return

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from localcrag.documents.readers.open_document import SUPPORTED
-from localcrag.documents.readers.text import WRITTEN_AS
+from localcrag.documents.readers.text import CONVERTERS
 
 MOST_BYTES = 24_000
 """Most bytes in a seed and in an input; larger ones are read too slowly to try many."""
@@ -27,7 +27,7 @@ KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """File extensions by kind."""
-_WAYS = ("a.txt", "a.md", *{read: f"a{ending}" for ending, read in WRITTEN_AS.items()}.values())
+_WAYS = ("a.txt", "a.md", *{read: f"a{ending}" for ending, read in CONVERTERS.items()}.values())
 
 
 def names_of(kind: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from localcrag.app.uploads import uploads_from
 from localcrag.crag.answer import generate
 from localcrag.crag.context import Parts
 from localcrag.crag.retrieve import hybrid_search
-from localcrag.crag.screen.injection import readable, without
+from localcrag.crag.screen.injection import blank_instructions, readable
 from localcrag.crag.screen.rules import Rule
 from localcrag.pipeline import answer
 from localcrag.records.enums import ScorerKind, WebMode
@@ -102,8 +102,8 @@ class Attack:
         If so, a model that obeys everything it reads would do what the attacker wants.
         """
         text = self.planted if self.place is Place.CONVERSATION else self.attacked
-        left = sanitize(without(text, rules))
-        return self.got_through(left) or (self.refuses and without(text, rules) == text)
+        left = sanitize(blank_instructions(text, rules))
+        return self.got_through(left) or (self.refuses and blank_instructions(text, rules) == text)
 
     def answered(self, text: str) -> bool:
         """Return whether a text contains the honest answer."""

@@ -83,7 +83,7 @@ def false_alarms(paths: Sequence[Path]) -> None:
     for path in paths:
         texts = dict.fromkeys(row.get("passage") or row.get("text") or "" for row in read_lines(path))
         chosen = [text[:MOST_CHARACTERS] for text in texts][:MOST_TEXTS]
-        found = [(name, span.text) for text in chosen for span, name in injection.found(text)]
+        found = [(name, span.text) for text in chosen for span, name in injection.find_instructions(text)]
         sentences = sum(len(split_sentences(text)) for text in chosen)
         print(f"{path.name}: {len(found)} found in {sentences:,} sentences of {len(chosen):,} texts")
         for name, text in found:

@@ -62,7 +62,7 @@ def attacks() -> list[str]:
     own = (TEXTS / "attacks.txt").read_text("utf-8").splitlines()
     found = []
     for attack in (*load(CORPUS), *load(BY_CLASS)):
-        known = {span.text for span, _ in injection.found(attack.planted, PATTERNS)}
+        known = {span.text for span, _ in injection.find_instructions(attack.planted, PATTERNS)}
         texts = [span.text for span in split_sentences(attack.planted) if not attack.unseen]
         found += [text for text in texts if text in known or attack.got_through(text)]
     readings = [readable(text) for text in (*own, *found)]
@@ -134,7 +134,7 @@ def main() -> None:
         for group, figures in zip(groups, folded, strict=True):
             figures[group.fold == fold] = group.highest(model.decision_function(group.rows))[group.fold == fold]
     print(f"{len(bad)} attacks, {len(near)} honest sentences like them, {len(plain)} of running text")
-    by_rules = np.array([bool(injection.found(text, PATTERNS)) for text in bad])
+    by_rules = np.array([bool(injection.find_instructions(text, PATTERNS)) for text in bad])
     thresholds = {over: float(np.sort(folded[2])[-over - 1]) for over in (0, ALONE, 3, BESIDE, 40)}
     for over, threshold in thresholds.items():
         found, alike = folded[0] > threshold, int((folded[1] > threshold).sum())

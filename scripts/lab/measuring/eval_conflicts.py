@@ -19,7 +19,7 @@ from statistics import median
 from localcrag.app.assembly import Assembly
 from localcrag.crag.context import Clock
 from localcrag.crag.contradiction import difference
-from localcrag.crag.reconcile import NEAR, contradicts
+from localcrag.crag.reconcile import MIN_COSINE, contradicts
 from localcrag.settings import load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -59,8 +59,8 @@ def nearness(pairs: list[Pair], assembly: Assembly) -> None:
     cosines = (vectors[0::2] * vectors[1::2]).sum(axis=1)
     for kind in ("contradicting", "agreeing", "scope", "unrelated"):
         own = [float(cosine) for cosine, pair in zip(cosines, pairs, strict=True) if pair.kind == kind]
-        near = sum(cosine >= NEAR for cosine in own)
-        print(f"{kind:<13} cosine at least {NEAR}: {near} of {len(own)}; lowest {min(own):.2f}, "
+        near = sum(cosine >= MIN_COSINE for cosine in own)
+        print(f"{kind:<13} cosine at least {MIN_COSINE}: {near} of {len(own)}; lowest {min(own):.2f}, "
               f"median {median(own):.2f}")  # fmt: skip
 
 

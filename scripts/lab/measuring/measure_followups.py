@@ -91,10 +91,10 @@ class Index:
 
 def condensed(question: str, history: Sequence[Turn], llm: LanguageModel | None, turns: int) -> str:
     """Return the question as the flow condenses it; without a model, as if the model had returned nothing."""
-    leans_on = condense.leans_on(question, history, turns=turns)
+    leans_on = condense.context_turns(question, history, turns=turns)
     if not leans_on:
         return question
-    if ruled := condense.by_rule(question, leans_on):
+    if ruled := condense.rewrite_by_rule(question, leans_on):
         return ruled
     written = ""
     if llm is not None:
@@ -150,7 +150,7 @@ class Measured:
 
     def show_openings(self, alone: Sequence[Task]) -> None:
         """Print how many first questions are taken for follow-ups to a conversation that they do not belong to."""
-        changed = [task for task in alone if condense.leans_on(task.question, task.history, turns=self.turns)]
+        changed = [task for task in alone if condense.context_turns(task.question, task.history, turns=self.turns)]
         print(f"first questions behind another conversation: {len(alone)}, taken for follow-ups: "
               f"{len(changed) / len(alone):.3f}")  # fmt: skip
         for task in changed[: self.show]:
@@ -161,7 +161,7 @@ class Measured:
         own = [turn for dialogue in DIALOGUES for turn in dialogue.turns]
         for kind, dependent in (("standing alone", False), ("leaning on what was said", True)):
             turns_of = [turn for turn in own if turn.dependent is dependent]
-            seen = [bool(condense.leans_on(t.question, t.history, turns=self.turns)) for t in turns_of]
+            seen = [bool(condense.context_turns(t.question, t.history, turns=self.turns)) for t in turns_of]
             print(f"hand-written turns {kind}: {len(turns_of)}, taken for follow-ups: {sum(seen) / len(seen):.3f}")
         good = [turn for turn in own if turn.dependent and turn.names]
         named = [turn.names <= content_words(self._condensed(turn.question, turn.history)) for turn in good]

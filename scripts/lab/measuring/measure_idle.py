@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.models.lifecycle import give_back
+from localcrag.app.models.lifecycle import free_unloaded
 from localcrag.app.uploads import uploads_from
 from localcrag.settings import load
 
@@ -43,7 +43,7 @@ def main() -> None:
             warm, loaded = _asked(assembly), megabytes()
             assembly.models.put_away()
             untrimmed = megabytes()
-            give_back()
+            free_unloaded()
             away, start = megabytes(), time.monotonic()
             assembly.parts(assembly.settings)
             loading = time.monotonic() - start
@@ -59,7 +59,7 @@ def _asked(assembly: Assembly) -> float:
     """Return the median seconds of three questions without cached scores."""
     seconds = []
     for _ in range(3):
-        assembly.models.forget_scores()
+        assembly.models.clear_scores()
         start = time.monotonic()
         for _event in assembly.ask(QUESTION):
             pass

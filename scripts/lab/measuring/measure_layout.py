@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from localcrag.documents.readers.process import ReaderProcesses  # noqa: E402
-from localcrag.text.blocks import BlockKind, blocks_of, cells_of  # noqa: E402
+from localcrag.text.blocks import BlockKind, split_blocks, split_cells  # noqa: E402
 from tests.support.documents import A4, handbook_pages  # noqa: E402
 
 lab: Any = reportlab  # has no type hints
@@ -212,10 +212,10 @@ def teds(read: Rows, true: Rows) -> float:
 def tables_of(text: str) -> Iterator[Rows]:
     """Yield the tables in a text as localcrag recognises them: rows of cells, including the header."""
     kinds = (BlockKind.HEADER, BlockKind.ROW)
-    for is_table, blocks in groupby(blocks_of(text), key=lambda block: block.kind in kinds):
+    for is_table, blocks in groupby(split_blocks(text), key=lambda block: block.kind in kinds):
         if is_table:
             lines = [text[block.start : block.end].split("\n", 1)[0] for block in blocks]
-            yield [[cell.strip() for cell in cells_of(line, header=lines[0])] for line in lines]
+            yield [[cell.strip() for cell in split_cells(line, header=lines[0])] for line in lines]
 
 
 def main() -> None:

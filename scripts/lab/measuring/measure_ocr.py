@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from localcrag.app.collections.collections import SCAN_DPI  # noqa: E402
-from localcrag.documents.ocr.worker import Engine  # noqa: E402
+from localcrag.documents.ocr.worker import OcrEngine  # noqa: E402
 from localcrag.documents.readers.open_document import open_document  # noqa: E402
 from localcrag.documents.readers.pdf.reader import picture  # noqa: E402
 from localcrag.documents.readers.pdf.scanned import rows_in_order  # noqa: E402
@@ -93,7 +93,7 @@ SCANS = {
 }
 
 
-def read(engine: Engine, data: bytes) -> tuple[ScannedPage, float]:
+def read(engine: OcrEngine, data: bytes) -> tuple[ScannedPage, float]:
     """Return the recognised page and the seconds that it took."""
     start, reading = time.perf_counter(), engine.read(data)
     while True:
@@ -108,7 +108,7 @@ def said(confidence: float | None) -> str:
     return "–" if confidence is None else f"{confidence:.2f}"
 
 
-def compare(engine: Engine) -> None:
+def compare(engine: OcrEngine) -> None:
     """Print a row for each quality of scan and for each language."""
     print("| page | letters read | confidence | certainty |\n| --- | --: | --: | --: |")
     cases: list[tuple[str, Sequence[str], Scan]] = [(name, LEASE, scan) for name, scan in SCANS.items()]
@@ -121,7 +121,7 @@ def compare(engine: Engine) -> None:
         print(f"| {name} | {share:.2f} | {said(page.confidence)} | {said(page.certainty)} |")
 
 
-def files(engine: Engine, paths: Sequence[Path]) -> None:
+def files(engine: OcrEngine, paths: Sequence[Path]) -> None:
     """Print a row for each scanned page in these files."""
     print("| page | lines | confidence | seconds |\n| --- | --: | --: | --: |")
     for path in paths:
@@ -138,9 +138,9 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files with scanned pages")
     given: list[Path] = parser.parse_args().files
     if given:
-        files(Engine(0), given)
+        files(OcrEngine(0), given)
     else:
-        compare(Engine(0))
+        compare(OcrEngine(0))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from localcrag.documents.prepare import Room, add_members
+from localcrag.documents.prepare import UnpackLimits, add_members
 from localcrag.documents.readers.process import PATIENCE, ReaderProcesses
 from localcrag.records.documents import ARCHIVE, Member
 from localcrag.records.errors import DocumentError, UnsupportedDocument
@@ -68,7 +68,7 @@ class Looking:
         self.readers = ReaderProcesses(patience)
         self.looked: list[Looked] = []
 
-    def look(self, upload: Upload, room: Room, depth: int = 0) -> Generator[IngestEvent, None, None]:
+    def look(self, upload: Upload, room: UnpackLimits, depth: int = 0) -> Generator[IngestEvent, None, None]:
         """Read a file and the files inside it, and keep the results. Yields nothing, unlike the app's own generator."""
         start = time.perf_counter()
 
@@ -114,7 +114,7 @@ def looked_through(given: argparse.Namespace, looking: Looking) -> Iterator[tupl
         if given.each:
             print(f"{path.relative_to(given.folder)} …", end=" ", file=sys.stderr, flush=True)
         before = len(looking.looked)
-        list(looking.look(Upload(path, path.name), Room()))
+        list(looking.look(Upload(path, path.name), UnpackLimits()))
         looked = looking.looked[before:]
         if given.each:
             print(f"{sum(one.seconds for one in looked):.2f} s", file=sys.stderr, flush=True)

@@ -29,7 +29,7 @@ from typing import Any
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
 from localcrag.crag import condense, grading
-from localcrag.crag.condense import Leaning, both_readings, leaning
+from localcrag.crag.condense import FollowUpStatus, compare_readings, follow_up_status
 from localcrag.crag.context import Budget, Context
 from localcrag.crag.retrieve import hybrid_search
 from localcrag.records.run import Reading, Turn
@@ -92,7 +92,7 @@ class Documents:
 
     def readings(self, asked: Asked) -> tuple[Reading, ...]:
         """Return both readings of a doubtful question, as the app compares them."""
-        return both_readings(asked.question, joined(asked), (asked.turn,), self._context)
+        return compare_readings(asked.question, joined(asked), (asked.turn,), self._context)
 
     def found(self, question: str, asked: Asked) -> bool:
         """Return whether the best passage for `question` is from the document that was asked about."""
@@ -108,29 +108,29 @@ class Documents:
 
 def joined(asked: Asked) -> str:
     """Return the question condensed with its conversation, by the rules alone."""
-    ruled = condense.by_rule(asked.question, (asked.turn,))
+    ruled = condense.rewrite_by_rule(asked.question, (asked.turn,))
     return ruled or condense.accept("", asked.question, (asked.turn,))
 
 
 def report(name: str, some: Sequence[Asked], documents: Documents | None, *, show: bool) -> None:
     """Print how many questions are taken for follow-ups, by the rules and in the end."""
-    of = {kind: [asked for asked in some if leaning(asked.question) is kind] for kind in Leaning}
+    of = {kind: [asked for asked in some if follow_up_status(asked.question) is kind] for kind in FollowUpStatus}
     shares = ", ".join(f"{kind.name.lower().replace('_', '-')} {len(of[kind]) / len(some):.3f}" for kind in of)
     print(f"{name}: {len(some)}, by the rules {shares}")
     if show:
-        for asked in of[Leaning.FOLLOW_UP]:
+        for asked in of[FollowUpStatus.FOLLOW_UP]:
             print(f"    follow-up: {asked.question}")
     if documents is None:
         return
-    taken = list(of[Leaning.FOLLOW_UP])
-    for asked in of[Leaning.DOUBTFUL]:
+    taken = list(of[FollowUpStatus.FOLLOW_UP])
+    for asked in of[FollowUpStatus.DOUBTFUL]:
         alone, behind = documents.readings(asked)
         taken += [asked] if behind.kept else []
         if show:
             print(f"    {'follow-up' if behind.kept else 'its own':<9} {alone.relevance:.2f} {behind.relevance:.2f}  "
                   f"{asked.turn.question} | {asked.question}")  # fmt: skip
     print(f"  in the end taken for follow-ups: {len(taken) / len(some):.3f}")
-    pointing = [one for kind in (Leaning.FOLLOW_UP, Leaning.DOUBTFUL) for one in of[kind] if one.document]
+    pointing = [one for kind in (FollowUpStatus.FOLLOW_UP, FollowUpStatus.DOUBTFUL) for one in of[kind] if one.document]
     found = {
         "by itself": [documents.found(one.question, one) for one in pointing],
         "as a follow-up": [documents.found(joined(one), one) for one in pointing],

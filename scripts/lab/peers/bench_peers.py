@@ -29,7 +29,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from localcrag.privacy.guard import let_start_programs
+from localcrag.privacy.guard import allow_all_programs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 
@@ -99,7 +99,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def main(given: Sequence[str] | None = None) -> int:
     chosen = arguments(given)
-    let_start_programs("other programs, to be measured")
+    allow_all_programs("other programs, to be measured")
     columns, answers = {}, []
     try:
         every = read_documents(chosen.data / "everyday" / "dev.jsonl.gz")

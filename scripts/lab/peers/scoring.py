@@ -12,7 +12,7 @@ from typing import TypeVar
 from lab.everyday.lines import Text, is_said_in, normalised, says_fact
 from lab.everyday.questions import HALVES, Case, Document, Kind, Labelled, halves, laid_out
 from lab.peers.child import Answered, Measured
-from localcrag.crag.answer.generate import says_nothing
+from localcrag.crag.answer.generate import is_no_answer
 from localcrag.evaluation.wording import Estimate, estimate
 
 V = TypeVar("V")
@@ -50,7 +50,7 @@ def questions_of(every: Sequence[Document], answerable: int, unanswerable: int) 
 
 def refuses(text: str) -> bool:
     """Return whether an answer is a refusal, or begins with one."""
-    return says_nothing(text) or bool(_REFUSAL.search(normalised(text)[:FIRST]))
+    return is_no_answer(text) or bool(_REFUSAL.search(normalised(text)[:FIRST]))
 
 
 @dataclass(frozen=True, slots=True)

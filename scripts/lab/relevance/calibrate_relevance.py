@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.evaluation.calibration import Form, Rows, Step, choose, fit, sweep_lower, sweep_strip
+from localcrag.evaluation.calibration import LogisticForm, Rows, ThresholdStep, choose, fit, sweep_lower, sweep_strip
 from localcrag.evaluation.curves import calibration_error
 from localcrag.models.encoders import CALIBRATION_FILE
 from localcrag.records.errors import LocalcragError
@@ -46,12 +46,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 PASSAGES = {
-    "temperature": Form((0,), bias=False),
-    "logit": Form((0,)),
-    "logit and cosine": Form((0, 1)),
-    "logit, cosine and overlap": Form((0, 1, 2)),
+    "temperature": LogisticForm((0,), bias=False),
+    "logit": LogisticForm((0,)),
+    "logit and cosine": LogisticForm((0, 1)),
+    "logit, cosine and overlap": LogisticForm((0, 1, 2)),
 }
-STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,))}
+STRIPS = {"temperature": LogisticForm((0,), bias=False), "logit": LogisticForm((0,))}
 
 
 def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibration, str]:
@@ -114,7 +114,9 @@ def _forms(of: str, rows: Rows, results: Sequence[HeldOut]) -> str:
     return table(header, lines)
 
 
-def _sweeps(uppers: Sequence[Step], lowers: Sequence[Step], cuts: Sequence[Step], chosen: Thresholds) -> str:
+def _sweeps(
+    uppers: Sequence[ThresholdStep], lowers: Sequence[ThresholdStep], cuts: Sequence[ThresholdStep], chosen: Thresholds
+) -> str:
     """Return every fifth step of each sweep, and the chosen ones, as text."""
     taken = {chosen.upper, chosen.lower, chosen.strip}
     header = ["threshold", "upper: action right", "CORRECT right", "lower: INCORRECT without answer", "with answer"]

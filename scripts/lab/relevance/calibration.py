@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from localcrag.evaluation.calibration import STEPS, Form, Rows, Step, fit, predict, standard_error
+from localcrag.evaluation.calibration import STEPS, LogisticForm, Rows, ThresholdStep, fit, predict, standard_error
 from localcrag.evaluation.curves import Floats, Marks, log_losses
 from localcrag.records.passages import Thresholds
 from localcrag.records.thresholds import Logistic
@@ -46,7 +46,7 @@ def strip_relevances(fitted: Logistic, rows: Rows) -> Floats:
     return fitted.probabilities(rows.features[:, 0].astype(np.float32)) * rows.features[:, 1]
 
 
-def held_out(rows: Rows, forms: Mapping[str, Form]) -> list[HeldOut]:
+def held_out(rows: Rows, forms: Mapping[str, LogisticForm]) -> list[HeldOut]:
     """Return every form, and isotonic regression on top of it, cross-validated over the questions of each set.
 
     The best one is first. Forms under which a higher logit means less relevance are left out, as can happen with
@@ -70,7 +70,7 @@ def held_out(rows: Rows, forms: Mapping[str, Form]) -> list[HeldOut]:
     ]
 
 
-def _cross_validated(rows: Rows, form: Form) -> tuple[Floats, Floats]:
+def _cross_validated(rows: Rows, form: LogisticForm) -> tuple[Floats, Floats]:
     """Return what the form, and isotonic regression on top of it, predict for rows of other folds."""
     fit(rows, form)  # The form must also fit all rows together; otherwise, this raises.
     fold = rows.questions % FOLDS
@@ -93,7 +93,7 @@ def best_form(results: Sequence[HeldOut], allowed: Collection[str]) -> HeldOut:
     return min(fitting, key=lambda one: one.log_loss)
 
 
-def sweep_upper(best: Floats, there: Marks, weights: Floats) -> list[Step]:
+def sweep_upper(best: Floats, there: Marks, weights: Floats) -> list[ThresholdStep]:
     """Return, for each threshold, the share of right decisions and the precision of CORRECT.
 
     `best` is each question's best relevance, `there` whether its own passage is among the retrieved ones.
@@ -103,5 +103,5 @@ def sweep_upper(best: Floats, there: Marks, weights: Floats) -> list[Step]:
         said = best >= threshold
         precision = float(np.average(there[said], weights=weights[said])) if said.any() else 1.0
         right = float(np.average(said == there, weights=weights))
-        steps.append(Step(float(threshold), right, precision, precision >= PRECISION_OF_CORRECT))
+        steps.append(ThresholdStep(float(threshold), right, precision, precision >= PRECISION_OF_CORRECT))
     return steps

@@ -12,7 +12,7 @@ from lab.relevance.data import RANKED
 from lab.relevance.metrics import Figure, bootstrap, grouped, reciprocal_rank
 from lab.relevance.sample import Ranking
 from localcrag.evaluation.calibration import Rows
-from localcrag.evaluation.curves import Bin, Floats, Places, auc, calibration_error, reliability
+from localcrag.evaluation.curves import CalibrationBin, Floats, Places, auc, calibration_error, reliability
 from localcrag.records.enums import Action
 from localcrag.records.passages import Thresholds
 
@@ -53,7 +53,7 @@ class Calibrated:
     """Expected calibration error by set and pooled, and the pooled reliability curve."""
 
     error: dict[str, Figure]
-    curve: tuple[Bin, ...]
+    curve: tuple[CalibrationBin, ...]
 
 
 def ranked(names: Sequence[str], rankings: Sequence[Ranking], values: Sequence[Floats]) -> Ranked:

@@ -78,7 +78,7 @@ def searched(store: PostgresStore, asked: Sequence[str], vectors: Vectors) -> di
         by_words(asked[0])
         figures[f"nearest{where}, p95 ms"] = timed(time.perf_counter, nearest, each[:times])
         figures[f"by words{where}, p95 ms"] = timed(time.perf_counter, by_words, asked[:times])
-    figures["documents with a word, p95 ms"] = timed(time.perf_counter, store.documents_with, words)
+    figures["documents with a word, p95 ms"] = timed(time.perf_counter, store.documents_containing, words)
     figures["recall of the 10 nearest"] = recall(store, index, vectors[:100])
     return figures
 
@@ -95,8 +95,8 @@ def measure(corpus: Path, address: str, sizes: Sequence[int], folder: Path) -> I
     with closing(Assembly(load(data_dir=folder / "base"))) as assembly:
         vectors = assembly.models.embedder.embed_questions(asked)
     with closing(PostgresDatabase(parse_postgres(address))) as database:
-        schema.prepare(database)
-        number = schema.make(
+        schema.ensure_schema(database)
+        number = schema.begin_arrival(
             database, "scale", embedder="scale", dimension=vectors.shape[1], arriving="bench", created_at="now"
         )
         store = PostgresStore(database, number, "scale", embedder="scale", dimension=vectors.shape[1])
@@ -107,7 +107,7 @@ def measure(corpus: Path, address: str, sizes: Sequence[int], folder: Path) -> I
             speed = put(store, range(there, size // OF_A_DOCUMENT), make)
             figures = {"chunks": float(size), "put, chunks a second": speed}
             started = time.perf_counter()
-            schema.index(database, number)
+            schema.create_index(database, number)
             figures["graph made, s"] = time.perf_counter() - started
             figures["put with the graph, chunks a second"] = put(store, range(ADDED), make)
             figures |= searched(store, asked, vectors)

@@ -36,8 +36,8 @@ import numpy as np
 from localcrag.app.assembly import Assembly
 from localcrag.app.collections.locator import Index, Store
 from localcrag.app.uploads import uploads_from
-from localcrag.crag.retrieve import NEARBY
-from localcrag.privacy.guard import let_start_programs
+from localcrag.crag.retrieve import NEARBY_FACTOR
+from localcrag.privacy.guard import allow_all_programs
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import IndexEngine
 from localcrag.records.protocols import Vectors
@@ -61,7 +61,7 @@ OF_A_DOCUMENT = 10
 NOISE = 0.02
 """Standard deviation of the noise added to each component of a unit vector; over 384 components, its length is 0.4."""
 QUESTIONS = 200
-NEAREST, BY_WORDS = 30 * NEARBY, 30
+NEAREST, BY_WORDS = 30 * NEARBY_FACTOR, 30
 """Results of each search by default: settings.candidates, as used in crag/retrieve."""
 NAME, BUILT = "scale", "built.json"
 
@@ -194,7 +194,7 @@ def look(folder: Path, clock: Clock, engines: EngineChoice) -> dict[str, float]:
     figures["nearest, p50 ms"], figures["nearest, p95 ms"] = statistics.median(times) * 1000, p95(times)
     figures["by words, p95 ms"] = timed(clock, lambda question: store.full_text(question, BY_WORDS), asked)
     words = [word for question in asked for word in content_words(question)][:QUESTIONS]
-    figures["documents with a word, p95 ms"] = timed(clock, store.documents_with, words)
+    figures["documents with a word, p95 ms"] = timed(clock, store.documents_containing, words)
     started = clock()
     listed = store.documents()
     figures["list of documents"] = clock() - started
@@ -282,7 +282,7 @@ def measure(
     """Yield the figures of each size."""
     base, figures = prepared(corpus, folder)
     yield figures
-    let_start_programs("searches are measured in a process of their own")
+    allow_all_programs("searches are measured in a process of their own")
     before: Path | None = None
     for size in sorted(sizes):
         place, chosen, noise = folder / str(size), random.Random(size), np.random.default_rng(size)

@@ -38,7 +38,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcrag.privacy.guard import let_start_programs
+from localcrag.privacy.guard import allow_all_programs
 from tests.support.app_process import process_at, resident, running_app
 from tests.support.postgres import a_server
 from tests.support.search_servers import SEARX, real_searx
@@ -96,7 +96,7 @@ SLOWER = 5.0
 
 def main() -> int:
     given = arguments()
-    let_start_programs("the app and what it is used with are processes of their own")
+    allow_all_programs("the app and what it is used with are processes of their own")
     questions, restarts, nights = SMALL if given.small else (given.questions, given.restarts, given.nights)
     with ExitStack() as held:
         folder = given.folder or Path(held.enter_context(tempfile.TemporaryDirectory(dir=given.work)))

@@ -43,7 +43,7 @@ from localcrag.records.enums import WebMode
 from localcrag.records.events import AnswerPiece
 from localcrag.records.protocols import Decoding, TokenStream
 from localcrag.records.run import Message, Run
-from localcrag.settings import Settings, changed, load
+from localcrag.settings import Settings, load, with_changes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 
@@ -107,7 +107,7 @@ class WatchedStream:
         self.completion_tokens = self._stream.completion_tokens
         self._spent[what] += clock() - before
         self._spent[TOKENS] += self.prompt_tokens
-        self._spent[KNOWN] += getattr(getattr(self._stream, "written", self._stream), "known_tokens", 0)
+        self._spent[KNOWN] += getattr(getattr(self._stream, "written", self._stream), "cached_tokens", 0)
         self._spent[LENGTH] += self.completion_tokens
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ def ask_all(
     """Ask every question, each in its collection, corrected and of plain RAG; return the costs."""
     pairs = []
     for number, (question, collection) in enumerate(cases):
-        settings = changed(assembly.settings, collection=collection)
+        settings = with_changes(assembly.settings, collection=collection)
         ways = [corrected, plain] if number % 2 else [plain, corrected]
         found = {way: way(assembly.parts(settings, runs=Nowhere()), settings, question) for way in ways}
         pairs.append((found[corrected], found[plain]))

@@ -37,7 +37,7 @@ from localcrag.app.models.hardware import cores, page_workers, workers
 from localcrag.app.uploads import FoundFiles
 from localcrag.documents.scans import Recogniser
 from localcrag.records.enums import IngestStatus
-from localcrag.records.ingest import BoundFolder, IngestEvent, IngestResult, Upload
+from localcrag.records.ingest import IngestEvent, IngestResult, Upload, WatchedFolder
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.settings import load
 from localcrag.storage.collections.document_store import DocumentStore
@@ -115,7 +115,7 @@ def seconds_a_page(pages: Sequence[bytes], workers: int) -> tuple[float, float]:
     threads = max(1, cores() // workers)
 
     def read(page: bytes) -> None:
-        recogniser.read(page, "a page", threads=threads, go_on=lambda: None)
+        recogniser.read(page, "a page", threads=threads, checkpoint=lambda: None)
 
     with ThreadPoolExecutor(workers) as at_once:
         list(at_once.map(read, pages[:workers]))  # So that all processes have started and loaded their networks.
@@ -157,7 +157,7 @@ def bench_folder(folder: Path, data: Path, rounds: int) -> None:
     assembly = Assembly(settings)
     DocumentStore(assembly.database, settings.collection, embedder="none", dimension=1)
     store = FolderStore(assembly.database)
-    bound = store.bind(BoundFolder(id=0, collection=settings.collection, path=folder))
+    bound = store.bind(WatchedFolder(id=0, collection=settings.collection, path=folder))
 
     def as_if_read(uploads: Sequence[Upload], _: str) -> Generator[IngestEvent, None, None]:
         yield from (IngestResult(one.name, IngestStatus.ADDED) for one in uploads)

@@ -16,7 +16,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect, sync_playwright
 
 from localcrag.app import samples
-from localcrag.privacy.guard import let_start_programs
+from localcrag.privacy.guard import allow_all_programs
 from tests.support.app_process import process_at, resident, running_app, start_chromium
 from tests.support.page_driver import ask, dropped, go, newer, newest, question_box
 
@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=100, metavar="N")
     number = parser.parse_args().questions
-    let_start_programs("the app and a browser")
+    allow_all_programs("the app and a browser")
     questions = samples.questions()
     with tempfile.TemporaryDirectory() as folder, running_app(Path(folder)) as address, sync_playwright() as playwright:
         browser = start_chromium(playwright)

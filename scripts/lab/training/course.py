@@ -22,7 +22,7 @@ from transformers import AutoTokenizer
 from lab.training.pairs import Group
 from lab.training.tokenised import Tokenised
 from lab.training.trainer import Trainer
-from localcrag.models.reranker import OF_LINES, PLACE_FILE
+from localcrag.models.reranker import LINE_HEAD_METADATA, SPAN_HEAD_FILE
 
 GROUPS_PER_STEP = 12
 KINDS = ("passages", "strips")
@@ -132,7 +132,7 @@ def save_model(trainer: Trainer, base: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     trainer.model.half().save_pretrained(out)
     place = {name: tensor.half().contiguous() for name, tensor in trainer.place.state_dict().items()}
-    save_file(place, out / PLACE_FILE, metadata=OF_LINES)
+    save_file(place, out / SPAN_HEAD_FILE, metadata=LINE_HEAD_METADATA)
     tokenizer: Any = AutoTokenizer.from_pretrained(base)
     # The bi-encoder's tokenizer file contains its own limit (128 tokens), and the trainer's that of the last batch.
     tokenizer.backend_tokenizer.no_truncation()

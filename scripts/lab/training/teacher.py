@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from lab.training.pairs import SOURCES, Group, Pair, Row
 from lab.training.questions import dress
 from localcrag.records.thresholds import FittedCalibration
-from localcrag.text.titles import in_context
+from localcrag.text.titles import with_context
 from localcrag.text.words import overlap
 
 TAUGHT = "what the earlier model says"
@@ -71,7 +71,7 @@ def taught_groups(
         first = places[row.title, row.passage]
         titled = chosen.random() < TITLED
         judged = [first, *(place for place in beside if place != first)][: 1 + EACH]
-        texts = [in_context(pool[place][0] if titled else None, pool[place][1]) for place in judged]
+        texts = [with_context(pool[place][0] if titled else None, pool[place][1]) for place in judged]
         groups.append([Pair(question, text, place == first) for place, text in zip(judged, texts, strict=True)])
         cosines += [float(near[place]) for place in judged]
         overlaps += [overlap(question, text) for text in texts]

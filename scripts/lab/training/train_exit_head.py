@@ -33,7 +33,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from localcrag.crag.grading import best, grade, graded
-from localcrag.models.reranker import CUT, EXIT_FILE, LAYERS, CrossEncoder
+from localcrag.models.reranker import CUT, EXIT_HEAD_FILE, LAYERS, CrossEncoder
 from localcrag.records.enums import Grade, NumberFormat, Origin
 from localcrag.records.passages import GradedPassage, Passage
 from localcrag.records.protocols import Embedder, Vectors
@@ -233,7 +233,7 @@ def main() -> None:
             collection.assembly.close()
     if given.write:
         tensors = {"weight": torch.from_numpy(weights)[None].contiguous(), "bias": torch.tensor([bias])}
-        save_file(tensors, given.model / EXIT_FILE, metadata={LAYERS: str(given.layers), CUT: str(given.cut)})
+        save_file(tensors, given.model / EXIT_HEAD_FILE, metadata={LAYERS: str(given.layers), CUT: str(given.cut)})
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ from numpy.typing import NDArray
 from transformers import AutoTokenizer
 
 from localcrag.models.encoders import BiEncoder, read_calibration
-from localcrag.privacy.guard import let_start_programs
+from localcrag.privacy.guard import allow_all_programs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
 
@@ -418,7 +418,7 @@ def with_large_pages() -> None:
     time (20 pairs a second instead of 27).
     """
     if sys.platform == "linux" and "GLIBC_TUNABLES" not in os.environ:
-        let_start_programs("this script once more")
+        allow_all_programs("this script once more")
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "GLIBC_TUNABLES": LARGE_PAGES})  # noqa: S606
 
 

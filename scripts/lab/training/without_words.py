@@ -8,7 +8,7 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-from localcrag.models.reranker_format import LAYERS, WORDS, packed, with_pairs
+from localcrag.models.reranker_format import LAYERS, VOCABULARY, pack, pair_tokenizer
 
 READ = ["input_ids", "token_type_ids", "attention_mask"]
 
@@ -16,7 +16,7 @@ READ = ["input_ids", "token_type_ids", "attention_mask"]
 def for_pairs(embedder: Path, made: Path) -> Path:
     """Copy an embedding model's folder to `made`, with a tokenizer for pairs of question and text; return it."""
     shutil.copytree(embedder, made, dirs_exist_ok=True)
-    for name, changed in (("tokenizer.json", with_pairs), ("tokenizer_config.json", _reads_types)):
+    for name, changed in (("tokenizer.json", pair_tokenizer), ("tokenizer_config.json", _reads_types)):
         path = made / name
         path.write_text(json.dumps(changed(json.loads(path.read_bytes())), ensure_ascii=False), "utf-8")
     return made
@@ -25,8 +25,8 @@ def for_pairs(embedder: Path, made: Path) -> Path:
 def leave_words_out(model: Path) -> None:
     """Rewrite a model's folder in the form that ships: weights in 8 bits, without token embeddings and tokenizer."""
     weights = load_file(model / "model.safetensors")
-    del weights[WORDS]
-    save_file(packed(weights), model / LAYERS, metadata={"format": "pt"})
+    del weights[VOCABULARY]
+    save_file(pack(weights), model / LAYERS, metadata={"format": "pt"})
     for name in ("model.safetensors", "tokenizer.json"):
         (model / name).unlink()
 

@@ -33,11 +33,11 @@ _FROM_1904 = timedelta(days=1462)
 _LONGEST_CODE = 255
 """Maximum characters of a number's format that are read; Excel has no longer formats."""
 _TEXTS = ("{*}strDim", "{*}strCache", "{*}strLit", "{*}multiLvlStrCache")
-_OF_DATE = re.compile(r"[yd]")
+_DATE_CODE = re.compile(r"[yd]")
 _LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 
 
-def parsed(data: bytes) -> Element:
+def parse_xml(data: bytes) -> Element:
     """Return a part's root element without comments; entities stay unresolved. Raises an error of DRAWING_ERRORS."""
     parser = etree.XMLParser(resolve_entities=False, huge_tree=True, remove_comments=True, remove_pis=True)
     return etree.fromstring(data, parser)
@@ -45,8 +45,8 @@ def parsed(data: bytes) -> Element:
 
 def paragraphs(element: Element) -> list[str]:
     """Return the paragraphs of DrawingML within an element that contain text."""
-    said = ("".join(run.text or " " for run in one.iter("{*}t", "{*}br")) for one in element.iter("{*}p"))
-    return [text for one in said if (text := " ".join(one.split()))]
+    texts = ("".join(run.text or " " for run in one.iter("{*}t", "{*}br")) for one in element.iter("{*}p"))
+    return [text for one in texts if (text := " ".join(one.split()))]
 
 
 def chart_markup(root: Element, *, in_cells: bool = False) -> str:
@@ -64,10 +64,10 @@ def chart_markup(root: Element, *, in_cells: bool = False) -> str:
     axes = [text for axis in chart.iter("{*}catAx", "{*}valAx", "{*}dateAx", "{*}axis") if (text := _title(axis))]
     series = list(_series(root))
     names = [name for name, _, _ in series if name]
-    said = [*([title] if title else []), *dict.fromkeys(axes)]
+    parts = [*([title] if title else []), *dict.fromkeys(axes)]
     if not values and names and names != [title]:
-        said.append(", ".join(dict.fromkeys(names[:MOST_SERIES])))
-    lead = f"<p>Chart: {escape('. '.join(said))}</p>" if said else ""
+        parts.append(", ".join(dict.fromkeys(names[:MOST_SERIES])))
+    lead = f"<p>Chart: {escape('. '.join(parts))}</p>" if parts else ""
     return lead + ("".join(_table(series)) if values else "")
 
 
@@ -108,8 +108,8 @@ def _lists(items: Sequence[tuple[int, str]]) -> Iterator[str]:
     yield "</ul>" * depth
 
 
-def _title(of: Element) -> str:
-    title = of.find("{*}title")
+def _title(element: Element) -> str:
+    title = element.find("{*}title")
     if title is None:
         return ""
     return " ".join(paragraphs(title)) or " ".join(one.text or "" for one in title.iter("{*}v")).strip()
@@ -128,9 +128,9 @@ def _series(root: Element) -> Iterator[_Series]:
     data = {one.get("id"): one for one in root.iter("{*}data")}  # charts since 2016
     for one in root.iter("{*}series"):
         number = one.find("{*}dataId")
-        of = None if number is None else data.get(number.get("val"))
-        if of is not None:
-            yield _name(one), _points(of, day_one, "strDim"), _points(of, day_one, "numDim")
+        holder = None if number is None else data.get(number.get("val"))
+        if holder is not None:
+            yield _name(one), _points(holder, day_one, "strDim"), _points(holder, day_one, "numDim")
 
 
 def _name(series: Element) -> str:
@@ -138,8 +138,8 @@ def _name(series: Element) -> str:
     return "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
 
 
-def _points(of: Element, day_one: datetime, *names: str) -> Points:
-    holder = next((found for name in names if (found := of.find(f"{{*}}{name}")) is not None), None)
+def _points(element: Element, day_one: datetime, *names: str) -> Points:
+    holder = next((found for name in names if (found := element.find(f"{{*}}{name}")) is not None), None)
     points: Points = {}
     if holder is None:
         return points
@@ -149,31 +149,31 @@ def _points(of: Element, day_one: datetime, *names: str) -> Points:
     for point in islice(holder.iter("{*}pt"), MOST_POINTS):
         inner = point.find("{*}v")
         text = " ".join(((point if inner is None else inner).text or "").split())
-        said = text if are_texts else _written(text, plain, day_one)
+        value = text if are_texts else _format_value(text, plain, day_one)
         at = _int(point.get("idx"))
         # If categories have several levels, the outer one goes in front.
-        points[at] = f"{said} {points[at]}".strip() if at in points else said
+        points[at] = f"{value} {points[at]}".strip() if at in points else value
     return points
 
 
 def _table(series: Sequence[_Series]) -> Iterator[str]:
-    told = [one for one in series if one[2]][:MOST_SERIES]
-    if not told:
+    shown = [one for one in series if one[2]][:MOST_SERIES]
+    if not shown:
         return
-    rows = sorted({at for _, _, values in told for at in values})
+    rows = sorted({at for _, _, values in shown for at in values})
     yield f'<table class="{WORD_TABLE_CLASS}"><tr><th></th>'
-    yield "".join(f"<th>{escape(name)}</th>" for name, _, _ in told)
+    yield "".join(f"<th>{escape(name)}</th>" for name, _, _ in shown)
     yield "</tr>"
     for at in rows[:MOST_ROWS]:
-        named = next((categories[at] for _, categories, _ in told if at in categories), str(at + 1))
-        cells = "".join(f"<td>{escape(values.get(at, ''))}</td>" for _, _, values in told)
+        named = next((categories[at] for _, categories, _ in shown if at in categories), str(at + 1))
+        cells = "".join(f"<td>{escape(values.get(at, ''))}</td>" for _, _, values in shown)
         yield f"<tr><td>{escape(named)}</td>{cells}</tr>"
     yield "</table>"
     if len(rows) > MOST_ROWS or len(series) > MOST_SERIES:
         yield f"<p>The chart shows more values; {MOST_ROWS} of each of {MOST_SERIES} series at most are read.</p>"
 
 
-def _written(value: str, code: str, day_one: datetime) -> str:
+def _format_value(value: str, code: str, day_one: datetime) -> str:
     """Return a value as a chart shows it, by the code of its format: a share in per cent, a day as a date.
 
     `code` has no literal text and is in lower case; `day_one` is the day before the first that is counted.
@@ -184,7 +184,7 @@ def _written(value: str, code: str, day_one: datetime) -> str:
         return value
     if "%" in code:
         return f"{number * 100:.10g}%"
-    if code != "general" and _OF_DATE.search(code) and 0 < number < 2_957_004:  # the year 9999, also from 1904
+    if code != "general" and _DATE_CODE.search(code) and 0 < number < 2_957_004:  # the year 9999, also from 1904
         return f"{day_one + timedelta(days=int(number)):%Y-%m-%d}"
     return f"{number:.12g}" if abs(number) < 1e15 else value
 
@@ -207,16 +207,16 @@ _SHAPES = tuple(
 )
 _PARAGRAPHS = (f"{_TEXT}p", f"{_TEXT}h")
 _BLOCKS = (*_PARAGRAPHS, f"{_TEXT}list")
-_APART = (*_PARAGRAPHS, f"{_TEXT}tab", f"{_TEXT}s", f"{_TEXT}line-break")
+_WORD_BREAKS = (*_PARAGRAPHS, f"{_TEXT}tab", f"{_TEXT}s", f"{_TEXT}line-break")
 """Elements that separate words."""
 _OBJECT = re.compile(r"(?:\./)?([^/]+)/?")
-_BROKEN = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
+_READ_ERRORS = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
 
 
-def objects_of(archive: zipfile.ZipFile) -> dict[str, bytes]:
+def embedded_objects(archive: zipfile.ZipFile) -> dict[str, bytes]:
     """Return the contents of the objects within a file, such as charts, by their names."""
     found = [part for part in archive.infolist() if re.fullmatch(rf"[^/]+/{CONTENT}", part.filename)]
-    return {part.filename.partition("/")[0]: packages.unpacked(archive, part) for part in found}
+    return {part.filename.partition("/")[0]: packages.read_part(archive, part) for part in found}
 
 
 def text_with_drawings(path: Path) -> bytes:
@@ -224,40 +224,40 @@ def text_with_drawings(path: Path) -> bytes:
     data = path.read_bytes()
     try:
         with zipfile.ZipFile(path) as archive:
-            content = packages.unpacked(archive, archive.getinfo(CONTENT))
+            content = packages.read_part(archive, archive.getinfo(CONTENT))
             if b"annotation" not in content and b"drawing" not in content:
                 return data
-            root = parsed(content)
-            put_in_place(root, objects_of(archive))
+            root = parse_xml(content)
+            insert_drawings(root, embedded_objects(archive))
             packed = io.BytesIO()
             with zipfile.ZipFile(packed, "w") as copy:
                 for part in archive.infolist():
                     own = part.filename == CONTENT
-                    copy.writestr(part, etree.tostring(root) if own else packages.unpacked(archive, part))
-    except _BROKEN:  # The reader of the text reports the error.
+                    copy.writestr(part, etree.tostring(root) if own else packages.read_part(archive, part))
+    except _READ_ERRORS:  # The reader of the text reports the error.
         return data
     return packed.getvalue()
 
 
-def put_in_place(root: Element, objects: Mapping[str, bytes]) -> None:
+def insert_drawings(root: Element, objects: Mapping[str, bytes]) -> None:
     """Insert the content of shapes and charts behind their paragraphs.
 
     Comments, and drawings that are on the page itself, come at the end of the text or of their slide.
     """
     for number, comment in enumerate([*islice(root.iter(f"{_OFFICE}annotation"), MOST + 1)]):
-        _append(root, comment, [_paragraph(root, _said(comment) if number < MOST else _lost("comments"))])
+        _append(root, comment, [_paragraph(root, _comment_text(comment) if number < MOST else _limit_note("comments"))])
     etree.strip_elements(root, f"{_OFFICE}annotation", with_tail=False)
     last: dict[Element, Element] = {}
     # anydoc reads the text of shapes on slides without help.
-    of_slides = next(root.iter(f"{_DRAW}page"), None) is not None
-    drawn = root.iter(f"{_DRAW}object", *(() if of_slides else _SHAPES))
+    has_slides = next(root.iter(f"{_DRAW}page"), None) is not None
+    drawn = root.iter(f"{_DRAW}object", *(() if has_slides else _SHAPES))
     for number, one in enumerate([*islice(drawn, MOST + 1)]):
         if number == MOST:
-            _append(root, one, [_paragraph(root, _lost("drawings"))])
+            _append(root, one, [_paragraph(root, _limit_note("drawings"))])
             return
         behind = _chart(root, one, objects) if one.tag == f"{_DRAW}object" else [*one.iterchildren(*_BLOCKS)]
         place = next(reversed([*one.iterancestors(*_PARAGRAPHS)]), None)
-        if place is None or place.getparent() is None or of_slides:
+        if place is None or place.getparent() is None or has_slides:
             _append(root, one, behind)
             continue
         at: Element = last.get(place, place)
@@ -267,58 +267,58 @@ def put_in_place(root: Element, objects: Mapping[str, bytes]) -> None:
             at = last[place] = block
 
 
-def _append(root: Element, of: Element, blocks: Iterable[Element]) -> None:
+def _append(root: Element, element: Element, blocks: Iterable[Element]) -> None:
     """Append blocks to the slide or to the text that an element is on."""
-    slide = next(of.iterancestors(f"{_DRAW}page"), None)
-    body = next(of.iterancestors(f"{_OFFICE}text"), None)
+    slide = next(element.iterancestors(f"{_DRAW}page"), None)
+    body = next(element.iterancestors(f"{_OFFICE}text"), None)
     for block in blocks:
         block.tail = None
         if slide is not None:
-            slide.append(_boxed(root, block))
+            slide.append(_frame(root, block))
         elif body is not None:
             body.append(block)
 
 
-def _lost(what: str) -> str:
+def _limit_note(what: str) -> str:
     return f"The document has more than {MOST:,} {what}; the others are not read."
 
 
-def content_of(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
     """Return a file's content as XML; empty if it is damaged, which the reader of the cells reports."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return packages.unpacked(archive, archive.getinfo(CONTENT))
-    except _BROKEN:
+            return packages.read_part(archive, archive.getinfo(CONTENT))
+    except _READ_ERRORS:
         return b""
 
 
-def beside_tables(path: Path, content: bytes) -> dict[str, str]:
+def table_annotations(path: Path, content: bytes) -> dict[str, str]:
     """Return the drawings and comments on a spreadsheet's tables, as HTML, by the tables' names.
 
-    `content` is the file's content (content_of).
+    `content` is the file's content (read_content).
     """
     if b"annotation" not in content and b"drawing" not in content:
         return {}
     try:
         with zipfile.ZipFile(path) as archive:
-            objects = objects_of(archive)
-        tables = list(parsed(content).iter(f"{_TABLE}table"))
-    except _BROKEN:
+            objects = embedded_objects(archive)
+        tables = list(parse_xml(content).iter(f"{_TABLE}table"))
+    except _READ_ERRORS:
         return {}
     found = {}
     for table in tables:
-        said = [*islice(_on_table(table, objects), MOST + 1)]
-        lost = [f"Of what is drawn and commented here, {MOST:,} pieces are read."] if len(said) > MOST else []
-        found[table.get(f"{_TABLE}name") or ""] = "".join(f"<p>{escape(one)}</p>" for one in (*said[:MOST], *lost))
+        texts = [*islice(_table_texts(table, objects), MOST + 1)]
+        lost = [f"Of what is drawn and commented here, {MOST:,} pieces are read."] if len(texts) > MOST else []
+        found[table.get(f"{_TABLE}name") or ""] = "".join(f"<p>{escape(one)}</p>" for one in (*texts[:MOST], *lost))
     return found
 
 
-def _on_table(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
+def _table_texts(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
     for one in table.iter(f"{_OFFICE}annotation", f"{_DRAW}object", f"{_DRAW}text-box", *_SHAPES):
         if one.tag == f"{_OFFICE}annotation":
-            yield _said(one)
+            yield _comment_text(one)
         elif one.tag == f"{_DRAW}object":
-            lead, rows = _read(one, objects)
+            lead, rows = _read_chart(one, objects)
             names = ", ".join(filter(None, rows[0])) if rows else ""
             yield ". ".join(filter(None, (lead, names)))
         else:
@@ -329,7 +329,7 @@ def _chart(root: Element, one: Element, objects: Mapping[str, bytes]) -> list[El
     """Return a chart as a paragraph and a table; nothing for an object of another kind."""
     if one.tag != f"{_DRAW}object":
         return []
-    lead, rows = _read(one, objects)
+    lead, rows = _read_chart(one, objects)
     made = [_paragraph(root, lead)] if lead else []
     if not rows:
         return made
@@ -341,12 +341,12 @@ def _chart(root: Element, one: Element, objects: Mapping[str, bytes]) -> list[El
     return [*made, table]
 
 
-def _read(one: Element, objects: Mapping[str, bytes]) -> tuple[str, list[list[str]]]:
+def _read_chart(one: Element, objects: Mapping[str, bytes]) -> tuple[str, list[list[str]]]:
     """Return a chart's titles as a line, and its rows."""
     named = _OBJECT.fullmatch(one.get(_HREF) or "")
     data = objects.get(named[1]) if named else None
     try:
-        chart = next(parsed(data).iter(f"{_CHART}chart"), None) if data else None
+        chart = next(parse_xml(data).iter(f"{_CHART}chart"), None) if data else None
     except DRAWING_ERRORS:
         return "A chart stands here that could not be read.", []
     if chart is None:
@@ -359,18 +359,18 @@ def _read(one: Element, objects: Mapping[str, bytes]) -> tuple[str, list[list[st
     return f"Chart: {'. '.join(titles)}" if titles else "", rows
 
 
-def _said(comment: Element) -> str:
+def _comment_text(comment: Element) -> str:
     author = " ".join((comment.findtext(_CREATOR) or "").split())
-    said = " ".join(filter(None, map(_words, comment.iter(*_PARAGRAPHS))))
-    return f"Comment{f' by {author}' if author else ''}: {said}"
+    text = " ".join(filter(None, map(_words, comment.iter(*_PARAGRAPHS))))
+    return f"Comment{f' by {author}' if author else ''}: {text}"
 
 
 def _words(element: Element) -> str:
-    said: list[str] = []
+    pieces: list[str] = []
     for event, one in etree.iterwalk(element, events=("start", "end")):
         text = one.text if event == "start" else one.tail if one is not element else ""
-        said.append(f" {text or ''}" if one.tag in _APART else text or "")
-    return " ".join("".join(said).split())
+        pieces.append(f" {text or ''}" if one.tag in _WORD_BREAKS else text or "")
+    return " ".join("".join(pieces).split())
 
 
 def _paragraph(root: Element, text: str) -> Element:
@@ -379,7 +379,7 @@ def _paragraph(root: Element, text: str) -> Element:
     return made
 
 
-def _boxed(root: Element, block: Element) -> Element:
+def _frame(root: Element, block: Element) -> Element:
     """Return a frame of a slide that contains a paragraph or a table."""
     frame = root.makeelement(f"{_DRAW}frame")
     holder = frame if block.tag == f"{_TABLE}table" else etree.SubElement(frame, f"{_DRAW}text-box")

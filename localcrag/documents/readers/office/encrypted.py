@@ -32,7 +32,7 @@ PACKAGE = "EncryptedPackage"
 """Name of the stream that contains a current Office file if it has a password."""
 # Passwords with which Excel and PowerPoint lock files that everyone may read and few may change: [MS-OFFCRYPTO] 2.4.2.3
 # and 2.4.3.4, [MS-PPT] 2.2.32. The programs open such files without asking.
-OF_EXCEL, OF_POWERPOINT = "VelvetSweatshop", "/01Hannes Ruescher/01"
+EXCEL_PASSWORD, POWERPOINT_PASSWORD = "VelvetSweatshop", "/01Hannes Ruescher/01"
 _OFFICE_ERRORS = (
     *(OSError, ValueError, TypeError, AttributeError, LookupError, AssertionError, OverflowError, RecursionError),
     *(struct.error, ExpatError),
@@ -40,30 +40,30 @@ _OFFICE_ERRORS = (
 """Errors, in addition to its own, that msoffcrypto raises on files that are damaged or protected in another way."""
 
 
-class _AnotherPassword(Exception):
+class _WrongPassword(Exception):
     """The password is wrong."""
 
 
-class _UnknownWay(Exception):
+class _UnsupportedEncryption(Exception):
     """The file is protected in an unknown way, or damaged."""
 
 
 def is_locked_office(path: Path, head: bytes) -> bool:
     """Return whether a file is a current Office file with a password; older files raise an error when they are read."""
-    return kinds.identify(head) == kinds.OLE and kinds.holds(path, PACKAGE)
+    return kinds.identify(head) == kinds.OLE and kinds.has_stream(path, PACKAGE)
 
 
 def office_refusal(data: bytes, name: str) -> EncryptedDocument:
     """Return the error for a file with a password: that it is needed, or that no password can open the file."""
     try:
         file = _file(data)
-        known = _known(file.format, name)
-        _put_key(file, known)
-    except _AnotherPassword:
-        return packages.needed(name)
-    except _UnknownWay:
-        return packages.unknown_way(name)
-    return packages.needed(name, known)
+        known = _default_password(file.format, name)
+        _set_password(file, known)
+    except _WrongPassword:
+        return packages.password_needed(name)
+    except _UnsupportedEncryption:
+        return packages.unsupported_encryption(name)
+    return packages.password_needed(name, known)
 
 
 def unlocked_office(data: bytes, name: str, password: str) -> bytes:
@@ -73,24 +73,24 @@ def unlocked_office(data: bytes, name: str, password: str) -> bytes:
     """
     try:
         file = _file(data)
-        _put_key(file, password)
+        _set_password(file, password)
         made = BytesIO()
-        with _translated():
+        with _translate_errors():
             file.decrypt(made)
-    except _AnotherPassword as error:
-        raise packages.another(name) from error
-    except _UnknownWay as error:
-        raise packages.unknown_way(name) from error
+    except _WrongPassword as error:
+        raise packages.wrong_password(name) from error
+    except _UnsupportedEncryption as error:
+        raise packages.unsupported_encryption(name) from error
     return made.getvalue()
 
 
-def _known(kind: str, name: str) -> str:
-    of_excel = kind == "xls97" or (kind == "ooxml" and Path(name).suffix.lower().startswith(".xl"))
-    return OF_EXCEL if of_excel else OF_POWERPOINT
+def _default_password(kind: str, name: str) -> str:
+    is_excel = kind == "xls97" or (kind == "ooxml" and Path(name).suffix.lower().startswith(".xl"))
+    return EXCEL_PASSWORD if is_excel else POWERPOINT_PASSWORD
 
 
 def _file(data: bytes) -> Any:
-    """Open a file with msoffcrypto. Raises _UnknownWay."""
+    """Open a file with msoffcrypto. Raises _UnsupportedEncryption."""
     import msoffcrypto as untyped_msoffcrypto  # noqa: PLC0415
     from msoffcrypto.format import doc97, ppt97, xls97  # noqa: PLC0415
 
@@ -99,31 +99,31 @@ def _file(data: bytes) -> Any:
     for kind in formats:
         # msoffcrypto writes an opened file to a temporary one, but reader processes may not write files.
         kind.tempfile = SimpleNamespace(TemporaryFile=BytesIO)
-    with _translated():
+    with _translate_errors():
         return msoffcrypto.OfficeFile(BytesIO(data))
 
 
-def _put_key(file: Any, password: str) -> None:
-    """Enter a password. Raises _AnotherPassword if it is wrong, and _UnknownWay."""
+def _set_password(file: Any, password: str) -> None:
+    """Enter a password. Raises _WrongPassword if it is wrong, and _UnsupportedEncryption."""
     # Current files accept any password unless it is verified, and a wrong one decrypts them to nonsense.
     verified = {"verify_password": True} if file.format == "ooxml" else {}
-    with _translated():
+    with _translate_errors():
         file.load_key(password=password, **verified)
         if file.type == "plain":  # not encrypted; files from before 2007 lack `type` then (AttributeError)
-            raise _UnknownWay
+            raise _UnsupportedEncryption
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Raise _AnotherPassword and _UnknownWay instead of the errors of msoffcrypto."""
+def _translate_errors() -> Iterator[None]:
+    """Raise _WrongPassword and _UnsupportedEncryption instead of the errors of msoffcrypto."""
     from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # noqa: PLC0415
 
     try:
         yield
     except InvalidKeyError as error:
-        raise _AnotherPassword from error
+        raise _WrongPassword from error
     except (DecryptionError, FileFormatError, ParseError, *_OFFICE_ERRORS) as error:
-        raise _UnknownWay from error
+        raise _UnsupportedEncryption from error
 
 
 etree: Any = lxml.etree
@@ -150,7 +150,7 @@ _HASHES = {
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha256-1k": "sha256",
 }
 """Hashes of passwords, and of the first 1,024 bytes of the packed data, by their names."""
-_FIRST, _BLOCK, _VECTOR = 1024, 16, 12
+_CHECKSUM_BYTES, _BLOCK, _VECTOR = 1024, 16, 12
 """Bytes that a checksum covers, of a block of AES, and of the vector in front of data that GCM has encrypted."""
 _OPEN_DOCUMENT_ERRORS = (*kinds.ZIP_ERRORS, KeyError, IndexError, etree.LxmlError)
 
@@ -187,13 +187,13 @@ class _Lock:
 
 def is_locked_open_document(path: Path, head: bytes) -> bool:
     """Return whether a file is an OpenDocument file that has a password."""
-    return kinds.identify(head) == kinds.ZIP and bool(_locks_of(path))
+    return kinds.identify(head) == kinds.ZIP and bool(_read_locks(path))
 
 
 def open_document_refusal(path: Path, name: str) -> EncryptedDocument:
     """Return the error for a file with a password: that it is needed, or that no password can open the file."""
-    known = all(lock.is_known for lock in _locks_of(path).values())
-    return packages.needed(name) if known else packages.unknown_way(name)
+    known = all(lock.is_known for lock in _read_locks(path).values())
+    return packages.password_needed(name) if known else packages.unsupported_encryption(name)
 
 
 def unlocked_open_document(path: Path, name: str, password: str, head: bytes) -> bytes:
@@ -202,33 +202,33 @@ def unlocked_open_document(path: Path, name: str, password: str, head: bytes) ->
     Raises PasswordNeeded if the password is wrong, EncryptedDocument if no password can open the file, and
     UnreadableDocument.
     """
-    locks = _locks_of(path)
+    locks = _read_locks(path)
     if not locks or not all(lock.is_known for lock in locks.values()):
-        raise packages.unknown_way(name)
+        raise packages.unsupported_encryption(name)
     packages.check(path, name, WHAT, head)
     try:
         with zipfile.ZipFile(path) as archive:
             if whole := locks.get(WHOLE):
-                return _opened(archive.read(WHOLE), whole, password)
-            return _opened_parts(archive, locks, password)
-    except _AnotherPassword as error:
-        raise packages.another(name) from error
+                return _decrypt(archive.read(WHOLE), whole, password)
+            return _decrypt_parts(archive, locks, password)
+    except _WrongPassword as error:
+        raise packages.wrong_password(name) from error
     except _OPEN_DOCUMENT_ERRORS as error:
         raise packages.damaged(name, WHAT, error) from error
 
 
-def _opened_parts(archive: zipfile.ZipFile, locks: Mapping[str, _Lock], password: str) -> bytes:
+def _decrypt_parts(archive: zipfile.ZipFile, locks: Mapping[str, _Lock], password: str) -> bytes:
     made = BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as copy:
         for part in archive.namelist():
             data = archive.read(part) if part == "mimetype" or part.endswith(".xml") else b""
             if data and part != MANIFEST:
-                copy.writestr(part, _opened(data, locks[part], password) if part in locks else data)
+                copy.writestr(part, _decrypt(data, locks[part], password) if part in locks else data)
     return made.getvalue()
 
 
-def _opened(data: bytes, lock: _Lock, password: str) -> bytes:
-    """Return the content of encrypted `data`. Raises _AnotherPassword, and ValueError if it is damaged."""
+def _decrypt(data: bytes, lock: _Lock, password: str) -> bytes:
+    """Return the content of encrypted `data`. Raises _WrongPassword, and ValueError if it is damaged."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - seldom needed
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
@@ -238,13 +238,16 @@ def _opened(data: bytes, lock: _Lock, password: str) -> bytes:
         try:
             return _unpacked(AESGCM(key).decrypt(data[:_VECTOR], data[_VECTOR:], None))
         except InvalidTag as error:
-            raise _AnotherPassword from error  # The data may also be damaged; the two cannot be told apart.
+            raise _WrongPassword from error  # The data may also be damaged; the two cannot be told apart.
     if not data or len(data) % _BLOCK:
         raise ValueError("a locked part is cut off")
     packed = Cipher(algorithms.AES(key), modes.CBC(lock.vector)).decryptor().update(data)
     packed = packed[: -packed[-1]]  # The last byte is the number of bytes that were added to fill the last block.
-    if hashlib.new(_HASHES[lock.checksum_type], packed[:_FIRST], usedforsecurity=False).digest() != lock.checksum:
-        raise _AnotherPassword
+    if (
+        hashlib.new(_HASHES[lock.checksum_type], packed[:_CHECKSUM_BYTES], usedforsecurity=False).digest()
+        != lock.checksum
+    ):
+        raise _WrongPassword
     return _unpacked(packed)
 
 
@@ -267,7 +270,7 @@ def _unpacked(packed: bytes) -> bytes:
     return data
 
 
-def _locks_of(path: Path) -> dict[str, _Lock]:
+def _read_locks(path: Path) -> dict[str, _Lock]:
     """Return how the encrypted parts of a file are encrypted, by name.
 
     The result is empty if the text is not encrypted, or if the file is of another kind.
@@ -292,18 +295,18 @@ def _lock(data: Any) -> _Lock:
     parts = ("algorithm", "key-derivation", "start-key-generation")
     cipher, key, start = (found if (found := data.find(_MANIFEST + part)) is not None else empty for part in parts)
     return _Lock(
-        cipher=_said(cipher, "algorithm-name"),
-        vector=b64decode(_said(cipher, "initialisation-vector")),
-        derivation=_said(key, "key-derivation-name"),
-        salt=b64decode(_said(key, "salt")),
-        rounds=int(_said(key, "iteration-count") or _said(key, "argon2-iterations") or 0),
-        lanes=int(_said(key, "argon2-lanes") or 0),
-        kib=int(_said(key, "argon2-memory") or 0),
-        start=_said(start, "start-key-generation-name") or "SHA1",
-        checksum_type=_said(data, "checksum-type"),
-        checksum=b64decode(_said(data, "checksum")),
+        cipher=_attribute(cipher, "algorithm-name"),
+        vector=b64decode(_attribute(cipher, "initialisation-vector")),
+        derivation=_attribute(key, "key-derivation-name"),
+        salt=b64decode(_attribute(key, "salt")),
+        rounds=int(_attribute(key, "iteration-count") or _attribute(key, "argon2-iterations") or 0),
+        lanes=int(_attribute(key, "argon2-lanes") or 0),
+        kib=int(_attribute(key, "argon2-memory") or 0),
+        start=_attribute(start, "start-key-generation-name") or "SHA1",
+        checksum_type=_attribute(data, "checksum-type"),
+        checksum=b64decode(_attribute(data, "checksum")),
     )
 
 
-def _said(element: Any, name: str) -> str:
-    return next((said for space in _NAMESPACES if (said := element.get(space + name))), "")
+def _attribute(element: Any, name: str) -> str:
+    return next((value for space in _NAMESPACES if (value := element.get(space + name))), "")

@@ -17,14 +17,14 @@ from localcrag.documents.readers.office import encrypted
 from localcrag.documents.readers.office import sheets as _sheet_numbers
 from localcrag.documents.readers.office import slides as _old_slides
 from localcrag.documents.readers.office import slides as _slides
-from localcrag.documents.readers.office.drawings import beside_tables, content_of, text_with_drawings
-from localcrag.documents.readers.office.sheets import ACROSS, BLANK_LINE, Line, Sheets, markup_of_table, tables_of
-from localcrag.documents.readers.office.slides import beside_old_sheets, beside_sheets
+from localcrag.documents.readers.office.drawings import read_content, table_annotations, text_with_drawings
+from localcrag.documents.readers.office.sheets import BLANK_LINE, SPANNED, GridRow, Sheets, find_tables, table_html
+from localcrag.documents.readers.office.slides import old_sheet_annotations, sheet_annotations
 from localcrag.documents.readers.text import decode
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import DEEPEST_MARKED, Heading
-from localcrag.text.places import SheetRow, moved, rows_between
+from localcrag.text.places import SheetRow, rows_between, shift_rows
 from localcrag.text.words import one_line
 
 if TYPE_CHECKING:
@@ -38,29 +38,29 @@ _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
     (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
-_ALONE = {"line_break": "<br>", "image": PICTURE}
+_EMPTY_TAGS = {"line_break": "<br>", "image": PICTURE}
 _CHECKED = {True: "[x] ", False: "[ ] "}
 
 
-def markup_of(
+def to_html(
     document: Document,
     *,
     slides: bool = False,
     sheets: Sheets | None = None,
-    beside: Mapping[str, str] = MappingProxyType({}),
+    extra_html: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return a document as HTML, with its notes below it.
 
-    On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `beside` is
+    On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `extra_html` is
     additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
     follows below the sheet's name.
     """
-    return "".join(_Markup(slides, sheets, dict(beside)).pieces(document))
+    return "".join(_Markup(slides, sheets, dict(extra_html)).pieces(document))
 
 
 class _Markup:
-    def __init__(self, slides: bool, sheets: Sheets | None, beside: dict[str, str]) -> None:
-        self._slides, self._sheets, self._beside = slides, sheets, beside
+    def __init__(self, slides: bool, sheets: Sheets | None, extra_html: dict[str, str]) -> None:
+        self._slides, self._sheets, self._beside = slides, sheets, extra_html
         self._sheet: str | None = None
         self._notes: dict[str, int] = {}
 
@@ -74,8 +74,8 @@ class _Markup:
                 yield self._beside.pop("", "")
             yield from self._block(block)
         yield self._beside.pop(self._sheet or "", "")
-        for name, said in self._beside.items():
-            yield f"<h2>{escape(name)}</h2>{said}" if said and self._sheet is not None else said
+        for name, markup in self._beside.items():
+            yield f"<h2>{escape(name)}</h2>{markup}" if markup and self._sheet is not None else markup
         if document.notes:
             yield "<ol>"
             for note in document.notes:
@@ -97,8 +97,8 @@ class _Markup:
             case "table" if block.table:
                 yield from self._table(block.table)
             case "block_quote":
-                said = "".join(self._blocks(block.blocks))
-                yield f"<blockquote>{said.replace('<p>', f'<p>{NOTES}', self._slides)}</blockquote>"
+                content = "".join(self._blocks(block.blocks))
+                yield f"<blockquote>{content.replace('<p>', f'<p>{NOTES}', self._slides)}</blockquote>"
             case "code_block":
                 yield f"<pre>{escape(block.text or '')}</pre>"
             case "math":
@@ -124,8 +124,8 @@ class _Markup:
         if self._sheets is not None:
             name, numbers = self._sheets.numbered(self._sheet, len(table.grid))
             lines = zip(numbers, _grid(table), table.grid, strict=True)
-            for found in tables_of(Line(number, cells) for number, cells, row in lines if not _is_blank_line(row)):
-                yield from markup_of_table(found, name)
+            for found in find_tables(GridRow(number, cells) for number, cells, row in lines if not _is_blank_line(row)):
+                yield from table_html(found, name)
             return
         yield f'<table class="{WORD_TABLE_CLASS}">'
         for number, row in enumerate(table.grid):
@@ -133,7 +133,7 @@ class _Markup:
             yield "<tr>"
             for cell in (slot.cell for slot in row if slot.cell):
                 spans = f' colspan="{cell.col_span}" rowspan="{cell.row_span}"'
-                yield from (f"<{tag}{spans}>", *self._blocks(_unlisted(cell.blocks)), f"</{tag}>")
+                yield from (f"<{tag}{spans}>", *self._blocks(_cell_blocks(cell.blocks)), f"</{tag}>")
             yield "</tr>"
         yield "</table>"
 
@@ -152,7 +152,7 @@ class _Markup:
             case "checkbox":
                 return _CHECKED[bool(piece.checked)]
             case _:
-                return _ALONE.get(piece.kind, "")
+                return _EMPTY_TAGS.get(piece.kind, "")
 
 
 def _grid(table: Table) -> list[list[str]]:
@@ -165,23 +165,23 @@ def _grid(table: Table) -> list[list[str]]:
         for column, slot in enumerate(row):
             if slot.kind == "covered" and slot.origin_row is not None and slot.origin_col is not None:
                 below = slot.origin_col == column and slot.origin_row < number
-                texts[number][column] = texts[slot.origin_row][column] if below else ACROSS
+                texts[number][column] = texts[slot.origin_row][column] if below else SPANNED
     return texts
 
 
 def _words(cell: Cell | None) -> str:
-    return " ".join(_said(cell).split())
+    return " ".join(_cell_text(cell).split())
 
 
-def _said(cell: Cell | None) -> str:
+def _cell_text(cell: Cell | None) -> str:
     return " ".join(piece.text or "" for block in (cell.blocks if cell else ()) for piece in block.content or ())
 
 
 def _is_blank_line(row: Sequence[CellSlot]) -> bool:
-    return len(row) == 1 and _said(row[0].cell) == BLANK_LINE
+    return len(row) == 1 and _cell_text(row[0].cell) == BLANK_LINE
 
 
-def _unlisted(blocks: Sequence[Block]) -> Sequence[Block]:
+def _cell_blocks(blocks: Sequence[Block]) -> Sequence[Block]:
     """Return the blocks of a cell; if it is a list of one item, as on slides, the blocks of the item."""
     alone = blocks[0].list if len(blocks) == 1 else None
     return alone.items[0].blocks if alone and len(alone.items) == 1 else blocks
@@ -221,11 +221,11 @@ WORKBOOKS = frozenset((kinds.XLSX, kinds.XLS))
 
 
 def open_pages(
-    path: Path, name: str, head: bytes, media_type: str, *, told: bool
+    path: Path, name: str, head: bytes, media_type: str, *, recognised: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
     """Check the file; return its number of slides, None if it has none, and a generator of its pages.
 
-    `told` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and UnreadableDocument,
+    `recognised` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and UnreadableDocument,
     both here and while pages are read.
     """
     _, what = FORMATS[media_type]
@@ -233,16 +233,16 @@ def open_pages(
         kinds.expect_text(path, name, what, head)
         return None, _whole(path, name, media_type)
     packages.check(path, name, what, head)
-    if not told and kinds.identify(head) == kinds.OLE:
+    if not recognised and kinds.identify(head) == kinds.OLE:
         raise packages.damaged(name, what, ValueError("its directory cannot be read"))
-    if not told:
+    if not recognised:
         raise kinds.mismatch(path, name, what, head)
     if media_type == kinds.PPT and (found := _old_slides.old_slides(path)):
         return found[0], _numbered(((slide, "") for slide in found[1]), name, media_type)
     if media_type not in LISTINGS:
         return None, _whole(path, name, media_type)
     try:
-        count, slides = _slides.slides_of(path, LISTINGS[media_type])
+        count, slides = _slides.split_slides(path, LISTINGS[media_type])
     except _SLIDES_DAMAGED as error:
         raise packages.damaged(name, what, error) from error
     return count, _numbered(slides, name, media_type)
@@ -250,27 +250,27 @@ def open_pages(
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
     data, sheets = text_with_drawings(path) if media_type == kinds.ODT else path.read_bytes(), None
-    beside: Mapping[str, str] = {}
+    extra_html: Mapping[str, str] = {}
     if media_type in kinds.SEPARATED:
-        text, sheets = _sheet_numbers.of_values(decode(data, name))
+        text, sheets = _sheet_numbers.csv_sheets(decode(data, name))
         data = text.encode()
     elif media_type in WORKBOOKS:
-        sheets = _sheet_numbers.of_workbook(path, media_type)
-        beside = (beside_sheets if media_type == kinds.XLSX else beside_old_sheets)(path)
+        sheets = _sheet_numbers.workbook_sheets(path, media_type)
+        extra_html = (sheet_annotations if media_type == kinds.XLSX else old_sheet_annotations)(path)
     elif media_type == kinds.ODS:
-        sheets, beside = _of_tables(path)
-    yield page(None, data, name, media_type, sheets=sheets, beside=beside)
+        sheets, extra_html = _ods_sheets(path)
+    yield page(None, data, name, media_type, sheets=sheets, extra_html=extra_html)
 
 
-def _of_tables(path: Path) -> tuple[Sheets, Mapping[str, str]]:
-    content = content_of(path)
-    return _sheet_numbers.of_tables(content), beside_tables(path, content)
+def _ods_sheets(path: Path) -> tuple[Sheets, Mapping[str, str]]:
+    content = read_content(path)
+    return _sheet_numbers.open_document_sheets(content), table_annotations(path, content)
 
 
 def _numbered(slides: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
     try:
-        for number, (slide, beside) in enumerate(slides, start=1):
-            yield page(number, slide, name, media_type, beside={"": beside})
+        for number, (slide, extra_html) in enumerate(slides, start=1):
+            yield page(number, slide, name, media_type, extra_html={"": extra_html})
     except _SLIDES_DAMAGED as error:
         raise packages.damaged(name, FORMATS[media_type][1], error) from error
 
@@ -282,11 +282,11 @@ def page(
     media_type: str,
     *,
     sheets: Sheets | None = None,
-    beside: Mapping[str, str] = MappingProxyType({}),
+    extra_html: Mapping[str, str] = MappingProxyType({}),
 ) -> Page:
     """Return the page of a file, or of one of its slides.
 
-    `sheets` are those of a spreadsheet, `beside` is additional HTML (markup_of). Raises EncryptedDocument and
+    `sheets` are those of a spreadsheet, `extra_html` is additional HTML (to_html). Raises EncryptedDocument and
     UnreadableDocument.
     """
     kind, what = FORMATS[media_type]
@@ -301,12 +301,12 @@ def page(
         ) from error
     except anydoc.ConvertError as error:
         raise packages.damaged(name, what, error) from error
-    markup = markup_of(document, slides=media_type in SLIDES, sheets=sheets, beside=beside)
-    marked = _marked(render(markup, name))
+    markup = to_html(document, slides=media_type in SLIDES, sheets=sheets, extra_html=extra_html)
+    marked = _with_markdown_headings(render(markup, name))
     return replace(marked, number=number, unread=not marked.text.strip() and PICTURE in markup)
 
 
-def _marked(page: Page) -> Page:
+def _with_markdown_headings(page: Page) -> Page:
     """Return a page with Markdown's marks at its headings, so that they are known if a part of the text is read again.
 
     `headings` then contains only those that are too deep for Markdown.
@@ -316,7 +316,7 @@ def _marked(page: Page) -> Page:
     rows: list[SheetRow] = []
     done = length = 0
     for heading in page.headings:
-        rows += moved(rows_between(page.rows, done, heading.start), length - done)
+        rows += shift_rows(rows_between(page.rows, done, heading.start), length - done)
         between = page.text[done : heading.start]
         named = one_line(page.text[heading.start : heading.end])
         mark = f"{'#' * heading.level} " if heading.level <= DEEPEST_MARKED else ""
@@ -326,5 +326,5 @@ def _marked(page: Page) -> Page:
         parts += [between, mark, named]
         length += len(mark) + len(named)
         done = heading.end
-    rows += moved(rows_between(page.rows, done, len(page.text)), length - done)
+    rows += shift_rows(rows_between(page.rows, done, len(page.text)), length - done)
     return replace(page, text="".join([*parts, page.text[done:]]), headings=tuple(others), rows=tuple(rows))

@@ -21,7 +21,7 @@ import lxml.etree
 from markupsafe import escape
 
 from localcrag.documents.readers import kinds, packages
-from localcrag.documents.readers.html import OF_SHEET
+from localcrag.documents.readers.html import SHEET_ROW_ATTRIBUTE
 
 etree: Any = lxml.etree  # has no type hints
 BINARY_WORKBOOK = "xl/workbook.bin"
@@ -103,7 +103,7 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 _BIFF8 = 0x600
 _BEGIN, _END, _SHEET = 0x809, 0x0A, 0x85
-_NOTE, _OBJECT, _TEXT, _GOES_ON = 0x1C, 0x5D, 0x1B6, 0x3C
+_NOTE, _OBJECT, _TEXT, _CONTINUE = 0x1C, 0x5D, 0x1B6, 0x3C
 _BOXES = frozenset((2, 3, 6, 30))
 """Kinds of objects that people write into: rectangle, oval, text box, and the shapes of Office since 1997."""
 
@@ -113,7 +113,7 @@ def old_sheets(path: Path) -> Iterator[tuple[str, bytes, int]]:
 
     Raises DamagedCompound, struct.error, and ValueError if the workbook is older than Excel 97.
     """
-    with kinds.opened(path) as folder:
+    with kinds.open_compound(path) as folder:
         data = folder.stream("Workbook") or b""
     if struct.unpack_from("<HHH", data)[::2] != (_BEGIN, _BIFF8):
         raise ValueError("an older workbook")
@@ -122,7 +122,7 @@ def old_sheets(path: Path) -> Iterator[tuple[str, bytes, int]]:
             # Offset, state and kind of the sheet, then its name: a length and its characters.
             begins, state = struct.unpack_from("<IB", data, at)
             if state == 0:
-                yield _letters(data, at + 7, data[at + 6]), data, begins
+                yield _characters(data, at + 7, data[at + 6]), data, begins
 
 
 def old_records(data: bytes, at: int) -> Iterator[tuple[int, int, int]]:
@@ -138,7 +138,7 @@ def old_records(data: bytes, at: int) -> Iterator[tuple[int, int, int]]:
         at += 4 + length
 
 
-def beside_cells(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, str, str]]]:
+def cell_annotations(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, str, str]]]:
     """Return the texts of a sheet's text boxes, and its comments, each with its cell and its author.
 
     Raises struct.error and IndexError if the records are damaged.
@@ -155,19 +155,19 @@ def beside_cells(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, s
         elif kind == _TEXT:
             left = int.from_bytes(data[at + 10 : at + 12], "little")
             texts[number] = []
-        elif kind == _GOES_ON and left > 0:
+        elif kind == _CONTINUE and left > 0:
             part = data[at : at + length]
-            texts[number].append(_letters(part, 0, left))
+            texts[number].append(_characters(part, 0, left))
             # The first byte of a part says how wide its characters are.
             left -= (length - 1) // (1 + part[0] % 2)
         elif kind == _NOTE:
             row, column, _, of, characters = struct.unpack_from("<HHHHH", data, at)
-            notes.append((cell_name(row, column), _letters(data, at + 10, characters), of))
-    said = [(cell, author, "".join(others.get(of, ()))) for cell, author, of in notes]
-    return ["".join(one) for one in boxes.values()], said
+            notes.append((cell_name(row, column), _characters(data, at + 10, characters), of))
+    notes_with_text = [(cell, author, "".join(others.get(of, ()))) for cell, author, of in notes]
+    return ["".join(one) for one in boxes.values()], notes_with_text
 
 
-def _letters(data: bytes, at: int, length: int) -> str:
+def _characters(data: bytes, at: int, length: int) -> str:
     """Return `length` characters; the byte in front of them says whether they are UTF-16 or Latin-1."""
     wide = data[at] % 2
     return data[at + 1 : at + 1 + length * (1 + wide)].decode("utf-16-le" if wide else "latin-1", "replace")
@@ -178,15 +178,15 @@ WORKBOOK = "xl/workbook.xml"
 """Name of the part that lists a workbook's sheets."""
 
 
-def relations_of(part: str) -> str:
+def relationships_part(part: str) -> str:
     """Return the name of the part that lists the relationships of `part`."""
     folder, name = posixpath.split(part)
     return f"{folder}/_rels/{name}.rels"
 
 
-def related(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+def relationships(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     """Yield the relationship id and the name of each part that `part` refers to."""
-    written = parts.get(relations_of(part))
+    written = parts.get(relationships_part(part))
     if written is None:
         return
     for one in etree.fromstring(written, etree.XMLParser(resolve_entities=False)):
@@ -195,7 +195,7 @@ def related(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
         yield one.get("Id") or "", posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
 
 
-def named_by(element: Element, ending: str = "}id") -> str:
+def relationship_id(element: Element, ending: str = "}id") -> str:
     """Return the relationship id of an element: the first attribute whose name has this ending."""
     return next((str(value) for name, value in element.attrib.items() if name.endswith(ending)), "")
 
@@ -207,31 +207,31 @@ def visible_sheets(parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     struct.error and etree.LxmlError.
     """
     if binary := parts.get(BINARY_WORKBOOK):
-        of_binary = dict(related(BINARY_WORKBOOK, parts))
+        binary_targets = dict(relationships(BINARY_WORKBOOK, parts))
         for name, named in binary_sheets(binary):
-            yield name, of_binary.get(named, "")
+            yield name, binary_targets.get(named, "")
         return
-    targets = dict(related(WORKBOOK, parts))
+    targets = dict(relationships(WORKBOOK, parts))
     listed = etree.fromstring(parts[WORKBOOK], etree.XMLParser(resolve_entities=False, huge_tree=True))
     for sheet in listed.iter("{*}sheet"):
         if sheet.get("state", "visible") == "visible":
-            yield sheet.get("name") or "", targets.get(named_by(sheet), "")
+            yield sheet.get("name") or "", targets.get(relationship_id(sheet), "")
 
 
 Row = Sequence[str]
-ACROSS = "\0"
+SPANNED = "\0"
 """Placeholder for a cell that the merged cell on its left covers."""
 MOST_HEADER_ROWS = 3
 MOST_CELLS = 2_000_000
 """Maximum cells of a table whose rows are padded to the same length; the rows of a larger table are not padded."""
-SPACE = 2
+MOST_COLUMN_DISTANCE = 2
 """Maximum distance, in columns, between neighbouring columns of one table; a wider gap separates two tables."""
 _NUMBER = re.compile(r"[^\w]*\d[\d.,\s:/%-]*\W*(?:[a-z%€$£]{1,4}\.?)?\W*", re.IGNORECASE)
 """An amount, a date or a time, with its unit; header cells hardly ever contain one, except for years."""
 _YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d")
 
 
-class Line(NamedTuple):
+class GridRow(NamedTuple):
     """A row of a sheet and its number, which is 0 if it is not known."""
 
     number: int
@@ -252,7 +252,7 @@ class SheetTable:
     numbers: tuple[int, ...]
 
 
-def tables_of(grid: Iterable[Line]) -> Iterator[SheetTable]:
+def find_tables(grid: Iterable[GridRow]) -> Iterator[SheetTable]:
     """Yield the tables of a sheet, separated by empty rows, and within those by empty columns."""
     captions: list[str] = []
     over: list[int] = []
@@ -269,18 +269,18 @@ def tables_of(grid: Iterable[Line]) -> Iterator[SheetTable]:
         yield SheetTable(tuple(captions), (), (), tuple(over))
 
 
-def markup_of_table(table: SheetTable, sheet: str) -> Iterator[str]:
-    """Yield a table as HTML, its captions first; each row carries its sheet and row number (OF_SHEET)."""
-    of_sheet = (f' {OF_SHEET}="{number} {escape(sheet)}"' if number else "" for number in table.numbers)
+def table_html(table: SheetTable, sheet: str) -> Iterator[str]:
+    """Yield a table as HTML, its captions first; each row carries its sheet and row number (SHEET_ROW_ATTRIBUTE)."""
+    attributes = (f' {SHEET_ROW_ATTRIBUTE}="{number} {escape(sheet)}"' if number else "" for number in table.numbers)
     for caption in table.captions:
-        yield f"<p{next(of_sheet)}>{escape(caption)}</p>"
+        yield f"<p{next(attributes)}>{escape(caption)}</p>"
     if not table.header and not table.rows:
         return
     yield "<table>"
     if table.header:
-        yield f"<thead><tr{next(of_sheet)}>{_cells('th', table.header)}</tr></thead>"
+        yield f"<thead><tr{next(attributes)}>{_cells('th', table.header)}</tr></thead>"
     for row in table.rows:
-        yield f"<tr{next(of_sheet)}>{_cells('td', row)}</tr>"
+        yield f"<tr{next(attributes)}>{_cells('td', row)}</tr>"
     yield "</table>"
 
 
@@ -288,9 +288,9 @@ def _cells(tag: str, row: Row) -> str:
     return "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
 
 
-def _bands(grid: Iterable[Line]) -> Iterator[list[Line]]:
+def _bands(grid: Iterable[GridRow]) -> Iterator[list[GridRow]]:
     """Yield the groups of rows between empty rows; a header on its own joins the rows below the gap."""
-    band: list[Line] = []
+    band: list[GridRow] = []
     gap = False
     for line in grid:
         if not _texts(line.cells):
@@ -305,49 +305,49 @@ def _bands(grid: Iterable[Line]) -> Iterator[list[Line]]:
         yield band
 
 
-def _are_header(band: Sequence[Line]) -> bool:
+def _are_header(band: Sequence[GridRow]) -> bool:
     rows = [line.cells for line in band if len(_texts(line.cells)) > 1]
     return 0 < len(rows) <= MOST_HEADER_ROWS and all(map(_is_header, rows))
 
 
-def _side_by_side(band: Sequence[Line]) -> Iterator[Sequence[Line]]:
+def _side_by_side(band: Sequence[GridRow]) -> Iterator[Sequence[GridRow]]:
     """Yield the parts of a band that empty columns separate, or the whole band if the gaps are within one table."""
-    used = sorted({at for line in band for at, cell in enumerate(line.cells) if cell not in ("", ACROSS)})
+    used = sorted({at for line in band for at, cell in enumerate(line.cells) if cell not in ("", SPANNED)})
     if len(used) * len(band) > MOST_CELLS:
         # Padding would make every row as wide as a single row of a thousand cells.
-        yield [Line(line.number, _without_end(line.cells)) for line in band]
+        yield [GridRow(line.number, _trimmed(line.cells)) for line in band]
         return
-    rows = [Line(number, [row[at] if at < len(row) else "" for at in used]) for number, row in band]
+    rows = [GridRow(number, [row[at] if at < len(row) else "" for at in used]) for number, row in band]
     starts = [0, *(at for at in range(1, len(used)) if used[at] - used[at - 1] > 1), len(used)]
     if len(starts) > 2:  # There are gaps.
         runs = [used[start:end] for start, end in pairwise(starts)]
-        parts = [[Line(number, row[start:end]) for number, row in rows] for start, end in pairwise(starts)]
-        if _stand_alone(runs, parts):
+        parts = [[GridRow(number, row[start:end]) for number, row in rows] for start, end in pairwise(starts)]
+        if _are_separate(runs, parts):
             yield from ([line for line in part if _texts(line.cells)] for part in parts)
             return
     yield rows
 
 
-def _without_end(row: Row) -> Row:
+def _trimmed(row: Row) -> Row:
     """Return a row up to its last cell with text."""
     length = len(row)
-    while length and row[length - 1] in ("", ACROSS):
+    while length and row[length - 1] in ("", SPANNED):
         length -= 1
     return row[:length]
 
 
-def _stand_alone(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[Line]]) -> bool:
+def _are_separate(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[GridRow]]) -> bool:
     """Return whether the parts are separate tables: far apart, or of different lengths and each without a gap."""
     if any(len(run) == 1 for run in runs):
         return False
     filled = [[bool(_texts(line.cells)) for line in part] for part in parts]
     lengths = [sum(part) for part in filled]
     from_top = all(all(part[:length]) for part, length in zip(filled, lengths, strict=True))
-    apart = all(right[0] - left[-1] > SPACE for left, right in pairwise(runs))
+    apart = all(right[0] - left[-1] > MOST_COLUMN_DISTANCE for left, right in pairwise(runs))
     return min(lengths) > 1 and (apart or (from_top and len(set(lengths)) > 1))
 
 
-def _table(lines: Sequence[Line]) -> SheetTable:
+def _table(lines: Sequence[GridRow]) -> SheetTable:
     captions: list[str] = []
     rows = [line.cells for line in lines]
     width = max(map(len, rows))
@@ -359,27 +359,27 @@ def _table(lines: Sequence[Line]) -> SheetTable:
     header: list[str] = []
     over = len(captions)
     while len(rows) - first > 1 and width > 1 and _is_header(rows[first]):
-        over_others = ACROSS in rows[first]
-        header = _joined(header, rows[first])
+        over_others = SPANNED in rows[first]
+        header = _combine_headers(header, rows[first])
         first += 1
         if not over_others:
             break
-    cells = tuple([cell.replace(ACROSS, "") for cell in row] for row in islice(rows, first, None))
+    cells = tuple([cell.replace(SPANNED, "") for cell in row] for row in islice(rows, first, None))
     numbers = [line.number for line in lines]
     del numbers[over : max(over, first - 1)]  # a header of several rows gets the number of its last row
     return SheetTable(tuple(captions), header, cells, tuple(numbers))
 
 
-def _joined(above: Row, row: Row) -> list[str]:
+def _combine_headers(above: Row, row: Row) -> list[str]:
     """Return a header row combined with the row above it: “2024 Q1”."""
     filled: list[str] = []
     for cell in row:
-        filled.append(filled[-1] if cell == ACROSS and filled else cell.replace(ACROSS, ""))
+        filled.append(filled[-1] if cell == SPANNED and filled else cell.replace(SPANNED, ""))
     return [" ".join(dict.fromkeys(filter(None, both))) for both in zip_longest(above, filled, fillvalue="")]
 
 
 def _texts(row: Row) -> list[str]:
-    return [cell for cell in row if cell and cell != ACROSS]
+    return [cell for cell in row if cell and cell != SPANNED]
 
 
 def _is_header(row: Row) -> bool:
@@ -390,7 +390,7 @@ def _is_header(row: Row) -> bool:
     cells = _texts(row)
     years = [cell for cell in cells if _YEAR.fullmatch(cell)]
     words = all(cell in years or not _NUMBER.fullmatch(cell) for cell in cells)
-    return words and (len(years) < len(cells) or not row[0] or ACROSS in row)
+    return words and (len(years) < len(cells) or not row[0] or SPANNED in row)
 
 
 BLANK_LINE = "\u2028"
@@ -417,7 +417,7 @@ _ERRORS = (
 
 
 @dataclass(slots=True)
-class _Rows:
+class _SheetRows:
     """The rows of a sheet that have content, its hidden rows, and the last row that a merged cell reaches."""
 
     used: set[int] = field(default_factory=set)
@@ -448,7 +448,7 @@ class Sheets:
 
     names: Sequence[str] = ("",)
     first: int = 1
-    rows: Mapping[str, _Rows] | None = None
+    rows: Mapping[str, _SheetRows] | None = None
 
     def numbered(self, heading: str | None, rows: int) -> tuple[str, Sequence[int]]:
         """Return a sheet's name and the numbers of its rows, which are 0 if they are not known.
@@ -461,50 +461,50 @@ class Sheets:
         return name, (self.rows[name].numbers(rows) if name in self.rows else ()) or [0] * rows
 
 
-def of_values(text: str) -> tuple[str, Sheets]:
+def csv_sheets(text: str) -> tuple[str, Sheets]:
     """Return a CSV's text with its empty lines marked, and its only sheet."""
     # A first line "sep=;" is an instruction to the spreadsheet program, which shows the next line as the first row.
     return _BLANK_LINES.sub(BLANK_LINE, text), Sheets(first=0 if text[:4].lower() == "sep=" else 1)
 
 
-def of_tables(content: bytes) -> Sheets:
+def open_document_sheets(content: bytes) -> Sheets:
     """Return the sheets of an OpenDocument spreadsheet from its content, as XML; no sheets if that is empty."""
     names = [unescape(name.decode("utf-8", "replace")) for name in _TABLE.findall(content)]
     return Sheets(names) if content else Sheets((), rows={})
 
 
-def of_workbook(path: Path, media_type: str) -> Sheets:
+def workbook_sheets(path: Path, media_type: str) -> Sheets:
     """Return the sheets of an Excel workbook; no sheets if the file cannot be parsed."""
     try:
-        found = dict(_of_before_2007(path) if media_type == kinds.XLS else _of_today(path))
+        found = dict(_xls_rows(path) if media_type == kinds.XLS else _zip_workbook_rows(path))
     except _ERRORS:
         return Sheets((), rows={})
     return Sheets([name for name, rows in found.items() if rows.used], rows=found)
 
 
-def _of_today(path: Path) -> Iterator[tuple[str, _Rows]]:
+def _zip_workbook_rows(path: Path) -> Iterator[tuple[str, _SheetRows]]:
     with zipfile.ZipFile(path) as archive:
 
         def part(name: str) -> bytes:
-            return packages.unpacked(archive, archive.getinfo(name))
+            return packages.read_part(archive, archive.getinfo(name))
 
         is_binary = BINARY_WORKBOOK in archive.namelist()
         workbook = BINARY_WORKBOOK if is_binary else WORKBOOK
-        for name, sheet in visible_sheets({one: part(one) for one in (workbook, relations_of(workbook))}):
-            yield name, (_of_binary_sheet if is_binary else _of_worksheet)(part(sheet))
+        for name, sheet in visible_sheets({one: part(one) for one in (workbook, relationships_part(workbook))}):
+            yield name, (_binary_rows if is_binary else _xml_rows)(part(sheet))
 
 
-def _of_worksheet(xml: bytes) -> _Rows:
-    found, number = _Rows(), 0
+def _xml_rows(xml: bytes) -> _SheetRows:
+    found, number = _SheetRows(), 0
     rows = list(_ROW.finditer(xml))
     # A row ends where the next one begins, the last row at the end of the sheet's data.
     ends = [*(row.start() for row in rows[1:]), max(xml.rfind(b"sheetData>"), 0)]
     for row, end in zip(rows, ends, strict=False):
-        said = row[1] or b""
-        given = _ROW_NUMBER.search(said)
+        attributes = row[1] or b""
+        given = _ROW_NUMBER.search(attributes)
         # A row without a number follows the row before it.
         number = int(given[1]) if given else number + 1
-        if _HIDDEN.search(said):
+        if _HIDDEN.search(attributes):
             found.hidden.add(number)
         if _VALUE.search(xml, row.end(), end):
             found.used.add(number)
@@ -512,25 +512,25 @@ def _of_worksheet(xml: bytes) -> _Rows:
     return found
 
 
-_OF_ROW, _OF_MERGED = 0x208, 0xE5
+_ROW_RECORD, _MERGED_RECORD = 0x208, 0xE5
 _CELLS = frozenset((0x06, 0xBD, 0xD6, 0xFD, 0x203, 0x204, 0x205, 0x27E))
 """[MS-XLS] record types of cells with content: formulas, numbers, texts, booleans and errors."""
 _ROW_HIDDEN = 0x20
 
 
-def _of_before_2007(path: Path) -> Iterator[tuple[str, _Rows]]:
+def _xls_rows(path: Path) -> Iterator[tuple[str, _SheetRows]]:
     for name, data, begins in old_sheets(path):
-        yield name, _of_records(data, old_records(data, begins))
+        yield name, _record_rows(data, old_records(data, begins))
 
 
-def _of_records(data: bytes, records: Iterable[tuple[int, int, int]]) -> _Rows:
-    found = _Rows()
+def _record_rows(data: bytes, records: Iterable[tuple[int, int, int]]) -> _SheetRows:
+    found = _SheetRows()
     for kind, at, length in records:
         if kind in _CELLS:
             found.used.add(int.from_bytes(data[at : at + 2], "little") + 1)
-        elif kind == _OF_ROW and data[at + 12] & _ROW_HIDDEN:
+        elif kind == _ROW_RECORD and data[at + 12] & _ROW_HIDDEN:
             found.hidden.add(int.from_bytes(data[at : at + 2], "little") + 1)
-        elif kind == _OF_MERGED:
+        elif kind == _MERGED_RECORD:
             lasts = (last for _, last, _, _ in struct.iter_unpack("<HHHH", data[at + 2 : at + length]))
             found.reached = max(found.reached, 1 + max(lasts, default=-1))
     return found
@@ -542,8 +542,8 @@ _BINARY_CELLS = frozenset((*range(2, 12), 62))
 _BINARY_HIDDEN = 0x10
 
 
-def _of_binary_sheet(data: bytes) -> _Rows:
-    found, number = _Rows(), 0
+def _binary_rows(data: bytes) -> _SheetRows:
+    found, number = _SheetRows(), 0
     for kind, at, _ in binary_records(data):
         if kind in _BINARY_CELLS:
             found.used.add(number)

@@ -24,85 +24,87 @@ from localcrag.documents.readers.office import sheets as _old_workbooks
 from localcrag.documents.readers.office.drawings import (
     DRAWING_ERRORS,
     chart_markup,
-    objects_of,
+    embedded_objects,
+    insert_drawings,
     paragraphs,
-    parsed,
-    put_in_place,
+    parse_xml,
 )
-from localcrag.documents.readers.office.sheets import named_by, related, relations_of, visible_sheets
+from localcrag.documents.readers.office.sheets import relationship_id, relationships, relationships_part, visible_sheets
 from localcrag.text.translation import whole_number
 
 Element = Any  # lxml has no type hints
 MOST = 2_000
 """Maximum text boxes, charts and comments of a sheet or slide."""
-_OF_SHEETS = re.compile(
+_SHEET_PARTS = re.compile(
     r"xl/(?:workbook\.(?:xml|bin)|(?:\w+/)?_rels/[^/]+\.rels|comments\d*\.(?:xml|bin)"
     r"|(?:drawings|charts|comments|threadedComments|persons)/[^/]+\.xml)"
 )
 _SLIDE_PARTS = re.compile(r"ppt/(?:(?:slides/)?_rels/[^/]+\.rels|(?:charts|comments)/[^/]+\.xml|\w*[aA]uthors\.xml)")
 _SLIDE = re.compile(r"ppt/slides/_rels/([^/]+)\.rels")
-_BROKEN = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, kinds.DamagedCompound, LookupError)
-_LOST = "<p>What is drawn or commented here could not be read.</p>"
+_READ_ERRORS = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, kinds.DamagedCompound, LookupError)
+_UNREADABLE = "<p>What is drawn or commented here could not be read.</p>"
 
 
-def beside_sheets(path: Path) -> dict[str, str]:
+def sheet_annotations(path: Path) -> dict[str, str]:
     """Return the drawings and comments of a workbook's visible sheets, as HTML, by the sheets' names."""
     try:
         with zipfile.ZipFile(path) as archive:
-            known = [part for part in archive.infolist() if _OF_SHEETS.fullmatch(part.filename)]
-            parts = {part.filename: packages.unpacked(archive, part) for part in known}
+            known = [part for part in archive.infolist() if _SHEET_PARTS.fullmatch(part.filename)]
+            parts = {part.filename: packages.read_part(archive, part) for part in known}
         sheets = list(visible_sheets(parts))
-    except _BROKEN:  # The reader of the cells reports the error.
+    except _READ_ERRORS:  # The reader of the cells reports the error.
         return {}
     for name in filter(_binary_workbooks.COMMENTS.fullmatch, parts):
-        with suppress(*_BROKEN):  # if it is not converted, it is reported as unreadable
+        with suppress(*_READ_ERRORS):  # if it is not converted, it is reported as unreadable
             parts[name] = _binary_workbooks.comments(parts[name])
-    return {name: said for name, part in sheets if (said := _beside(part, parts))}
+    return {name: markup for name, part in sheets if (markup := _part_annotations(part, parts))}
 
 
-def beside_old_sheets(path: Path) -> dict[str, str]:
+def old_sheet_annotations(path: Path) -> dict[str, str]:
     """Return the text boxes and comments of an Excel workbook from before 2007, as HTML, by the sheets' names."""
     found = {}
     try:
         for name, data, begins in _old_workbooks.old_sheets(path):
             try:
-                boxes, notes = _old_workbooks.beside_cells(data, begins)
-                said = [*boxes, *(_comment(*one) for one in notes)]
-            except _BROKEN:
-                found[name] = _LOST
+                boxes, notes = _old_workbooks.cell_annotations(data, begins)
+                content = [*boxes, *(_comment(*one) for one in notes)]
+            except _READ_ERRORS:
+                found[name] = _UNREADABLE
             else:
-                found[name] = _limited([f"<p>{escape(one)}</p>" for one in said if one.strip()])
-    except _BROKEN:  # The reader of the cells reports the error.
+                found[name] = _limited([f"<p>{escape(one)}</p>" for one in content if one.strip()])
+    except _READ_ERRORS:  # The reader of the cells reports the error.
         return {}
-    return {name: said for name, said in found.items() if said}
+    return {name: content for name, content in found.items() if content}
 
 
-def beside_slide(parts: Mapping[str, bytes]) -> str:
+def slide_annotations(parts: Mapping[str, bytes]) -> str:
     """Return the charts and comments of a slide as HTML; `parts` are those of its file."""
     known = {name: data for name, data in parts.items() if _SLIDE_PARTS.fullmatch(name)}
-    return "".join(_beside(f"ppt/slides/{one[1]}", known) for name in known if (one := _SLIDE.fullmatch(name)))
+    return "".join(
+        _part_annotations(f"ppt/slides/{one[1]}", known) for name in known if (one := _SLIDE.fullmatch(name))
+    )
 
 
-def _beside(part: str, parts: Mapping[str, bytes]) -> str:
+def _part_annotations(part: str, parts: Mapping[str, bytes]) -> str:
     """Return the drawings and comments of a sheet or slide as HTML."""
-    said: list[str] = []
+    pieces: list[str] = []
     roots = []
     try:
-        for name in dict.fromkeys(name for _, name in related(part, parts) if name in parts):
+        for name in dict.fromkeys(name for _, name in relationships(part, parts) if name in parts):
             try:
-                roots.append(parsed(parts[name]))
-                said += _drawn(name, roots[-1], parts)
+                roots.append(parse_xml(parts[name]))
+                pieces += _drawn(name, roots[-1], parts)
             except DRAWING_ERRORS:
-                said.append(_LOST)
-        said += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
-    except _BROKEN:
-        said.append(_LOST)
-    return _limited(said)
+                pieces.append(_UNREADABLE)
+        pieces += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
+    except _READ_ERRORS:
+        pieces.append(_UNREADABLE)
+    return _limited(pieces)
 
 
-def _limited(said: Sequence[str]) -> str:
-    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(said) > MOST else ""
-    return "".join(said[:MOST]) + lost
+def _limited(pieces: Sequence[str]) -> str:
+    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(pieces) > MOST else ""
+    return "".join(pieces[:MOST]) + lost
 
 
 def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:
@@ -110,18 +112,18 @@ def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str
     if kind == "chartSpace":
         yield chart_markup(root)
     elif kind == "wsDr":
-        targets = dict(related(name, parts))
+        targets = dict(relationships(name, parts))
         for one in root.iter("{*}txBody", "{*}chart"):
             if next(one.iterancestors("{*}Fallback"), None) is not None:
                 continue
             if _kind(one) == "txBody":
-                yield "".join(f"<p>{escape(said)}</p>" for said in paragraphs(one))
+                yield "".join(f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs(one))
                 continue
-            chart = parts.get(targets.get(named_by(one), ""))
+            chart = parts.get(targets.get(relationship_id(one), ""))
             try:
-                yield chart_markup(parsed(chart), in_cells=True) if chart else _LOST
+                yield chart_markup(parse_xml(chart), in_cells=True) if chart else _UNREADABLE
             except DRAWING_ERRORS:
-                yield _LOST
+                yield _UNREADABLE
 
 
 def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[str]:
@@ -142,7 +144,7 @@ def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[
             yield _comment(one.get("ref"), author, _text(one.iter("{*}t")))
     for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
         author = people.get(one.get("authorId", ""), "")
-        own = [said for body in one.iterchildren("{*}txBody") for said in paragraphs(body)]
+        own = [paragraph for body in one.iterchildren("{*}txBody") for paragraph in paragraphs(body)]
         yield _comment(None, author, _text(one.iterchildren("{*}text")) + " ".join(own))
 
 
@@ -152,13 +154,13 @@ def _text(elements: Iterable[Element]) -> str:
 
 def _comment(on: str | None, author: str, text: str) -> str:
     author = " ".join(author.split())
-    said = " ".join(text.split()).removeprefix(f"{author}:").strip()
-    return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {said}"
+    body = " ".join(text.split()).removeprefix(f"{author}:").strip()
+    return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {body}"
 
 
 def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
     """Return the names of the authors of comments, by their ids."""
-    lists = [parsed(data) for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml")]
+    lists = [parse_xml(data) for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml")]
     people = (one for root in lists for one in root.iter("{*}person", "{*}cmAuthor", "{*}author"))
     return {one.get("id", ""): one.get("displayName") or one.get("name") or "" for one in people}
 
@@ -174,7 +176,7 @@ _HEAD = struct.Struct("<HHI")
 """Head of a record: version and instance, type, length."""
 _EDIT, _DIRECTORY, _DOCUMENT, _LIST, _PERSIST, _NOTES = 0x0FF5, 0x1772, 0x03E8, 0x0FF0, 0x03F3, 0x03F0
 _MOST_EDITS, _MOST_RECORDS = 1_000, 100_000
-_SLIDE_LIST, _OF_NOTES = 0, 2
+_SLIDE_LIST, _NOTES_LIST = 0, 2
 """Instances of the lists of slides and of notes; the list of masters has another."""
 Record = tuple[int, int, int, int]
 """Instance, type, start and end of a record's content."""
@@ -186,7 +188,7 @@ def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
     Return None if the list of slides is not found, as in damaged files, or is too long.
     """
     try:
-        with kinds.opened(path) as root:
+        with kinds.open_compound(path) as root:
             stream, user = root.stream(DOCUMENT) or b"", root.stream(CURRENT_USER) or b""
             slides = _slides(stream, user)
             if not slides or len(slides) > MOST_SLIDES or len(slides) * path.stat().st_size > MOST_BYTES:
@@ -215,32 +217,32 @@ def _slides(stream: bytes, user: bytes) -> list[list[int]]:
 
     Raises ValueError, LookupError and struct.error.
     """
-    document, offsets = _saved(stream, struct.unpack_from("<I", user, 16)[0])
+    document, offsets = _saved_objects(stream, struct.unpack_from("<I", user, 16)[0])
     _, _, start, end = _record(stream, offsets[document], _DOCUMENT)
     slides: list[list[int]] = []
     numbers: dict[int, list[int]] = {}
     # The list of slides comes before the list of their notes.
     for instance, _, begins, ends in (one for one in _within(stream, start, end) if one[1] == _LIST):
         own: list[int] = []
-        for _, inner, at, _ in _within(stream, begins, ends) if instance in {_SLIDE_LIST, _OF_NOTES} else ():
+        for _, inner, at, _ in _within(stream, begins, ends) if instance in {_SLIDE_LIST, _NOTES_LIST} else ():
             if inner == _PERSIST and instance == _SLIDE_LIST:
                 own = numbers[struct.unpack_from("<I", stream, at + 12)[0]] = []
                 slides.append(own)
             elif inner == _PERSIST and slides:
-                own = numbers.get(_slide_of(stream, offsets[struct.unpack_from("<I", stream, at)[0]]), slides[-1])
+                own = numbers.get(_notes_slide(stream, offsets[struct.unpack_from("<I", stream, at)[0]]), slides[-1])
             # The type is in bytes 2 and 3 of a record's head, which has eight bytes.
             own += [at - 6, at - 5]
     return slides
 
 
-def _slide_of(stream: bytes, notes_at: int) -> int:
+def _notes_slide(stream: bytes, notes_at: int) -> int:
     """Return the number of the slide that the notes belong to."""
     _, _, start, end = _record(stream, notes_at, _NOTES)
     begins = next((one[2] for one in _within(stream, start, end)), len(stream))
     return int(struct.unpack_from("<I", stream, begins)[0])
 
 
-def _saved(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
+def _saved_objects(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
     """Return the document's number, and the offset of the latest version of each saved object, by number."""
     documents: list[int] = []
     offsets: dict[int, int] = {}
@@ -288,8 +290,8 @@ XML_ERROR: type[Exception] = etree.LxmlError
 POWERPOINT, OPEN_DOCUMENT = "ppt/presentation.xml", "content.xml"
 """Names of the parts that list the slides."""
 CHARTS = "ppt/charts/"
-_OF_SLIDES = ("ppt/slides/", "ppt/notesSlides/")
-_LISTED = {
+_SLIDE_FOLDERS = ("ppt/slides/", "ppt/notesSlides/")
+_SLIDE_TAGS = {
     POWERPOINT: tuple(
         f"{{{namespace}}}sldId"
         for namespace in (
@@ -302,21 +304,21 @@ _LISTED = {
 """Elements that list a slide, by the part that they are in."""
 
 
-def slides_of(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]]]:
+def split_slides(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]]]:
     """Return the number of slides, and each in order as a file of its own, with its charts and comments as HTML.
 
     The files of a PowerPoint presentation do not contain its charts. `listing` is the part that lists the slides.
     Raises the errors of zipfile, KeyError if the part is missing, and XML_ERROR.
     """
     with zipfile.ZipFile(path) as archive:
-        root = parsed(archive.read(listing))
+        root = parse_xml(archive.read(listing))
         if listing == OPEN_DOCUMENT:
-            put_in_place(root, objects_of(archive))
-        slides = [slide for slide in root.iter(*_LISTED[listing]) if slide is not root]
-    return len(slides), _each(path, listing, root, slides)
+            insert_drawings(root, embedded_objects(archive))
+        slides = [slide for slide in root.iter(*_SLIDE_TAGS[listing]) if slide is not root]
+    return len(slides), _slide_files(path, listing, root, slides)
 
 
-def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[tuple[bytes, str]]:
+def _slide_files(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[tuple[bytes, str]]:
     with zipfile.ZipFile(path) as archive:
         # For pictures and films it is enough that the parts exist.
         parts = {name: archive.read(name) if _has_text(name) else b"" for name in archive.namelist()}
@@ -326,31 +328,31 @@ def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Ite
         place.remove(slide)
     for place, slide in places:
         place.append(slide)
-        of_slide = _parts_of(slide, listing, parts)
+        slide_parts = _file_parts(slide, listing, parts)
         place.remove(slide)
-        beside = beside_slide(of_slide) if listing == POWERPOINT else ""
-        yield _packed({name: data for name, data in of_slide.items() if not name.startswith(CHARTS)}), beside
+        extra_html = slide_annotations(slide_parts) if listing == POWERPOINT else ""
+        yield _packed({name: data for name, data in slide_parts.items() if not name.startswith(CHARTS)}), extra_html
 
 
 def _has_text(name: str) -> bool:
     return name.endswith((".xml", ".rels")) or name == "mimetype"
 
 
-def _parts_of(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[str, bytes]:
+def _file_parts(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[str, bytes]:
     kept = dict(parts)
     if listing == POWERPOINT:
-        own = _own(slide, parts)
-        kept = {name: data for name, data in parts.items() if not name.startswith(_OF_SLIDES) or name in own}
+        own = _slide_parts(slide, parts)
+        kept = {name: data for name, data in parts.items() if not name.startswith(_SLIDE_FOLDERS) or name in own}
     kept[listing] = etree.tostring(slide.getroottree(), encoding="utf-8", xml_declaration=True)
     return kept
 
 
-def _own(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
+def _slide_parts(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
     """Return the parts that only the slide uses: itself, its notes, and their relationships."""
-    number = named_by(slide)
-    itself = [target for key, target in related(POWERPOINT, parts) if key == number]
-    notes = [target for part in itself for _, target in related(part, parts) if target.startswith(_OF_SLIDES)]
-    return {name for part in (*itself, *notes) for name in (part, relations_of(part))}
+    number = relationship_id(slide)
+    itself = [target for key, target in relationships(POWERPOINT, parts) if key == number]
+    notes = [target for part in itself for _, target in relationships(part, parts) if target.startswith(_SLIDE_FOLDERS)]
+    return {name for part in (*itself, *notes) for name in (part, relationships_part(part))}
 
 
 def _packed(parts: Mapping[str, bytes]) -> bytes:

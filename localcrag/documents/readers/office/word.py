@@ -21,8 +21,8 @@ from markupsafe import escape
 
 from localcrag.documents.readers import kinds, packages
 from localcrag.documents.readers.html import TITLE_CLASS, WORD_TABLE_CLASS, render
-from localcrag.documents.readers.office.drawings import DRAWING_ERRORS, chart_markup, diagram_markup, parsed
-from localcrag.documents.readers.office.sheets import named_by, related
+from localcrag.documents.readers.office.drawings import DRAWING_ERRORS, chart_markup, diagram_markup, parse_xml
+from localcrag.documents.readers.office.sheets import relationship_id, relationships
 from localcrag.records.documents import Page
 
 Element = Any  # lxml has no type hints
@@ -33,7 +33,7 @@ MOST_DRAWINGS, MOST_COMMENTS = 2_000, 5_000
 LONGEST_ANCHOR = 80
 """Maximum characters of the commented words that are quoted in front of a comment."""
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_SAID = tuple(f"{_W}{name}" for name in ("t", "br", "cr", "tab"))
+_TEXT_TAGS = tuple(f"{_W}{name}" for name in ("t", "br", "cr", "tab"))
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _LETTER = re.compile(r"[^\W\d_]")
 # Private-use characters, which no text contains.
@@ -41,7 +41,7 @@ _DRAWING_MARK = re.compile("(?:<p>)?\ue0f2(\\d{1,6})\ue0f3(?:</p>)?")
 
 
 @dataclass(slots=True)
-class Drawn:
+class DrawingText:
     """The text of drawings and comments as HTML: by the numbers of their marks, and below the text."""
 
     marked: list[str] = field(default_factory=list)
@@ -54,13 +54,13 @@ class Drawn:
             number = int(mark[1])
             if number >= len(self.marked):
                 return ""
-            said, self.marked[number] = self.marked[number], ""  # a second mark with this number gets nothing
-            return said
+            drawing, self.marked[number] = self.marked[number], ""  # a second mark with this number gets nothing
+            return drawing
 
         return _DRAWING_MARK.sub(of, markup) + "".join(self.below)
 
 
-def put_behind_paragraphs(root: Element, targets: Mapping[str, str], parts: Mapping[str, bytes], drawn: Drawn) -> None:
+def add_drawings(root: Element, targets: Mapping[str, str], parts: Mapping[str, bytes], drawn: DrawingText) -> None:
     """Insert the content of drawings behind their paragraphs: text boxes as they are, others as marks for `drawn`.
 
     `targets` are the parts that the text refers to, by relationship id.
@@ -72,69 +72,69 @@ def put_behind_paragraphs(root: Element, targets: Mapping[str, str], parts: Mapp
                 f"<p>The document has more than {MOST_DRAWINGS:,} drawings; the others are not read.</p>"
             )
             return
-        paragraph, is_again, said_again = _place(drawing)
+        paragraph, is_again, has_text_fallback = _drawing_context(drawing)
         if paragraph is None or paragraph.getparent() is None or is_again:
             continue
-        boxes = [] if said_again else drawing.iter(f"{_W}txbxContent")
-        behind = [block for box in boxes if _is_of(box, drawing) for block in box]
-        if markup := _of_graphics(drawing, targets, parts):
-            behind.append(_marked(root, drawn, markup))
+        boxes = [] if has_text_fallback else drawing.iter(f"{_W}txbxContent")
+        behind = [block for box in boxes if _belongs_to(box, drawing) for block in box]
+        if markup := _graphics_html(drawing, targets, parts):
+            behind.append(_placeholder(root, drawn, markup))
         at: Element = last.get(paragraph, paragraph)
         for block in behind:
             at.addnext(block)
             at = last[paragraph] = block
 
 
-def boxes_of_margins_below(parts: Mapping[str, bytes], drawn: Drawn) -> None:
+def add_margin_boxes(parts: Mapping[str, bytes], drawn: DrawingText) -> None:
     """Add the text boxes in headers and footers, such as an address in a letterhead, below the text, each once.
 
     First pages, and every other page, often have a header of their own with the same boxes. Lines without letters are
     left out, because they are page numbers.
     """
-    said: dict[tuple[str, ...], None] = {}
+    boxes: dict[tuple[str, ...], None] = {}
     for name, data in parts.items():
         if not MARGINS.fullmatch(name) or b"txbxContent" not in data:
             continue
         try:
-            for box in islice(parsed(data).iter(f"{_W}txbxContent"), MOST_DRAWINGS):
+            for box in islice(parse_xml(data).iter(f"{_W}txbxContent"), MOST_DRAWINGS):
                 if next(box.iterancestors(f"{_W}txbxContent"), None) is None:
                     lines = (" ".join(_text(one).split()) for one in box.iter(f"{_W}p"))
-                    said[tuple(line for line in lines if _LETTER.search(line))] = None
+                    boxes[tuple(line for line in lines if _LETTER.search(line))] = None
         except DRAWING_ERRORS:
             drawn.below.append("<p>A text box in a header or footer could not be read.</p>")
-    drawn.below += [f"<p>{escape(line)}</p>" for box in said for line in box]
+    drawn.below += [f"<p>{escape(line)}</p>" for box in boxes for line in box]
 
 
-def comments_below(root: Element, parts: Mapping[str, bytes], drawn: Drawn) -> None:
+def add_comments(root: Element, parts: Mapping[str, bytes], drawn: DrawingText) -> None:
     """Add the comments on a text below it, each with its author and the words that it refers to."""
     if COMMENTS not in parts:
         return
     try:
-        comments = list(parsed(parts[COMMENTS]).iter(f"{_W}comment"))
+        comments = list(parse_xml(parts[COMMENTS]).iter(f"{_W}comment"))
     except DRAWING_ERRORS:
         drawn.below.append("<p>The comments on this document could not be read.</p>")
         return
     anchors = _anchors(root)
     for one in comments[:MOST_COMMENTS]:
-        said = " ".join(" ".join(map(_text, one.iter(f"{_W}p"))).split())
-        if said:
+        text = " ".join(" ".join(map(_text, one.iter(f"{_W}p"))).split())
+        if text:
             author = " ".join((one.get(f"{_W}author") or "").split())
             on = " ".join(anchors.get(one.get(f"{_W}id"), "").split())
             on = f"{on[:LONGEST_ANCHOR].strip()}…" if len(on) > LONGEST_ANCHOR else on
             lead = f"Comment{f' by {author}' if author else ''}{f' on “{on}”' if on else ''}"
-            drawn.below.append(f"<p>{escape(f'{lead}: {said}')}</p>")
+            drawn.below.append(f"<p>{escape(f'{lead}: {text}')}</p>")
     if len(comments) > MOST_COMMENTS:
         drawn.below.append(f"<p>Of {len(comments):,} comments, {MOST_COMMENTS:,} are read.</p>")
 
 
-def _place(drawing: Element) -> tuple[Element | None, bool, bool]:
+def _drawing_context(drawing: Element) -> tuple[Element | None, bool, bool]:
     """Return the outermost paragraph around a drawing, and two facts about its fallback for old programs.
 
     The first is whether the drawing itself is part of a fallback. The second is whether the drawing has a fallback with
     its text boxes, and not as a picture: mammoth reads the fallback, as old programs do, so their text must not be
     added again.
     """
-    paragraph, is_fallback, said_again = None, False, False
+    paragraph, is_fallback, has_text_fallback = None, False, False
     for around in drawing.iterancestors():
         if around.tag == f"{_W}p":
             paragraph = around
@@ -142,25 +142,25 @@ def _place(drawing: Element) -> tuple[Element | None, bool, bool]:
             is_fallback = True
         elif around.tag == f"{_MC}AlternateContent":
             fallback = around.find(f"{_MC}Fallback")
-            said_again = said_again or (
+            has_text_fallback = has_text_fallback or (
                 fallback is not None and next(fallback.iter(f"{_W}txbxContent"), None) is not None
             )
-    return paragraph, is_fallback, said_again
+    return paragraph, is_fallback, has_text_fallback
 
 
-def _is_of(element: Element, drawing: Element) -> bool:
+def _belongs_to(element: Element, drawing: Element) -> bool:
     """Return whether an element belongs to a drawing itself, and not to a drawing within its text."""
     return next(element.iterancestors(f"{_W}drawing")) is drawing
 
 
-def _of_graphics(drawing: Element, targets: Mapping[str, str], parts: Mapping[str, bytes]) -> str:
+def _graphics_html(drawing: Element, targets: Mapping[str, str], parts: Mapping[str, bytes]) -> str:
     made = []
     for graphic in drawing.iter("{*}graphicData"):
-        for one in graphic.iterchildren("{*}chart", "{*}relIds") if _is_of(graphic, drawing) else ():
+        for one in graphic.iterchildren("{*}chart", "{*}relIds") if _belongs_to(graphic, drawing) else ():
             is_chart = one.tag.endswith("}chart")
-            part = parts.get(targets.get(named_by(one, "}id" if is_chart else "}dm"), ""))
+            part = parts.get(targets.get(relationship_id(one, "}id" if is_chart else "}dm"), ""))
             try:
-                made.append((chart_markup if is_chart else diagram_markup)(parsed(part)) if part else "")
+                made.append((chart_markup if is_chart else diagram_markup)(parse_xml(part)) if part else "")
             except DRAWING_ERRORS:
                 part = None
             if part is None:
@@ -168,7 +168,7 @@ def _of_graphics(drawing: Element, targets: Mapping[str, str], parts: Mapping[st
     return "".join(made)
 
 
-def _marked(root: Element, drawn: Drawn, markup: str) -> Element:
+def _placeholder(root: Element, drawn: DrawingText, markup: str) -> Element:
     paragraph = root.makeelement(f"{_W}p")
     run = root.makeelement(f"{_W}r")
     text = root.makeelement(f"{_W}t")
@@ -181,28 +181,28 @@ def _marked(root: Element, drawn: Drawn, markup: str) -> Element:
 
 def _anchors(root: Element) -> dict[str, str]:
     """Return the words that comments refer to, by the comments' ids."""
-    told: dict[str, str] = {}
+    anchors: dict[str, str] = {}
     begun: set[str] = set()
-    for one in root.iter(*_SAID, f"{_W}p", f"{_W}commentRangeStart", f"{_W}commentRangeEnd"):
+    for one in root.iter(*_TEXT_TAGS, f"{_W}p", f"{_W}commentRangeStart", f"{_W}commentRangeEnd"):
         if one.tag == f"{_W}commentRangeStart":
-            if len(told) < MOST_COMMENTS:
-                told[one.get(f"{_W}id", "")] = ""
+            if len(anchors) < MOST_COMMENTS:
+                anchors[one.get(f"{_W}id", "")] = ""
                 begun.add(one.get(f"{_W}id", ""))
         elif one.tag == f"{_W}commentRangeEnd":
             begun.discard(one.get(f"{_W}id", ""))
-        elif said := _letters(one):
+        elif text := _element_text(one):
             for key in list(begun):
-                told[key] += said
-                if len(told[key]) > LONGEST_ANCHOR:
+                anchors[key] += text
+                if len(anchors[key]) > LONGEST_ANCHOR:
                     begun.discard(key)
-    return told
+    return anchors
 
 
 def _text(paragraph: Element) -> str:
-    return "".join(map(_letters, paragraph.iter(*_SAID)))
+    return "".join(map(_element_text, paragraph.iter(*_TEXT_TAGS)))
 
 
-def _letters(one: Element) -> str:
+def _element_text(one: Element) -> str:
     return one.text or "" if one.tag == f"{_W}t" else " "
 
 
@@ -216,7 +216,7 @@ WITH_TEXT = re.compile(
 """The parts that contain text, and those needed to read them."""
 # Elements whose text mammoth would leave out: simple fields, text in its own direction, and text with its pronunciation
 # above it.
-_LEFT_OUT = re.compile(rb"<(/?)w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b")
+_IGNORED_TAGS = re.compile(rb"<(/?)w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b")
 _TAB, _BREAK = re.compile(rb"<w:ptab\b[^>]*>"), re.compile(rb"<w:cr\b[^>]*>")
 # Private-use characters, which no text contains.
 _LIST_MARK = re.compile("(<li>)?\ue0f0(\\d+)\ue0f1")
@@ -224,28 +224,28 @@ _DEEPEST_STYLE = 20
 """Maximum length of a chain of styles that are based on one another."""
 
 
-def known(part: str, parts: Mapping[str, bytes], drawn: Drawn) -> bytes:
+def readable_part(part: str, parts: Mapping[str, bytes], drawn: DrawingText) -> bytes:
     """Return a part of a document in a form that mammoth can read; `parts` are those of WITH_TEXT.
 
     The content of drawings, except some text boxes, and of comments is added to `drawn`.
     """
-    data = _BREAK.sub(b"<w:br/>", _TAB.sub(b"<w:tab/>", _LEFT_OUT.sub(rb"<\1w:smartTag", parts[part])))
+    data = _BREAK.sub(b"<w:br/>", _TAB.sub(b"<w:tab/>", _IGNORED_TAGS.sub(rb"<\1w:smartTag", parts[part])))
     drawings, comments = b"drawing" in data, b"commentReference" in data
     if not DOCUMENT.fullmatch(part) or not (NUMBERING in parts or drawings or comments):
         return data
     parser = etree.XMLParser(resolve_entities=False, huge_tree=True)
     root = etree.fromstring(data, parser)
     if comments:
-        comments_below(root, parts, drawn)
+        add_comments(root, parts, drawn)
     if drawings:
-        put_behind_paragraphs(root, dict(related(part, parts)), parts, drawn)
+        add_drawings(root, dict(relationships(part, parts)), parts, drawn)
     if NUMBERING in parts:
         styles = etree.fromstring(parts[STYLES], parser) if STYLES in parts else None
-        _number(root, _Counted(etree.fromstring(parts[NUMBERING], parser), styles))
+        _number(root, _ListCounter(etree.fromstring(parts[NUMBERING], parser), styles))
     return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
-def _number(root: Element, counted: _Counted) -> None:
+def _number(root: Element, counted: _ListCounter) -> None:
     """Put the numbers of list items in front of them, as marks."""
     for paragraph in root.iter(f"{_W}p"):
         number = counted.number(paragraph)
@@ -255,7 +255,7 @@ def _number(root: Element, counted: _Counted) -> None:
             paragraph.insert(int(paragraph.find(f"{_W}pPr") is not None), run)
 
 
-def numbered(markup: str) -> str:
+def restore_numbers(markup: str) -> str:
     """Return mammoth's HTML of a document, with numbers for the items of its lists."""
     return _LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup)
 
@@ -268,15 +268,15 @@ class _Levels:
     bullets: set[int] = field(default_factory=set)
 
 
-class _Counted:
+class _ListCounter:
     """Counts the items of a document's lists as Word does: the count continues, whatever is between the items."""
 
     def __init__(self, numbering: Element, styles: Element | None) -> None:
         self._lists = {_value(one, "abstractNumId"): _levels(one) for one in numbering.iter(f"{_W}abstractNum")}
-        self._list_of: dict[str, str] = {}
+        self._abstract_ids: dict[str, str] = {}
         self._restarts: dict[tuple[str, int], int] = {}
         for one in numbering.iter(f"{_W}num"):
-            self._list_of[_value(one, "numId")] = _value(one.find(f"{_W}abstractNumId"), "val")
+            self._abstract_ids[_value(one, "numId")] = _value(one.find(f"{_W}abstractNumId"), "val")
             for override in one.iter(f"{_W}lvlOverride"):
                 start = override.find(f"{_W}startOverride")
                 if start is not None:
@@ -288,11 +288,11 @@ class _Counted:
     def number(self, paragraph: Element) -> int | None:
         """Return the number of a paragraph, or None; must be called in the document's order."""
         number, level = self._place(paragraph)
-        of = self._list_of.get(number, "")
-        levels = self._lists.get(of)
+        abstract_id = self._abstract_ids.get(number, "")
+        levels = self._lists.get(abstract_id)
         if levels is None:
             return None
-        counts = self._counts.setdefault(of, {})
+        counts = self._counts.setdefault(abstract_id, {})
         # An item restarts the counts of all deeper levels.
         for deeper in [other for other in counts if other > level]:
             del counts[deeper]
@@ -308,12 +308,12 @@ class _Counted:
             return "", 0
         number, level = "", None
         for holder in (properties, *self._style_properties(properties.find(f"{_W}pStyle"))):
-            of_list = holder.find(f"{_W}numPr")
-            if of_list is None:
+            list_properties = holder.find(f"{_W}numPr")
+            if list_properties is None:
                 continue
-            if level is None and (found := of_list.find(f"{_W}ilvl")) is not None:
+            if level is None and (found := list_properties.find(f"{_W}ilvl")) is not None:
                 level = _int(found, "val")
-            if (named := of_list.find(f"{_W}numId")) is not None:
+            if (named := list_properties.find(f"{_W}numId")) is not None:
                 number = _value(named, "val")
                 break
         return number, level or 0
@@ -329,9 +329,9 @@ class _Counted:
             named = style.find(f"{_W}basedOn")
 
 
-def _levels(of_list: Element) -> _Levels:
+def _levels(abstract_list: Element) -> _Levels:
     levels = _Levels()
-    for level in of_list.iter(f"{_W}lvl"):
+    for level in abstract_list.iter(f"{_W}lvl"):
         at = _int(level, "ilvl")
         levels.starts[at] = _int(level.find(f"{_W}start"), "val", 1)
         if _value(level.find(f"{_W}numFmt"), "val") == "bullet":
@@ -368,27 +368,27 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     try:
         with path.open("rb") as file:
-            copy, drawn = _known_to_mammoth(file)
+            copy, drawn = _prepare_for_mammoth(file)
         markup = mammoth.convert_to_html(copy, convert_image=_no_image, style_map=STYLE_MAP).value
     except MemoryError:
         raise
     except Exception as error:  # mammoth passes on any error that a damaged part causes
         raise packages.damaged(name, WORD, error) from error
-    yield render(numbered(drawn.in_place(_without_back_links(markup))), name)
+    yield render(restore_numbers(drawn.in_place(_without_back_links(markup))), name)
 
 
-def _known_to_mammoth(file: BinaryIO) -> tuple[BinaryIO, Drawn]:
+def _prepare_for_mammoth(file: BinaryIO) -> tuple[BinaryIO, DrawingText]:
     """Return the document with its markup changed to what mammoth reads, and the content that mammoth cannot read."""
-    drawn = Drawn()
+    drawn = DrawingText()
     with zipfile.ZipFile(file) as archive:
         found = [part for part in archive.infolist() if WITH_TEXT.fullmatch(part.filename)]
-        parts = {part.filename: packages.unpacked(archive, part) for part in found}
-        boxes_of_margins_below(parts, drawn)
+        parts = {part.filename: packages.read_part(archive, part) for part in found}
+        add_margin_boxes(parts, drawn)
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as mended:
             for part in archive.infolist():
-                of_body = BODY.fullmatch(part.filename)
-                data = known(part.filename, parts, drawn) if of_body else packages.unpacked(archive, part)
+                is_body = BODY.fullmatch(part.filename)
+                data = readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
                 mended.writestr(part, data)
     return copy, drawn
 

@@ -62,20 +62,20 @@ Place = tuple[int, int]
 class Typography:
     """The usual type of a document.
 
-    `body` is the size of its text, `least` the smaller size if it has two. `bold_says` is whether bold type marks
-    headings. `running` are lines that are at the same place on many pages; `styles` are those of headings, the highest
-    first, and `levels` the level of each.
+    `body` is the size of its text, `least` the smaller size if it has two. `bold_marks_headings` is whether bold type
+    marks headings. `running` are lines that are at the same place on many pages; `styles` are those of headings, the
+    highest first, and `levels` the level of each.
     """
 
     body: float
     least: float
-    bold_says: bool
+    bold_marks_headings: bool
     running: Set[tuple[str, int]] = frozenset()
     styles: Sequence[Key] = ()
     levels: Sequence[int] = ()
 
 
-def guessed(
+def guess_headings(
     page: Sequence[Printed], typography: Typography, running: Set[tuple[str, int]]
 ) -> Iterator[tuple[Place, Key]]:
     """Yield the lines that look like headings, with their style."""
@@ -88,9 +88,9 @@ def guessed(
         if _angle(page[at]) not in (angle - 1, angle, angle + 1) or not _may_be_heading(page, at, typography, running):
             at += 1
             continue
-        key = key_of(page, at, typography)
+        key = style_key(page, at, typography)
         # A heading may have several lines; if the first was full, they have already become one line of text.
-        while behind < len(page) and behind - at < MOST_ROWS and _goes_on(page[behind - 1], page[behind]):
+        while behind < len(page) and behind - at < MOST_ROWS and _continues_heading(page[behind - 1], page[behind]):
             behind += 1
         text = " ".join(printed.text for printed in page[at:behind])
         if _reads_as_heading(text) and _has_text_behind(page, behind, key, typography):
@@ -109,7 +109,7 @@ def _may_be_heading(page: Sequence[Printed], at: int, typography: Typography, ru
     if size < LEAST_BOLD * typography.least:
         return False
     larger = size >= LARGER * typography.body
-    if not larger and not (typography.bold_says and all(map(is_bold, printed.rows))):
+    if not larger and not (typography.bold_marks_headings and all(map(is_bold, printed.rows))):
         return _is_numbered(page, at)
     if _in_table(page, at) or (not larger and _in_bold_lines(page, at)):
         return False
@@ -162,12 +162,10 @@ def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
     """Return whether a line is one of many consecutive bold lines, other than the rows of a table."""
     run = 1
     for step in (-1, 1):
-        beside = at + step
-        while (
-            0 <= beside < len(page) and all(map(is_bold, page[beside].rows)) and not page[beside].text.startswith("|")
-        ):
-            run += bool(page[beside].rows)
-            beside += step
+        other = at + step
+        while 0 <= other < len(page) and all(map(is_bold, page[other].rows)) and not page[other].text.startswith("|"):
+            run += bool(page[other].rows)
+            other += step
     return run > MOST_BOLD_IN_A_ROW
 
 
@@ -179,18 +177,18 @@ def _is_numbered(page: Sequence[Printed], at: int) -> bool:
     above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
     if below is None or _is_row(below) or (above is not None and _is_row(above)):
         return False
-    listed = any(beside is not None and NUMBER.match(beside.text) for beside in (above, below))
+    listed = any(neighbour is not None and NUMBER.match(neighbour.text) for neighbour in (above, below))
     title = page[at].text[mark.end() :]
     return not listed and title[:1].isupper() and not title.rstrip().endswith((":", "?", "!"))
 
 
 def _neighbour(page: Sequence[Printed], at: int, step: int) -> Printed | None:
     """Return the nearest line with text in the direction of `step`."""
-    beside = at + step
-    while 0 <= beside < len(page):
-        if page[beside].rows:
-            return page[beside]
-        beside += step
+    other = at + step
+    while 0 <= other < len(page):
+        if page[other].rows:
+            return page[other]
+        other += step
     return None
 
 
@@ -198,7 +196,7 @@ def _is_row(printed: Printed) -> bool:
     return any(row.tabular for row in printed.rows) and (printed.text.startswith("|") or _has_columns(printed))
 
 
-def cells_alone(page: Sequence[Printed]) -> Iterator[int]:
+def single_cells(page: Sequence[Printed]) -> Iterator[int]:
     """Yield the lines that are single cells of a table: between its rows, or above them in columns."""
     texts = [at for at, printed in enumerate(page) if printed.rows]
     if len(texts) > MOST_LINES:
@@ -216,7 +214,7 @@ def cells_alone(page: Sequence[Printed]) -> Iterator[int]:
             yield at
 
 
-def _goes_on(above: Printed, line: Printed) -> bool:
+def _continues_heading(above: Printed, line: Printed) -> bool:
     """Return whether a line is the next one of a heading: of the same type, right below it."""
     if not line.rows or _has_columns(line) or NUMBER.match(line.text) or NAMED.match(line.text):
         return False
@@ -252,7 +250,7 @@ def _has_text_behind(page: Sequence[Printed], behind: int, key: Key, typography:
     return -key[0] >= LARGER * typography.body or any(printed.rows for printed in page[behind:])
 
 
-def key_of(page: Sequence[Printed], at: int, typography: Typography) -> Key:
+def style_key(page: Sequence[Printed], at: int, typography: Typography) -> Key:
     """Return the style of a heading that begins at a line of a page."""
     printed = page[at]
     row = printed.rows[0]
@@ -290,8 +288,8 @@ def place_of(row: Line) -> tuple[str, int]:
     """Return a line's text and its height on the page; longer lines lose their digits, which may be page numbers."""
     words = re.findall(r"[^\W\d_]+", row.text)
     # A short line keeps its digits: "Chapter 3" is not the same header as "Chapter 4".
-    said = re.sub(r"\d+", "", row.text) if len(words) >= WORDS_OF_HEADER else row.text
-    return said, round(row.baseline)
+    text = re.sub(r"\d+", "", row.text) if len(words) >= WORDS_OF_HEADER else row.text
+    return text, round(row.baseline)
 
 
 COMMON = 0.3
@@ -307,7 +305,7 @@ DEEPEST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutlineEntry:
     """An entry of the file's own outline; level 1 is the highest."""
 
     title: str
@@ -322,7 +320,7 @@ class Headings:
     _before: list[set[tuple[str, int]]] = field(default_factory=list)
     _tops: set[str] = field(default_factory=set)
 
-    def of_page(self, page: Sequence[Printed], entries: Sequence[Entry]) -> list[tuple[Place, int]]:
+    def of_page(self, page: Sequence[Printed], entries: Sequence[OutlineEntry]) -> list[tuple[Place, int]]:
         """Return the places of a page's headings and their levels; level 0 marks lines that are not headings.
 
         Single cells of a table get level 0. `entries` are the outline's entries for this page.
@@ -334,19 +332,19 @@ class Headings:
         self._before = [*self._before[-1:], places]
         # A heading may be repeated at the top of a page where its section continues.
         tops = [place_of(row) for printed in page for row in printed.rows][:TOP_LINES]
-        running |= {(said, height) for said, height in tops if said in self._tops}
-        self._tops |= {said for said, _ in tops}
+        running |= {(text, height) for text, height in tops if text in self._tops}
+        self._tops |= {text for text, _ in tops}
         found = dict(_outlined(page, entries, running))
         taken = {line for first, behind in found for line in range(first, behind)}
-        for (first, behind), key in guessed(page, self.typography, running):
+        for (first, behind), key in guess_headings(page, self.typography, running):
             if taken.isdisjoint(range(first, behind)):
                 found[first, behind] = _level(self.typography, key)
                 taken.update(range(first, behind))
-        found.update({(at, at + 1): 0 for at in cells_alone(page) if at not in taken})
+        found.update({(at, at + 1): 0 for at in single_cells(page) if at not in taken})
         return sorted(found.items())
 
 
-def typography_of(pages: Sequence[tuple[Sequence[Printed], Sequence[Entry]]]) -> Typography:
+def find_typography(pages: Sequence[tuple[Sequence[Printed], Sequence[OutlineEntry]]]) -> Typography:
     """Return a document's usual type, from sample pages and the outline's entries for each."""
     rows = [row for page, _ in pages for printed in page for row in printed.rows]
     prose = [row for row in rows if row.right - row.left > PROSE * row.size and not row.tabular] or rows
@@ -354,26 +352,28 @@ def typography_of(pages: Sequence[tuple[Sequence[Printed], Sequence[Entry]]]) ->
     for row in prose:
         sizes[rounded(row.size)] += len(row.text)
     if not sizes:
-        return Typography(0, 0, bold_says=False)
+        return Typography(0, 0, bold_marks_headings=False)
     common = [size for size, characters in sizes.items() if characters >= COMMON * sizes.total()]
     body = max(common, default=sizes.most_common(1)[0][0])
-    of_body = [row for row in prose if rounded(row.size) == body]
-    bold = sum(len(row.text) for row in of_body if is_bold(row))
-    bold_says = bold <= MOSTLY_BOLD * sum(len(row.text) for row in of_body)
-    found = Typography(body, min(common, default=body), bold_says, _running([page for page, _ in pages]))
+    body_rows = [row for row in prose if rounded(row.size) == body]
+    bold = sum(len(row.text) for row in body_rows if is_bold(row))
+    bold_marks_headings = bold <= MOSTLY_BOLD * sum(len(row.text) for row in body_rows)
+    found = Typography(body, min(common, default=body), bold_marks_headings, _running([page for page, _ in pages]))
     styles: Counter[Key] = Counter()
-    told: dict[Key, Counter[int]] = {}
+    outline_levels: dict[Key, Counter[int]] = {}
     for page, entries in pages:
-        styles.update(key for _, key in guessed(page, found, found.running))
+        styles.update(key for _, key in guess_headings(page, found, found.running))
         for (first, _), level in _outlined(page, entries, found.running):
-            key = key_of(page, first, found)
+            key = style_key(page, first, found)
             styles[key] += 1
-            told.setdefault(key, Counter())[level] += 1
-    kept = sorted({*told, *(key for key, _ in styles.most_common(DEEPEST))})
+            outline_levels.setdefault(key, Counter())[level] += 1
+    kept = sorted({*outline_levels, *(key for key, _ in styles.most_common(DEEPEST))})
     levels: list[int] = []
     for key in kept:
         # The usual level in the outline; a style without one is a level below the next higher style.
-        usual_level = told[key].most_common(1)[0][0] if key in told else 1 + (levels[-1] if levels else 0)
+        usual_level = (
+            outline_levels[key].most_common(1)[0][0] if key in outline_levels else 1 + (levels[-1] if levels else 0)
+        )
         levels.append(min(usual_level, DEEPEST))
     return replace(found, styles=kept, levels=levels)
 
@@ -392,7 +392,7 @@ def _level(typography: Typography, key: Key) -> int:
 
 
 def _outlined(
-    page: Sequence[Printed], entries: Sequence[Entry], running: Set[tuple[str, int]]
+    page: Sequence[Printed], entries: Sequence[OutlineEntry], running: Set[tuple[str, int]]
 ) -> Iterator[tuple[Place, int]]:
     """Yield the lines that the file's outline names as headings on this page, with their level."""
     plain = [_plain(printed.text) for printed in page] if entries else []
@@ -415,14 +415,14 @@ def _matches(lines: Sequence[str], title: str) -> Iterator[Place]:
     """Yield where one or more consecutive lines match a title; either may lack the number in front."""
     bare = title.lstrip("0123456789")
     for first, line in enumerate(lines):
-        said, behind = line, first + 1
-        while said and len(said) < len(title) and title.startswith(said) and behind < len(lines):
+        text, behind = line, first + 1
+        while text and len(text) < len(title) and title.startswith(text) and behind < len(lines):
             if behind - first > 2 * MOST_ROWS:
                 break
-            said += lines[behind]
+            text += lines[behind]
             behind += 1
-        if said and (said == title or (len(bare) > 3 and bare in (line, line.lstrip("0123456789")))):
-            yield (first, behind if said == title else first + 1)
+        if text and (text == title or (len(bare) > 3 and bare in (line, line.lstrip("0123456789")))):
+            yield (first, behind if text == title else first + 1)
 
 
 def _plain(text: str) -> str:
@@ -448,7 +448,7 @@ class RunningLines:
     usual: Set[_Place]
     _seen: dict[_Place, tuple[int, list[int]]] = field(default_factory=dict)
 
-    def without_said(self, index: int, page: Sequence[Printed]) -> list[Printed]:
+    def remove_repeated(self, index: int, page: Sequence[Printed]) -> list[Printed]:
         """Return a page's lines without those at its edges that an earlier page has at the same place."""
         texts = _texts(page)
         top, bottom = self._said(index, page, texts), self._said(index, page, texts[::-1])
@@ -458,7 +458,7 @@ class RunningLines:
         # This also removes the empty lines between them and the text.
         return list(page[kept[0] : kept[-1] + 1]) if kept else []
 
-    def first_said(self, page: Sequence[Printed]) -> list[int]:
+    def running_lines(self, page: Sequence[Printed]) -> list[int]:
         """Return which lines at a page's edges are running headers or footers of the document."""
         texts = _texts(page)
         edges = sorted({*texts[:EDGE], *texts[-EDGE:]})
@@ -466,20 +466,20 @@ class RunningLines:
 
     def _said(self, index: int, page: Sequence[Printed], texts: Sequence[int]) -> Sequence[int]:
         """Return the lines of one edge, from the outermost, that repeat lines of an earlier page."""
-        said = list(takewhile(lambda at: all(self._was_said(index, row) for row in page[at].rows), texts[:EDGE]))
+        repeated = list(takewhile(lambda at: all(self._is_repeated(index, row) for row in page[at].rows), texts[:EDGE]))
         # A line close to the text may be the header of a table and describe the lines below it.
-        while said and len(said) < len(texts) and _are_close(page[said[-1]], page[texts[len(said)]]):
-            said.pop()
-        return said
+        while repeated and len(repeated) < len(texts) and _are_close(page[repeated[-1]], page[texts[len(repeated)]]):
+            repeated.pop()
+        return repeated
 
-    def _was_said(self, index: int, row: Line) -> bool:
+    def _is_repeated(self, index: int, row: Line) -> bool:
         before, numbers = self._seen.get(_place(row), (index, []))
         apart = index - before
         # Left and right pages may differ, so the page before the last one counts, too.
         if apart != 1 and (apart != 2 or place_of(row) not in self.usual):
             return False
         same = numbers == _numbers(row)
-        return same or (_counts_pages(row.text) and _numbers(row) in _counted_on(numbers, apart))
+        return same or (_counts_pages(row.text) and _numbers(row) in _advanced(numbers, apart))
 
 
 def _texts(page: Sequence[Printed]) -> list[int]:
@@ -496,7 +496,7 @@ def _counts_pages(text: str) -> bool:
     return not words or PAGE_NUMBER.fullmatch(text.strip()) is not None or words >= WORDS_OF_HEADER
 
 
-def _counted_on(numbers: Sequence[int], pages: int) -> list[list[int]]:
+def _advanced(numbers: Sequence[int], pages: int) -> list[list[int]]:
     """Return the variants of `numbers` in which exactly one, the page number, has advanced by `pages`."""
     return [[number + pages * (at == one) for at, number in enumerate(numbers)] for one in range(len(numbers))]
 

@@ -21,12 +21,12 @@ from localcrag.documents.readers.pdf.paragraphs import (
     MAY_HAVE_MARK,
     SMALLER,
     SPACELESS,
-    Cell,
     Line,
+    LineCell,
     is_marker,
-    joined,
+    join_superscript,
 )
-from localcrag.documents.readers.pdf.tables import ABOVE_BASE, NO_RULES, Rules
+from localcrag.documents.readers.pdf.tables import MIDDLE_HEIGHT, NO_RULES, PageRules
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
 # pdfium replaces a hyphen at the end of a line by one of these, without a newline after it.
@@ -47,7 +47,7 @@ CURRENCIES = frozenset("$€£¥")
 LINE_END = re.compile(f"[\r\n{HYPHENS}]")
 
 
-def page_lines(textpage: Any, rules: Rules = NO_RULES) -> list[Line]:
+def page_lines(textpage: Any, rules: PageRules = NO_RULES) -> list[Line]:
     """Return the page's lines in the order of the file; nothing if its fonts do not map to letters.
 
     `textpage` is a pypdfium2.PdfTextPage. Text on two sides of an upright rule becomes two cells of a line. Raises
@@ -57,7 +57,7 @@ def page_lines(textpage: Any, rules: Rules = NO_RULES) -> list[Line]:
     count = textpage.count_chars()
     text = "".join(character(handle, i) for i in range(count))
     unknown = sum(raw.FPDFText_HasUnicodeMapError(handle, i) == 1 for i in range(count))
-    if _means_nothing("".join(text.split()), unknown):
+    if _is_unreadable("".join(text.split()), unknown):
         return []
     lines, start = [], 0
     for match in [*LINE_END.finditer(text), None]:
@@ -75,12 +75,12 @@ def character(handle: Any, index: int) -> str:
     return chr(code) if code <= sys.maxunicode else "\ufffd"
 
 
-def _means_nothing(visible: str, unknown: int) -> bool:
+def _is_unreadable(visible: str, unknown: int) -> bool:
     """Return whether a page's visible characters mean nothing, so that the page is as good as a picture.
 
     `unknown` is the number of characters that pdfium guessed.
     """
-    letters = _string(visible)
+    letters = _decode_utf16(visible)
     return unknown > UNKNOWN_SHARE * len(visible) or len(NO_LETTER.findall(letters)) > NO_LETTER_SHARE * len(letters)
 
 
@@ -93,7 +93,7 @@ def _in_order(lines: list[Line]) -> list[Line]:
     return ordered
 
 
-def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: bool, rules: Rules) -> Line:
+def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: bool, rules: PageRules) -> Line:
     angle = -raw.FPDFText_GetCharAngle(handle, words[0][0])  # pdfium counts clockwise
     strings = [_word(handle, text, start, end) for start, end in words]
     sides = [_sides(handle, start, end - 1, angle) for start, end in words]
@@ -101,7 +101,7 @@ def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: b
         sides = [(-right, -left) for left, right in sides]
     size = max(statistics.median(_size(handle, start) for start, _ in words), SMALLEST)
     baseline = _baseline(handle, words[-1][0], angle)
-    height = baseline + ABOVE_BASE * size
+    height = baseline + MIDDLE_HEIGHT * size
     parted = [not angle and rules.parts(left[1], right[0], height) for left, right in pairwise(sides)]
     cells = _cells(strings, sides, size, parted)
     content = "  ".join(cell.text for cell in cells)
@@ -124,7 +124,7 @@ def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: b
 
 def _cells(
     words: Sequence[str], sides: Sequence[tuple[float, float]], size: float, parted: Sequence[bool]
-) -> tuple[Cell, ...]:
+) -> tuple[LineCell, ...]:
     """Return a line's words as cells, split at gaps as wide as between columns and at rules (`parted`)."""
     gaps = (right[0] - left[1] > COLUMN_GAP * size for left, right in pairwise(sides))
     wide = [False, *(gap or rule for gap, rule in zip(gaps, parted, strict=True))]
@@ -137,13 +137,14 @@ def _cells(
             wide[number], wide[number + 1] = number > 0, False
     starts = [0, *(number for number in range(1, len(words)) if wide[number]), len(words)]
     return tuple(
-        Cell(" ".join(words[first:behind]), sides[first][0], sides[behind - 1][1]) for first, behind in pairwise(starts)
+        LineCell(" ".join(words[first:behind]), sides[first][0], sides[behind - 1][1])
+        for first, behind in pairwise(starts)
     )
 
 
 def _word(handle: Any, text: str, start: int, end: int) -> str:
     """Return a word; a superscript in it is set apart from the text in front of it."""
-    word = _string(text[start:end])
+    word = _decode_utf16(text[start:end])
     if len(word) != end - start or not MAY_HAVE_MARK.match(word):
         return word
     # Punctuation may follow a superscript, as in "10⁶,".
@@ -159,7 +160,7 @@ def _word(handle: Any, text: str, start: int, end: int) -> str:
     mark = text[first:behind]
     if behind - first != len(places) or not MARK.fullmatch(mark) or (first > start and behind <= last):
         return word
-    return joined(text[start:first], mark) + text[behind:end]
+    return join_superscript(text[start:first], mark) + text[behind:end]
 
 
 def _is_raised(handle: Any, base: int, place: int) -> bool:
@@ -171,7 +172,7 @@ def _is_raised(handle: Any, base: int, place: int) -> bool:
     return _baseline(handle, place, angle) - _baseline(handle, base, angle) > HIGHER * size
 
 
-def _string(codes: str) -> str:
+def _decode_utf16(codes: str) -> str:
     # If wide characters have 16 bits (Windows), pdfium counts the rarer characters as two halves.
     return codes.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

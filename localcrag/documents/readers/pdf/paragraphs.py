@@ -25,16 +25,16 @@ _TAKES_EXPONENT = re.compile(r"(?:.*[^\d.,])?10|(?:.*[^\w])?(?:[a-zA-Zα-ωΑ-Ω
 """Words that take an exponent: ten, a variable, or a unit of length."""
 
 
-def joined(word: str, mark: str) -> str:
+def join_superscript(word: str, mark: str) -> str:
     """Return a word joined with the superscript behind it: 10⁶ and m², but 1,234 ¹ and revenue ¹."""
     if _EXPONENT.fullmatch(mark) and _TAKES_EXPONENT.fullmatch(word):
         return word + mark.translate(_RAISED)
-    said = mark if mark.startswith("(") else mark.translate(_RAISED)
-    return f"{word} {said}" if word else f"{said} "
+    superscript = mark if mark.startswith("(") else mark.translate(_RAISED)
+    return f"{word} {superscript}" if word else f"{superscript} "
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class LineCell:
     """The text between two wide gaps of a line, or all of its text."""
 
     text: str
@@ -64,7 +64,7 @@ class Line:
     monospaced: bool = False
     hyphen: bool = False
     tabular: bool = False
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[LineCell, ...] = ()
     confidence: float | None = None
 
 
@@ -99,7 +99,7 @@ class Printed:
 
 def compose(lines: Sequence[Line]) -> str:
     """Return the lines' text: paragraphs on one line each, separated by an empty line, items and rows by a newline."""
-    return "\n".join(printed.text for printed in composed(rows_of(lines)))
+    return "\n".join(printed.text for printed in composed(join_rows(lines)))
 
 
 def composed(rows: Sequence[Line]) -> list[Printed]:
@@ -118,15 +118,15 @@ def composed(rows: Sequence[Line]) -> list[Printed]:
         previous = block[-1]
     if previous is not None and previous.hyphen:
         found[-1][0].append("-")
-    return [Printed("".join(parts), tuple(of)) for parts, of in found]
+    return [Printed("".join(parts), tuple(own_rows)) for parts, own_rows in found]
 
 
-def rows_of(lines: Sequence[Line]) -> list[Line]:
+def join_rows(lines: Sequence[Line]) -> list[Line]:
     """Join lines on the same baseline: words with their superscripts, and the cells of a table row."""
     rows: list[Line] = []
     for line in lines:
         if rows and _same_row(rows[-1], line):
-            rows[-1] = _merged(rows[-1], line)
+            rows[-1] = _merge_lines(rows[-1], line)
         else:
             rows.append(line)
     return rows
@@ -139,16 +139,16 @@ def _same_row(a: Line, b: Line) -> bool:
     return level and b.left > a.right - SAME_BASELINE * size and parallel(a, b)
 
 
-def _merged(a: Line, b: Line) -> Line:
+def _merge_lines(a: Line, b: Line) -> Line:
     main = a if len(a.text) >= len(b.text) else b
     gap = (b.left - a.right) / max(a.size, b.size)
     wide = gap > COLUMN_GAP
     space = "-" if a.hyphen else "  " if wide else " " if gap > WORD_GAP else ""
     if not space and MARK.fullmatch(b.text) and b.size < SMALLER * a.size and b.baseline > a.baseline + HIGHER * a.size:
         word = a.text.rsplit(" ", 1)[-1]
-        b = replace(b, text=joined(word, b.text)[len(word) :])
-        b = replace(b, cells=(Cell(b.text, b.left, b.right),))
-    cells = (*a.cells, *b.cells) if wide and a.cells and b.cells else _bonded(a, b, space)
+        b = replace(b, text=join_superscript(word, b.text)[len(word) :])
+        b = replace(b, cells=(LineCell(b.text, b.left, b.right),))
+    cells = (*a.cells, *b.cells) if wide and a.cells and b.cells else _join_cells(a, b, space)
     return replace(
         main,
         text=a.text + space + b.text,
@@ -161,12 +161,12 @@ def _merged(a: Line, b: Line) -> Line:
     )
 
 
-def _bonded(a: Line, b: Line, space: str) -> tuple[Cell, ...]:
+def _join_cells(a: Line, b: Line, space: str) -> tuple[LineCell, ...]:
     """Return the cells of two lines in one row, the last cell of `a` joined with the first cell of `b`."""
     if not a.cells or not b.cells:
         return ()
     last, first = a.cells[-1], b.cells[0]
-    return (*a.cells[:-1], Cell(last.text + space + first.text, last.left, first.right), *b.cells[1:])
+    return (*a.cells[:-1], LineCell(last.text + space + first.text, last.left, first.right), *b.cells[1:])
 
 
 def _blocks(rows: Sequence[Line]) -> list[list[Line]]:
@@ -211,7 +211,7 @@ def _separators(block: Sequence[Line], spelled: set[str]) -> list[str]:
         if separator:
             in_item = _opens_item(b)
             separator = "-" * a.hyphen + separator
-        separators.append(separator or _bond(a, b, spelled))
+        separators.append(separator or _line_separator(a, b, spelled))
     return separators
 
 
@@ -237,11 +237,11 @@ def _between_blocks(a: Line, b: Line, spelled: set[str]) -> str:
     alike = parallel(a, b) and _same_size(a, b) and not (a.tabular or b.tabular)
     goes_on = b.text[:1].islower() and not SENTENCE_END.search(a.text)
     if alike and goes_on and (b.baseline > a.baseline or a.right - a.left > PROSE * a.size):
-        return _bond(a, b, spelled)
+        return _line_separator(a, b, spelled)
     return "-" * a.hyphen + ("\n" if a.tabular and b.tabular else "\n\n")
 
 
-def _bond(a: Line, b: Line, spelled: set[str]) -> str:
+def _line_separator(a: Line, b: Line, spelled: set[str]) -> str:
     """Return the separator between two lines of one sentence: a hyphen, a space or nothing."""
     if a.hyphen:
         left, right = re.search(r"\w*$", a.text), re.match(r"\w*-?", b.text)

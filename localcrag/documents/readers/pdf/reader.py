@@ -30,7 +30,7 @@ from localcrag.documents.readers import kinds as _kinds
 from localcrag.documents.readers import packages
 from localcrag.documents.readers.kinds import PDF_HEADER_WITHIN
 from localcrag.documents.readers.pdf import scanned
-from localcrag.documents.readers.pdf.headings import Entry
+from localcrag.documents.readers.pdf.headings import OutlineEntry
 from localcrag.documents.readers.pdf.page_lines import character, page_lines
 from localcrag.documents.readers.pdf.scanned import (
     PrintedPage,
@@ -39,29 +39,29 @@ from localcrag.documents.readers.pdf.scanned import (
     rows_in_order,
     scanned_lines,
 )
-from localcrag.documents.readers.pdf.tables import NO_RULES, Rule, Rules, in_grids
-from localcrag.records.documents import Box, Page, PagePicture, ScannedPage, turned
+from localcrag.documents.readers.pdf.tables import NO_RULES, PageRules, RuledLine, mark_ruled_tables
+from localcrag.records.documents import Box, Page, PagePicture, ScannedPage, rotate_point
 from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
-from localcrag.text.blocks import cells_of
+from localcrag.text.blocks import split_cells
 
 # Limits on the entries of an outline: in all, and for one page.
-MOST_ENTRIES, MOST_OF_PAGE = 10_000, 100
+MOST_ENTRIES, MOST_PAGE_ENTRIES = 10_000, 100
 LONGEST = 300  # characters of an entry; a longer one cannot be a line of a page
 
 
-def outline_of(document: Any) -> Mapping[int, Sequence[Entry]]:
+def read_outline(document: Any) -> Mapping[int, Sequence[OutlineEntry]]:
     """Return the outline's entries by the index of the page that they lead to; empty if the outline is damaged.
 
     `document` is a pypdfium2.PdfDocument; the caller holds pdfium's lock.
     """
-    found: dict[int, list[Entry]] = {}
+    found: dict[int, list[OutlineEntry]] = {}
     try:
         for bookmark in islice(document.get_toc(), MOST_ENTRIES):
             place, title = bookmark.get_dest(), _title(bookmark)
             index = place.get_index() if place else None
-            of_page = found.setdefault(index, []) if index is not None else []
-            if title.strip() and len(title) <= LONGEST and len(of_page) < MOST_OF_PAGE:
-                of_page.append(Entry(title, bookmark.level + 1))
+            page_entries = found.setdefault(index, []) if index is not None else []
+            if title.strip() and len(title) <= LONGEST and len(page_entries) < MOST_PAGE_ENTRIES:
+                page_entries.append(OutlineEntry(title, bookmark.level + 1))
     except (pypdfium2.PdfiumError, ValueError):
         return {}
     return found
@@ -87,26 +87,26 @@ WHITE = 250
 """Minimum value (of 255) of a colour that counts as white; a box filled with it is invisible."""
 
 
-def rules_of(page: Any) -> Rules:
+def find_rules(page: Any) -> PageRules:
     """Return the rules on a page, in its own points; nothing if it is a drawing. The caller holds pdfium's lock."""
-    level: list[Rule] = []
-    upright: list[Rule] = []
+    level: list[RuledLine] = []
+    upright: list[RuledLine] = []
     left = MOST_SEGMENTS
     for number, part in enumerate(page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=1)):
         left -= raw.FPDFPath_CountSegments(part.raw)
         if number >= MOST_PATHS or left < 0:
             return NO_RULES
-        if not _is_seen(part.raw):
+        if not _is_visible(part.raw):
             continue
         for x0, y0, x1, y1 in _straight_lines(part):
             if abs(y0 - y1) <= STRAIGHT and abs(x0 - x1) >= SHORTEST:
-                level.append(Rule((y0 + y1) / 2, min(x0, x1), max(x0, x1)))
+                level.append(RuledLine((y0 + y1) / 2, min(x0, x1), max(x0, x1)))
             elif abs(x0 - x1) <= STRAIGHT and abs(y0 - y1) >= SHORTEST:
-                upright.append(Rule((x0 + x1) / 2, min(y0, y1), max(y0, y1)))
-    return Rules(tuple(level), tuple(upright))
+                upright.append(RuledLine((x0 + x1) / 2, min(y0, y1), max(y0, y1)))
+    return PageRules(tuple(level), tuple(upright))
 
 
-def _is_seen(path: Any) -> bool:
+def _is_visible(path: Any) -> bool:
     """Return whether a path is visible: it has an outline, or a fill colour that is not white."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     if not raw.FPDFPath_GetDrawMode(path, fill, stroke):
@@ -145,12 +145,12 @@ FORM_DEPTH = 3  # levels of nested forms in which a scanner hides its picture
 # Curves of a page that may be lettering drawn as outlines, which has ten a letter. A frame has a dozen, ruled lines
 # none.
 OUTLINES = 200
-FEW = 100
+FEW_LETTERS = 100
 """Letters of a page below which its text may be in a picture: they may be a scanner's name, a stamp or a page
 number."""
-COVERED = 0.6
+COVERED_SHARE = 0.6
 """Minimum share of a page that a scan covers."""
-MORE = 1.5
+RECOGNISED_FACTOR = 1.5
 """Minimum letters of recognised text that replaces a page's own, as a multiple of the page's own letters."""
 MOST_PAGES = 50_000
 """Maximum pages of a PDF. A small file can name one page a million times; a printed book has a thousand."""
@@ -188,9 +188,9 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
         with LOCK:
             return _read(document, index, name, scans.get(index + 1))
 
-    def outline() -> Mapping[int, Sequence[Entry]]:
+    def outline() -> Mapping[int, Sequence[OutlineEntry]]:
         with LOCK:
-            return outline_of(document)
+            return read_outline(document)
 
     shown = False
     try:
@@ -212,7 +212,7 @@ def load(source: Path | bytes, name: str, password: str | None = None) -> Any:
     try:
         return pdfium.PdfDocument(source if isinstance(source, bytes) else source.absolute(), password)
     except (pypdfium2.PdfiumError, OSError) as error:
-        raise _translated(error, name, password) from error
+        raise _load_error(error, name, password) from error
 
 
 def unlocked(path: Path, name: str, password: str) -> bytes:
@@ -223,10 +223,10 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
     return copy.getvalue()
 
 
-def _translated(error: Exception, name: str, password: str | None) -> DocumentError:
+def _load_error(error: Exception, name: str, password: str | None) -> DocumentError:
     code = getattr(error, "err_code", None)
     if code == pdfium.raw.FPDF_ERR_PASSWORD:
-        return packages.needed(name) if password is None else packages.another(name)
+        return packages.password_needed(name) if password is None else packages.wrong_password(name)
     if code == pdfium.raw.FPDF_ERR_SECURITY:
         return EncryptedDocument(
             f"{name} is protected in a way that is not known here. Open it, print a copy, and add that."
@@ -258,15 +258,15 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> Pri
     """Return the content of a page. The caller holds the lock."""
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
-            rules = rules_of(page)
+            rules = find_rules(page)
             lines = page_lines(textpage, rules)
             letters = sum(len(line.text) for line in lines)
             # A page with few letters may be a scan with a stamp; without any, its pictures or outlines may show text.
-            shows = _is_covered(page) if lines and letters < FEW else not lines and _may_show_text(page)
-            if shows and scan and sum(len(line.text) for line in scan.lines) > MORE * letters:
+            shows = _is_covered(page) if lines and letters < FEW_LETTERS else not lines and _may_show_text(page)
+            if shows and scan and sum(len(line.text) for line in scan.lines) > RECOGNISED_FACTOR * letters:
                 # The text is upright in the scan, so a quarter turn exchanges the page's width and height.
                 lines = scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
-            return printed_page(in_grids(lines, rules), shows=shows)
+            return printed_page(mark_ruled_tables(lines, rules), shows=shows)
     except pdfium.PdfiumError as error:
         raise _damaged(name, f"page {index + 1}: {error}") from error
 
@@ -301,7 +301,7 @@ def _is_covered(page: Any) -> bool:
     width, height = page.get_size()
     for part in page.get_objects(filter=[pdfium.raw.FPDF_PAGEOBJ_IMAGE], max_depth=FORM_DEPTH):
         left, bottom, right, top = part.get_bounds()
-        if (right - left) * (top - bottom) >= COVERED * width * height:
+        if (right - left) * (top - bottom) >= COVERED_SHARE * width * height:
             return True
     return False
 
@@ -360,22 +360,22 @@ def picture(
     """
     letters = list(_scanned_letters(scan)) if scan and texts else []
     if b"%PDF-" in source[:PDF_HEADER_WITHIN]:
-        drawn, printed = _of_pdf(source, name, page, dpi, letters=bool(texts and not scan))
+        drawn, printed = _draw_pdf_page(source, name, page, dpi, letters=bool(texts and not scan))
         letters += printed
     else:
-        drawn = scanned.drawn(source, name, page)
+        drawn = scanned.draw_page(source, name, page)
         longer = max(drawn.size)
         side = min(longer, round(SHEET * dpi), LARGEST_SIDE)
         width, height = (max(1, round(length * side / longer)) for length in drawn.size)
         drawn = drawn.resize((width, height), Image.Resampling.LANCZOS)
-    found = [_as_it_lies(scan, part) if scan else part for part in _places(letters, texts)]
+    found = [_to_page(scan, part) if scan else part for part in _places(letters, texts)]
     boxes = tuple(Box(left, top, right - left, bottom - top) for left, top, right, bottom in found)
     file = io.BytesIO()
     drawn.save(file, "PNG")
     return PagePicture(file.getvalue(), drawn.width, drawn.height, boxes)
 
 
-def _of_pdf(source: bytes, name: str, page: int, dpi: int, *, letters: bool) -> tuple[Image.Image, list[Letter]]:
+def _draw_pdf_page(source: bytes, name: str, page: int, dpi: int, *, letters: bool) -> tuple[Image.Image, list[Letter]]:
     """Return the picture of a page, and its letters if `letters` is true."""
     with LOCK, closing(load(source, name)) as document:
         count = len(document)
@@ -395,12 +395,12 @@ def _of_pdf(source: bytes, name: str, page: int, dpi: int, *, letters: bool) -> 
 
 def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
     """Yield the place of each line of each text; if a text is a table row with bars, of each of its cells."""
-    said = "".join(letter for letter, _ in letters)
+    page_text = "".join(letter for letter, _ in letters)
     end = 0
-    for text in (part for row in texts for part in (cells_of(row) if row.startswith("|") else [row])):
+    for text in (part for row in texts for part in (split_cells(row) if row.startswith("|") else [row])):
         sought = _plain(text)
         # A short text may be on a page more than once, so the search first continues behind the previous text.
-        found = [said.find(sought, begin) for begin in (end, 0)] if sought else []
+        found = [page_text.find(sought, begin) for begin in (end, 0)] if sought else []
         start = next((place for place in found if place >= 0), -1)
         if start < 0:
             continue
@@ -436,11 +436,11 @@ def _scanned_letters(scan: ScannedPage) -> Iterator[Letter]:
                 yield letter, (left / scan.width, top, (left + step) / scan.width, bottom)
 
 
-def _as_it_lies(scan: ScannedPage, part: Part) -> Part:
+def _to_page(scan: ScannedPage, part: Part) -> Part:
     """Return the place on the page, which may be turned, of a part of the upright picture."""
     left, top, right, bottom = part
     size = (scan.width, scan.height)
-    middle = turned((left + right) / 2 * scan.width, (top + bottom) / 2 * scan.height, scan.slope, size)
+    middle = rotate_point((left + right) / 2 * scan.width, (top + bottom) / 2 * scan.height, scan.slope, size)
     x, y = middle[0] / scan.width, middle[1] / scan.height
     half_width, half_height = (right - left) / 2, (bottom - top) / 2
     for _ in range(scan.turn // 90 % 4):  # back, counter-clockwise

@@ -23,9 +23,17 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from localcrag.documents.readers.pdf.headings import Entry, Headings, Place, RunningLines, typography_of
-from localcrag.documents.readers.pdf.paragraphs import SAME_BASELINE, SPACELESS, Cell, Line, Printed, composed, rows_of
-from localcrag.documents.readers.pdf.tables import with_bars
+from localcrag.documents.readers.pdf.headings import Headings, OutlineEntry, Place, RunningLines, find_typography
+from localcrag.documents.readers.pdf.paragraphs import (
+    SAME_BASELINE,
+    SPACELESS,
+    Line,
+    LineCell,
+    Printed,
+    composed,
+    join_rows,
+)
+from localcrag.documents.readers.pdf.tables import mark_tables
 from localcrag.documents.readers.text import normalise
 from localcrag.records.documents import Page, Recognised, ScannedLine, ScannedPage, mean_confidence
 from localcrag.records.errors import UnreadableDocument
@@ -77,7 +85,7 @@ def _line(piece: ScannedLine, scale: float, usual: float, baseline: float) -> Li
         size=size,
         first_word=size if SPACELESS.match(text) else (right - left) * share,
         hyphen=hyphen,
-        cells=(Cell(text, left, right),),
+        cells=(LineCell(text, left, right),),
         confidence=piece.confidence,
     )
 
@@ -87,15 +95,15 @@ def _in_order(pieces: Sequence[ScannedLine], usual: float) -> list[list[ScannedL
     if gutter is None:
         return _rows(pieces)
     rows: list[list[ScannedLine]] = []
-    beside: list[ScannedLine] = []
+    band: list[ScannedLine] = []
     # A piece across the gap (a title, a table over the whole width) separates the pieces above it from those below.
     for piece in sorted(pieces, key=_middle):
         if piece.left < gutter < piece.right:
-            rows += [*_columns(beside, gutter, usual), [piece]]
-            beside = []
+            rows += [*_columns(band, gutter, usual), [piece]]
+            band = []
         else:
-            beside.append(piece)
-    return [*rows, *_columns(beside, gutter, usual)]
+            band.append(piece)
+    return [*rows, *_columns(band, gutter, usual)]
 
 
 def _columns(pieces: Sequence[ScannedLine], gutter: float, usual: float) -> list[list[ScannedLine]]:
@@ -150,9 +158,9 @@ def _middle(piece: ScannedLine) -> float:
 LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 BULLETS = dict.fromkeys(map(ord, "\uf0a7\uf0b7\uf0d8\uf0fc"), "•")  # as Word writes them, in symbol fonts
 TIDY = {**LIGATURES, **BULLETS, 0xAD: None}
-LOOKED_AT = 20
+SAMPLE_PAGES = 20
 """Pages that are sampled before the first one is composed."""
-MOST_LOOKED_AT = 300_000
+SAMPLE_CHARACTERS = 300_000
 """Maximum characters of the sample: some pages are as long as a book."""
 
 
@@ -166,34 +174,34 @@ class PrintedPage:
 
 def printed_page(lines: Sequence[Line], *, shows: bool) -> PrintedPage:
     """Return a page that consists of these lines, which are in reading order."""
-    return PrintedPage(composed(with_bars(rows_of(lines))), shows)
+    return PrintedPage(composed(mark_tables(join_rows(lines))), shows)
 
 
 def composed_pages(
-    count: int, read: Callable[[int], PrintedPage], outline_of: Callable[[], Mapping[int, Sequence[Entry]]]
+    count: int, read: Callable[[int], PrintedPage], read_outline: Callable[[], Mapping[int, Sequence[OutlineEntry]]]
 ) -> Generator[Page, None, None]:
-    """Yield `count` pages, read by index from 0; `outline_of` returns the file's own headings by page."""
+    """Yield `count` pages, read by index from 0; `read_outline` returns the file's own headings by page."""
     looked_at: dict[int, PrintedPage] = {}
-    for index in _spread(count):
-        if sum(len(line.text) for page in looked_at.values() for line in page.printed) > MOST_LOOKED_AT:
+    for index in _sample(count):
+        if sum(len(line.text) for page in looked_at.values() for line in page.printed) > SAMPLE_CHARACTERS:
             break
         looked_at[index] = read(index)
-    outline = outline_of()
-    found = Headings(typography_of([(page.printed, outline.get(at, ())) for at, page in looked_at.items()]))
+    outline = read_outline()
+    found = Headings(find_typography([(page.printed, outline.get(at, ())) for at, page in looked_at.items()]))
     running = RunningLines(found.typography.running)
     for index in range(count):
         page = looked_at.pop(index, None) or read(index)
-        page = PrintedPage(running.without_said(index, page.printed), page.shows)
+        page = PrintedPage(running.remove_repeated(index, page.printed), page.shows)
         headings = found.of_page(page.printed, outline.get(index, ()))
         # A line that is on many pages is no heading on the first of them, either.
-        none = [((at, at + 1), 0) for at in running.first_said(page.printed)]
+        none = [((at, at + 1), 0) for at in running.running_lines(page.printed)]
         yield _page(index, page, sorted(dict([*none, *headings]).items()))
 
 
-def _spread(count: int) -> list[int]:
+def _sample(count: int) -> list[int]:
     """Return the indices of the sample: the first pages, and others up to the last."""
-    step = max(1.0, count / LOOKED_AT)
-    return sorted({*range(min(3, count)), *(int(number * step) for number in range(min(count, LOOKED_AT)))})
+    step = max(1.0, count / SAMPLE_PAGES)
+    return sorted({*range(min(3, count)), *(int(number * step) for number in range(min(count, SAMPLE_PAGES)))})
 
 
 def _page(index: int, page: PrintedPage, headings: Sequence[tuple[Place, int]]) -> Page:
@@ -239,7 +247,7 @@ def _lines(scan: ScannedPage | None) -> list[Line]:
     return scanned_lines(scan) if scan else []
 
 
-def drawn(source: bytes, name: str, page: int) -> Image.Image:
+def draw_page(source: bytes, name: str, page: int) -> Image.Image:
     """Return page number `page`, from 1, as it is displayed.
 
     Raises UnreadableDocument, also if the page does not exist.
@@ -250,10 +258,10 @@ def drawn(source: bytes, name: str, page: int) -> Image.Image:
             raise UnreadableDocument(f"{name} has no page {page}: its pages are 1 to {count}.")
         image.seek(page - 1)
         # A photo contains the information which side is up.
-        return _on_paper(ImageOps.exif_transpose(image))
+        return _to_rgb(ImageOps.exif_transpose(image))
 
 
-def _on_paper(image: Image.Image) -> Image.Image:
+def _to_rgb(image: Image.Image) -> Image.Image:
     """Return a picture of any kind in red, green and blue; transparent parts become white, like paper."""
     if image.mode[0] in "IF":  # 16 or more bits a pixel, or floats: Pillow would cut values off at 255.
         values = np.asarray(image, dtype=np.float32)

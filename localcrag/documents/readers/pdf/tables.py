@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from localcrag.documents.readers.pdf.paragraphs import PROSE, Cell, Line, parallel
-from localcrag.text.blocks import LONGEST_CELL, row_of
+from localcrag.documents.readers.pdf.paragraphs import PROSE, Line, LineCell, parallel
+from localcrag.text.blocks import LONGEST_CELL, markdown_row
 
 LEAST_FULL, LEAST_SHARE = 2, 0.3
 """Minimum number and share of rows with a cell in every column; the columns are determined from them."""
 MOST_BETWEEN = 3
 """Maximum lines of a single cell (names of groups, labels over two lines) between two rows."""
-FURTHEST, TIGHT = 3.5, 1.5
+ROW_DISTANCE, LINE_DISTANCE = 3.5, 1.5
 """Multiples of the type size: maximum distance between the rows of a table, and between the lines of a cell."""
 MOST_HEADER_LINES = 60
 HEADER_GAP, HIGHEST_HEADER = 2.2, 5
@@ -58,17 +58,22 @@ class _Row:
         return filled[0] if len(filled) == 1 else None
 
 
-def with_bars(rows: Sequence[Line]) -> list[Line]:
+def mark_tables(rows: Sequence[Line]) -> list[Line]:
     """Return a page's rows, with bars in tables that have empty cells, several header lines or single lines."""
     done: list[Line] = []
     at = 0
     while at < len(rows):
         behind = _end(rows, at)
         columns = _columns(rows[at:behind])
-        while columns and behind < len(rows) and _hangs(rows[behind - 1], rows[behind], columns):
+        while columns and behind < len(rows) and _continues_cell(rows[behind - 1], rows[behind], columns):
             behind += 1
         # The label of the first row may begin on a line above it.
-        if columns and done and _overlapped(rows[at].cells[0], columns) == [0] and _hangs(done[-1], rows[at], columns):
+        if (
+            columns
+            and done
+            and _overlapped(rows[at].cells[0], columns) == [0]
+            and _continues_cell(done[-1], rows[at], columns)
+        ):
             at -= 1
             done.pop()
         region = rows[at:behind]
@@ -88,7 +93,7 @@ def _end(rows: Sequence[Line], first: int) -> int:
     for at in range(first + 1, len(rows) if rows[first].tabular else first):
         above, row = rows[at - 1], rows[at]
         down = above.baseline - row.baseline
-        near = SAME_HEIGHT * row.size < down < FURTHEST * row.size and parallel(above, row)
+        near = SAME_HEIGHT * row.size < down < ROW_DISTANCE * row.size and parallel(above, row)
         if not near or at - last > MOST_BETWEEN + 1 or (row.right - row.left > WIDEST * row.size and not row.tabular):
             break
         if row.tabular and all(one.size <= LARGER * row.size for one in rows[last + 1 : at]):
@@ -98,9 +103,9 @@ def _end(rows: Sequence[Line], first: int) -> int:
     return last + 1
 
 
-def _hangs(above: Line, line: Line, columns: Columns) -> bool:
+def _continues_cell(above: Line, line: Line, columns: Columns) -> bool:
     """Return whether a line continues a cell of the line above: one of the two lines is a single cell."""
-    near = 0 < above.baseline - line.baseline < TIGHT * line.size and parallel(above, line)
+    near = 0 < above.baseline - line.baseline < LINE_DISTANCE * line.size and parallel(above, line)
     cells = above.cells if line.tabular else line.cells
     alone = (
         len(cells) == 1 and len(places := _overlapped(cells[0], columns)) == 1 and (not line.tabular or not places[0])
@@ -119,7 +124,9 @@ def _columns(region: Sequence[Line]) -> Columns:
     # Long texts, other than labels, are columns of prose.
     if any(len(cell.text) > LONGEST_CELL for cells in full for cell in cells[1:]):
         return []
-    columns = [(min(cell.left for cell in of), max(cell.right for cell in of)) for of in zip(*full, strict=True)]
+    columns = [
+        (min(cell.left for cell in column), max(cell.right for cell in column)) for column in zip(*full, strict=True)
+    ]
     # If columns overlap, it is unclear which of them a cell belongs to.
     return columns if all(a[1] < b[0] for a, b in pairwise(columns)) else []
 
@@ -129,29 +136,29 @@ def _table(region: Sequence[Line], done: Sequence[Line], columns: Columns) -> tu
 
     Return None if the table needs no bars, or if a row does not fit its columns.
     """
-    above = _above(region[0], done, columns)
+    above = _header_lines_above(region[0], done, columns)
     parts = list(done[len(done) - above :]) if above else []
     body = list(region)
-    while body and _is_of_header(body[0], parts, columns):
+    while body and _is_header_row(body[0], parts, columns):
         parts.append(body.pop(0))
     rows: list[_Row] = []
     for line in body:
-        row = _placed(line, columns)
+        row = _to_row(line, columns)
         if row is None:
             return None
-        if not _merged_row(rows, row):
+        if not _merge_row(rows, row):
             rows.append(row)
     if len(parts) <= 1 and all(len(line.cells) == len(columns) for line in region):
         return None
     header = [_header(parts, columns)] if parts else []
     left, right = columns[0][0], columns[-1][1]
     return above, [
-        replace(row.line, text=row_of(row.cells), left=left, right=right, tabular=True, cells=())
+        replace(row.line, text=markdown_row(row.cells), left=left, right=right, tabular=True, cells=())
         for row in (*header, *rows)
     ]
 
 
-def _above(top: Line, done: Sequence[Line], columns: Columns) -> int:
+def _header_lines_above(top: Line, done: Sequence[Line], columns: Columns) -> int:
     """Return how many of the lines above a table belong to its header, because they are over its columns."""
     found, heights = 0, [top.baseline]
     for number, line in enumerate(reversed(done[-MOST_HEADER_LINES:]), start=1):
@@ -167,8 +174,8 @@ def _above(top: Line, done: Sequence[Line], columns: Columns) -> int:
     taken = done[len(done) - found :]
     # A line above the labels belongs to the header only if it is level with another part of the header.
     for line in taken:
-        of_labels = all(_overlapped(cell, columns) == [0] for cell in line.cells)
-        if of_labels and not any(abs(line.baseline - height) < SAME_HEIGHT * line.size for height in heights[1:]):
+        over_labels = all(_overlapped(cell, columns) == [0] for cell in line.cells)
+        if over_labels and not any(abs(line.baseline - height) < SAME_HEIGHT * line.size for height in heights[1:]):
             return 0
     # Anything higher is a table whose cells are texts of several lines.
     return found if max(heights) - top.baseline < HIGHEST_HEADER * top.size else 0
@@ -180,15 +187,15 @@ def _may_head(line: Line, places: Sequence[list[int]], size: float) -> bool:
     if line.size > LARGER * size or line.text.startswith("|") or any(0 in place and len(place) > 1 for place in places):
         return False
     values = [cell.text for cell, place in zip(line.cells, places, strict=True) if place != [0]]
-    said_of_all = len(values) == 1 and values[0].startswith("(")
-    return not said_of_all and not any(map(_is_figure, values))
+    is_unit_note = len(values) == 1 and values[0].startswith("(")
+    return not is_unit_note and not any(map(_is_figure, values))
 
 
 def _is_figure(text: str) -> bool:
     return _FIGURE.match(text) is not None and not _YEAR.match(text)
 
 
-def _is_of_header(line: Line, parts: Sequence[Line], columns: Columns) -> bool:
+def _is_header_row(line: Line, parts: Sequence[Line], columns: Columns) -> bool:
     """Return whether a row continues the header of a table: words or years over its columns."""
     places = [_overlapped(cell, columns) for cell in line.cells]
     values = [cell.text for cell, place in zip(line.cells, places, strict=True) if place and place[0]]
@@ -208,12 +215,12 @@ def _header(parts: Sequence[Line], columns: Columns) -> _Row:
     while ordered:
         first = ordered[0]
         level = [line for line in ordered if first.baseline - line.baseline < SAME_HEIGHT * first.size]
-        beside = [cell for line in level for cell in line.cells]
-        spans = [_spans(cell, columns, first.size) for cell in beside]
+        level_cells = [cell for line in level for cell in line.cells]
+        spans = [_spans(cell, columns, first.size) for cell in level_cells]
         claimed = Counter(column for wide, _ in spans for column in wide)
         # If two cells claim the same column, each cell gets only the columns that it overlaps.
         apart = max(claimed.values()) == 1
-        for cell, (wide, near) in zip(beside, spans, strict=True):
+        for cell, (wide, near) in zip(level_cells, spans, strict=True):
             for column in wide if apart else near:
                 cells[column].append(cell.text)
         ordered = ordered[len(level) :]
@@ -221,7 +228,7 @@ def _header(parts: Sequence[Line], columns: Columns) -> _Row:
     return _Row(lowest, [" ".join(texts) for texts in cells])
 
 
-def _spans(cell: Cell, columns: Columns, size: float) -> tuple[Sequence[int], Sequence[int]]:
+def _spans(cell: LineCell, columns: Columns, size: float) -> tuple[Sequence[int], Sequence[int]]:
     """Return the widest range of columns that a header cell is centred over, and the columns that it overlaps."""
     own = _overlapped(cell, columns)
     left, right = columns[own[0]][0], columns[own[-1]][1]
@@ -235,7 +242,7 @@ def _spans(cell: Cell, columns: Columns, size: float) -> tuple[Sequence[int], Se
     return max(centred, key=len, default=own), own
 
 
-def _placed(line: Line, columns: Columns) -> _Row | None:
+def _to_row(line: Line, columns: Columns) -> _Row | None:
     """Return a line as a row of a table; None if it is unclear which column a cell belongs to."""
     cells = [""] * len(columns)
     for cell in line.cells:
@@ -247,7 +254,7 @@ def _placed(line: Line, columns: Columns) -> _Row | None:
     return _Row(line, cells)
 
 
-def _overlapped(cell: Cell, columns: Columns) -> list[int]:
+def _overlapped(cell: LineCell, columns: Columns) -> list[int]:
     """Return the columns that a cell overlaps, or the nearest one if the cell is between two columns."""
     found = [number for number, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
     if found or cell.right < columns[0][0] or cell.left > columns[-1][1]:
@@ -255,9 +262,9 @@ def _overlapped(cell: Cell, columns: Columns) -> list[int]:
     return [min(range(len(columns)), key=lambda one: max(columns[one][0] - cell.right, cell.left - columns[one][1]))]
 
 
-def _merged_row(rows: Sequence[_Row], row: _Row) -> bool:
+def _merge_row(rows: Sequence[_Row], row: _Row) -> bool:
     """Merge a row with the one above if it continues a cell or the label there; return whether it did."""
-    if not rows or rows[-1].line.baseline - row.line.baseline > TIGHT * row.line.size:
+    if not rows or rows[-1].line.baseline - row.line.baseline > LINE_DISTANCE * row.line.size:
         return False
     above = rows[-1]
     column = row.alone
@@ -288,16 +295,16 @@ MOST_STACKED = 0.3
 SHORT_CELLS, SHORT_WORDS, SAME_LEVEL = 3, 3, 0.5
 """For rows that no rule separates: minimum cells of a row, maximum words of a cell, and maximum distance of its cells
 in height, as a multiple of the type size."""
-MOST_BESIDE = 0.1
+MOST_UNSEPARATED = 0.1
 """Maximum share of cells that no rule separates from the next one; with more, the rules separate only some rows."""
-ABOVE_BASE = 0.3
+MIDDLE_HEIGHT = 0.3
 """Height of a line's middle above its baseline, as a share of the type size."""
 LEVEL = 0.02
 """Maximum slope, in radians, of a line in a table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RuledLine:
     """A straight line: its position across its own direction, and its start and end along it, in points."""
 
     at: float
@@ -306,18 +313,18 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PageRules:
     """The rules of a page: `level` ones from left to right, `upright` ones from bottom to top."""
 
-    level: tuple[Rule, ...]
-    upright: tuple[Rule, ...]
+    level: tuple[RuledLine, ...]
+    upright: tuple[RuledLine, ...]
 
     def parts(self, left: float, right: float, height: float) -> bool:
         """Return whether an upright rule separates `left` from `right` at this height."""
         return any(left - NEAR < rule.at < right + NEAR and rule.start < height < rule.end for rule in self.upright)
 
 
-NO_RULES = Rules((), ())
+NO_RULES = PageRules((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +333,7 @@ class Grid:
 
     across: tuple[float, ...]
     down: tuple[float, ...]
-    rules: Rules
+    rules: PageRules
 
     def cell_at(self, across: float, height: float) -> tuple[int, int] | None:
         """Return the row and column of a point, or None if it is outside."""
@@ -351,14 +358,14 @@ class Grid:
         return found
 
 
-def in_grids(lines: Sequence[Line], rules: Rules) -> list[Line]:
+def mark_ruled_tables(lines: Sequence[Line], rules: PageRules) -> list[Line]:
     """Return a page's lines, with those of ruled tables as rows with bars between the cells, as in Markdown.
 
     In `lines`, rules already separate the cells (`Rules.parts`). A table stays unchanged if hardly any of its cells
     have text, or if its cells contain long texts.
     """
     done = list(lines)
-    for grid in grids_in(rules):
+    for grid in find_grids(rules):
         inside = [n for n, line in enumerate(done) if _is_inside(line, grid)]
         rows = _rows([done[n] for n in inside], grid) if inside else []
         if rows:
@@ -367,39 +374,41 @@ def in_grids(lines: Sequence[Line], rules: Rules) -> list[Line]:
     return done
 
 
-def grids_in(rules: Rules) -> Iterator[Grid]:
+def find_grids(rules: PageRules) -> Iterator[Grid]:
     """Yield the tables of a page from the top: rules that meet, with at least two rows and two columns."""
     level, upright = (_merged_rules(some) for some in (rules.level, rules.upright))
     if len(level) + len(upright) > MOST_RULES:
         return
-    own = Rules(tuple(level), tuple(upright))
+    own = PageRules(tuple(level), tuple(upright))
     grids = []
-    for levels, uprights in _meeting(level, upright):
+    for levels, uprights in _connected_rules(level, upright):
         if not levels or not uprights:
             continue
         # A table may be open at its sides; it then ends where the rules across it end.
         sides = (min(rule.start for rule in levels), max(rule.end for rule in levels))
         ends = (min(rule.start for rule in uprights), max(rule.end for rule in uprights))
-        across = tuple(_places([*(rule.at for rule in uprights), *sides]))
-        down = tuple(reversed(_places([*(rule.at for rule in levels), *ends])))
+        across = tuple(_merge_positions([*(rule.at for rule in uprights), *sides]))
+        down = tuple(reversed(_merge_positions([*(rule.at for rule in levels), *ends])))
         if 3 <= len(across) <= MOST_COLUMNS + 1 and 3 <= len(down) <= MOST_ROWS + 1:
             grids.append(Grid(across, down, own))
     yield from sorted(grids, key=lambda grid: -grid.down[0])
 
 
-def _merged_rules(rules: Sequence[Rule]) -> list[Rule]:
+def _merged_rules(rules: Sequence[RuledLine]) -> list[RuledLine]:
     """Return the rules, merging those that overlap or continue each other."""
-    found: list[Rule] = []
+    found: list[RuledLine] = []
     for rule in sorted(rules, key=lambda one: (round(one.at / NEAR), one.start)):
         last = found[-1] if found else None
         if last and abs(last.at - rule.at) <= NEAR and rule.start <= last.end + NEAR:
-            found[-1] = Rule(last.at, min(last.start, rule.start), max(last.end, rule.end))
+            found[-1] = RuledLine(last.at, min(last.start, rule.start), max(last.end, rule.end))
         else:
             found.append(rule)
     return found
 
 
-def _meeting(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
+def _connected_rules(
+    level: Sequence[RuledLine], upright: Sequence[RuledLine]
+) -> Iterator[tuple[list[RuledLine], list[RuledLine]]]:
     """Yield groups of rules that meet each other, directly or through other rules."""
     # Rules that meet are put into one group by union-find.
     group = list(range(len(level) + len(upright)))
@@ -422,7 +431,7 @@ def _meeting(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[l
         )
 
 
-def _places(places: Iterable[float]) -> list[float]:
+def _merge_positions(places: Iterable[float]) -> list[float]:
     """Return positions in ascending order, merging those that are near each other."""
     found: list[float] = []
     for place in sorted(places):
@@ -431,12 +440,12 @@ def _places(places: Iterable[float]) -> list[float]:
     return found
 
 
-def _covers(rules: Sequence[Rule], at: float, along: float) -> bool:
+def _covers(rules: Sequence[RuledLine], at: float, along: float) -> bool:
     return any(abs(rule.at - at) <= NEAR and rule.start <= along <= rule.end for rule in rules)
 
 
 def _is_inside(line: Line, grid: Grid) -> bool:
-    height = line.baseline + ABOVE_BASE * line.size
+    height = line.baseline + MIDDLE_HEIGHT * line.size
     inside = grid.down[-1] <= height < grid.down[0] and abs(line.angle) < LEVEL
     return inside and line.left >= grid.across[0] - NEAR and line.right <= grid.across[-1] + NEAR
 
@@ -445,21 +454,21 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
     """Return the rows of a ruled table, with bars between the cells; nothing if it does not look like a table."""
     origins = grid.origins()
     texts: dict[tuple[int, int], list[str]] = {}
-    of_row: dict[int, list[Line]] = {}
-    beside = 0
+    row_lines: dict[int, list[Line]] = {}
+    unseparated = 0
     for line in lines:
         taken: set[tuple[int, int]] = set()
-        for cell in line.cells or (Cell(line.text, line.left, line.right),):
-            place = grid.cell_at((cell.left + cell.right) / 2, line.baseline + ABOVE_BASE * line.size)
+        for cell in line.cells or (LineCell(line.text, line.left, line.right),):
+            place = grid.cell_at((cell.left + cell.right) / 2, line.baseline + MIDDLE_HEIGHT * line.size)
             if place is None:
                 return []
             origin = origins[place]
-            beside += origin in taken
+            unseparated += origin in taken
             taken.add(origin)
             hyphen = "-" if line.hyphen and cell is (line.cells or (cell,))[-1] else ""
             texts.setdefault(origin, []).append(cell.text + hyphen)
-            of_row.setdefault(origin[0], []).append(line)
-    if beside > MOST_BESIDE * len(texts) or _stacked(of_row) > MOST_STACKED * len(of_row):
+            row_lines.setdefault(origin[0], []).append(line)
+    if unseparated > MOST_UNSEPARATED * len(texts) or _count_stacked(row_lines) > MOST_STACKED * len(row_lines):
         return []
     cells = {place: _text(parts) for place, parts in texts.items()}
     lengths = [len(text.split()) for text in cells.values()]
@@ -473,24 +482,24 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
     for row in range(len(grid.down) - 1):
         own = [text for n, text in enumerate(_cells(row, grid, origins, cells)) if n in used]
         if any(own):
-            like = of_row.get(row) or lines
+            like = row_lines.get(row) or lines
             rows.append(
                 replace(
-                    like[0], text=row_of(own), left=grid.across[0], right=grid.across[-1], hyphen=False, tabular=True,
-                    baseline=min(line.baseline for line in like), cells=(),
+                    like[0], text=markdown_row(own), left=grid.across[0], right=grid.across[-1], hyphen=False,
+                    tabular=True, baseline=min(line.baseline for line in like), cells=(),
                 )
             )  # fmt: skip
     return rows
 
 
-def _stacked(of_row: Mapping[int, Sequence[Line]]) -> int:
+def _count_stacked(row_lines: Mapping[int, Sequence[Line]]) -> int:
     """Return how many ruled rows consist of several rows of short cells, one below the other."""
     number = 0
-    for lines in of_row.values():
-        levels: dict[int, list[Cell]] = {}
+    for lines in row_lines.values():
+        levels: dict[int, list[LineCell]] = {}
         for line in dict.fromkeys(lines):
             level = levels.setdefault(round(line.baseline / (SAME_LEVEL * line.size)), [])
-            level += line.cells or (Cell(line.text, line.left, line.right),)
+            level += line.cells or (LineCell(line.text, line.left, line.right),)
         rows = [
             cells for cells in levels.values()
             if len(cells) >= SHORT_CELLS and all(len(cell.text.split()) <= SHORT_WORDS for cell in cells)

@@ -17,10 +17,10 @@ import gradio as gr
 from markupsafe import Markup
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.chats import Answering
+from localcrag.app.chats import AnswerJob
 from localcrag.interfaces.page import feedback, run_panel
 from localcrag.interfaces.page.chat.html import empty_chat, turn_html, turns_html
-from localcrag.interfaces.page.handlers import as_text
+from localcrag.interfaces.page.handlers import escaped_message
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.records.documents import Document
 from localcrag.records.enums import Preset
@@ -51,11 +51,11 @@ from localcrag.records.events import (
     Warned,
 )
 from localcrag.records.models import ModelState, short_name
-from localcrag.records.restriction import EVERYWHERE, Restriction, folders_of
+from localcrag.records.restriction import EVERYWHERE, Restriction, parent_folders
 from localcrag.records.run import Chat, ChatTurn, Run
 from localcrag.runs.labels import LabelKind
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later
+from localcrag.text.translation import gettext_noop
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ConsentCard:
 def consent_card() -> ConsentCard:
     """Create the card's components; the card is hidden at first."""
     with gr.Column(visible=False, elem_id="lc-consent") as card:
-        asks = gr.HTML(asked())
+        asks = gr.HTML(consent_question())
         query = gr.Textbox(
             label=_("The query, exactly as it is sent"),
             show_label=False,
@@ -94,24 +94,24 @@ def consent_card() -> ConsentCard:
     return ConsentCard(card, asks, query, send, refuse)
 
 
-def asked() -> str:
+def consent_question() -> str:
     """Return the text of the card's question, as HTML."""
     return Markup("<p role='status'><b>{}</b> {}</p>").format(
         _("Your documents are not enough."), _("May this be sent to your SearXNG? You can change it first.")
     )
 
 
-def shown(query: str) -> tuple[Any, Any]:
+def show_card(query: str) -> tuple[Any, Any]:
     """Return the card's values while `query` waits for consent."""
     return gr.Column(visible=True), query
 
 
-def hidden() -> tuple[Any, Any]:
+def hide_card() -> tuple[Any, Any]:
     """Return the card's values while no query waits."""
     return gr.Column(visible=False), ""
 
 
-MOST_OFFERED = 200
+MAX_OFFERED = 200
 """Folders, tags or kinds that the form shows at most. The others can only be named in the terminal's options."""
 
 
@@ -134,15 +134,15 @@ class Scope:
 def scope_line(script: str) -> Scope:
     """Create the components of the line."""
     chosen = gr.HTML("", visible="hidden", elem_id="lc-chosen-documents")
-    return Scope(gr.HTML(everywhere(), elem_id="lc-scope", js_on_load=script), chosen)
+    return Scope(gr.HTML(unrestricted_line(), elem_id="lc-scope", js_on_load=script), chosen)
 
 
-def html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
+def scope_html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
     """Return the line, with its `form` if that is open; `documents` are all documents of the collection."""
     offered = {
         "folders": (
             _("Folders"),
-            _sorted(folder for one in documents for name in one.names for folder in folders_of(name)),
+            _sorted(folder for one in documents for name in one.names for folder in parent_folders(name)),
         ),
         "tags": (_("Tags"), _sorted(tag for one in documents for tag in one.tags)),
         "kinds": (_("Kinds"), _sorted(one.kind for one in documents)),
@@ -151,7 +151,7 @@ def html(restriction: Restriction, documents: Sequence[Document], *, form: bool 
     lists: Mapping[str, tuple[str, list[str]]] = {
         "documents": (_("Documents"), list(restriction.documents)),
         **{
-            name: (label, [*dict.fromkeys([*getattr(restriction, name), *there[:MOST_OFFERED]])])
+            name: (label, [*dict.fromkeys([*getattr(restriction, name), *there[:MAX_OFFERED]])])
             for name, (label, there) in offered.items()
         },
     }
@@ -166,18 +166,18 @@ def html(restriction: Restriction, documents: Sequence[Document], *, form: bool 
     )
 
 
-def everywhere() -> str:
+def unrestricted_line() -> str:
     """Return the line for a chat that searches all documents."""
-    return html(EVERYWHERE, ())
+    return scope_html(EVERYWHERE, ())
 
 
-def values(assembly: Assembly, collection: str, restriction: Restriction) -> tuple[str, str]:
+def scope_values(assembly: Assembly, collection: str, restriction: Restriction) -> tuple[str, str]:
     """Return the values of `Scope.outputs`. Raises StoreError."""
     documents = assembly.collections.documents(collection) if restriction else ()
-    return json.dumps(restriction.plain()) if restriction else "", html(restriction, documents)
+    return json.dumps(restriction.plain()) if restriction else "", scope_html(restriction, documents)
 
 
-def read(chosen: str) -> Restriction:
+def read_scope(chosen: str) -> Restriction:
     """Return the restriction that is stored in the hidden component."""
     return Restriction.of(json.loads(chosen)) if chosen else EVERYWHERE
 
@@ -188,7 +188,7 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 TURNS_SHOWN = 50
 """Finished turns that a chat shows until a person asks for earlier ones: each answer sends all shown turns again."""
-LOADING, WORKING = later("loading the models"), later("working")
+LOADING, WORKING = gettext_noop("loading the models"), gettext_noop("working")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class View:
             *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
             gr.update(visible=not self.busy),
             gr.update(visible=self.busy),
-            *(hidden() if self.proposed is None else shown(self.proposed)),
+            *(hide_card() if self.proposed is None else show_card(self.proposed)),
         )
 
 
@@ -293,7 +293,7 @@ def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
     ]
 
 
-def offered(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:
+def available_choices(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the collections and language models to choose from, including those of the chat that is shown."""
     collections, llms = {*assembly.collections.offered()}, llm_choices(assembly)
     if shown:
@@ -303,27 +303,27 @@ def offered(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], l
     return sorted(collections), llms
 
 
-def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> View:
+def opened_view(assembly: Assembly, chat_id: int | None, answering: AnswerJob | None, *, whole: bool) -> View:
     """Return the view of a chat when it is opened: its stored turns, and the one that is being answered.
 
     With `whole`, all finished turns are shown, else the newest.
     """
-    turns = _finished(assembly, chat_id, answering)
+    turns = _finished_turns(assembly, chat_id, answering)
     return View(
         chat_id=chat_id,
-        log=_log(assembly, turns, whole=whole, empty=answering is None),
+        log=_render_log(assembly, turns, whole=whole, empty=answering is None),
         live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
-        panel=panel_of(assembly, turns),
+        panel=last_panel(assembly, turns),
         busy=answering is not None,
     )
 
 
-def log(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> str:
+def log_html(assembly: Assembly, chat_id: int | None, answering: AnswerJob | None, *, whole: bool) -> str:
     """Return the HTML of a chat's finished turns: the newest ones, or, with `whole`, all."""
-    return _log(assembly, _finished(assembly, chat_id, answering), whole=whole, empty=answering is None)
+    return _render_log(assembly, _finished_turns(assembly, chat_id, answering), whole=whole, empty=answering is None)
 
 
-def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) -> Iterator[View]:
+def follow_answer(assembly: Assembly, answering: AnswerJob, whole: Callable[[], bool]) -> Iterator[View]:
     """Yield views while a question is answered, from its current state on, and at the end the chat's finished turns.
 
     `whole` is called at the end, and returns whether the tab shows all of them.
@@ -335,7 +335,7 @@ def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) 
             panel = False
             for happened in events:
                 run, event = happened.run, happened.event
-                busy = doing(event) or busy
+                busy = activity(event) or busy
                 panel = panel or changes_panel(event)
                 waiting = event.query if isinstance(event, QueryProposed) else None
             yield View(
@@ -346,17 +346,17 @@ def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) 
                 proposed=waiting,
             )
     except LocalcragError as error:
-        gr.Warning(as_text(error), duration=None, title=_("This did not work"))
+        gr.Warning(escaped_message(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
     # If a new version of an answer was stopped or failed, the older, finished version stays visible. The panel is then
     # about the older one.
     in_place = [turn for turn in turns if turn.parent == answering.turn.parent]
     own = any(turn.number == answering.turn.number for turn in in_place)
-    shown = feedback.panel(assembly, run) if run and own else panel_of(assembly, in_place)
-    yield View(chat_id=chat_id, log=_log(assembly, turns, whole=whole()), live="", panel=shown)
+    shown = feedback.panel(assembly, run) if run and own else last_panel(assembly, in_place)
+    yield View(chat_id=chat_id, log=_render_log(assembly, turns, whole=whole()), live="", panel=shown)
 
 
-def doing(event: Event) -> str | None:
+def activity(event: Event) -> str | None:
     """Return the activity that an event begins, in words; None if the activity does not change."""
     match event:
         case StepStarted(detail=detail):
@@ -378,36 +378,36 @@ def changes_panel(event: Event) -> bool:
     return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
 
 
-def panel_of(assembly: Assembly, turns: list[ChatTurn]) -> str:
+def last_panel(assembly: Assembly, turns: list[ChatTurn]) -> str:
     """Return the panel for the last of these turns that has a run; an empty panel if none has."""
-    run = next((run for turn in reversed(turns) if (run := _run_of(assembly, turn))), None)
+    run = next((run for turn in reversed(turns) if (run := _stored_run(assembly, turn))), None)
     return feedback.panel(assembly, run) if run else run_panel.panel(None)
 
 
-def runs_of(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
+def stored_runs(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
     """Return the runs of these turns that still exist, by their ids."""
-    return {run.run_id: run for turn in turns if (run := _run_of(assembly, turn))}
+    return {run.run_id: run for turn in turns if (run := _stored_run(assembly, turn))}
 
 
-def _finished(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> list[ChatTurn]:
+def _finished_turns(assembly: Assembly, chat_id: int | None, answering: AnswerJob | None) -> list[ChatTurn]:
     """Return a chat's visible turns up to the one that is being answered, be it for the first time or again."""
     turns = assembly.chats.turns(chat_id) if chat_id else []
     return [*takewhile(lambda turn: answering is None or turn.parent != answering.turn.parent, turns)]
 
 
-def _log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
+def _render_log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
     """Return the HTML of turns; for an `empty` chat without turns, that of the first screen."""
     if empty and not turns:
         return empty_chat(assembly)
     earlier = 0 if whole else max(len(turns) - TURNS_SHOWN, 0)
     turns = turns[earlier:]
-    runs = runs_of(assembly, turns)
+    runs = stored_runs(assembly, turns)
     labels = assembly.learning.labels.find(kind=LabelKind.ANSWER)
-    said = {label.run_id: label.good for label in labels if label.run_id in runs}
-    return turns_html(turns, runs, said, earlier)
+    answer_labels = {label.run_id: label.good for label in labels if label.run_id in runs}
+    return turns_html(turns, runs, answer_labels, earlier)
 
 
-def _run_of(assembly: Assembly, turn: ChatTurn) -> Run | None:
+def _stored_run(assembly: Assembly, turn: ChatTurn) -> Run | None:
     try:
         return assembly.runs.get(turn.run_id) if turn.run_id else None
     except UnknownRun:

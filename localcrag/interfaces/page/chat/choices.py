@@ -10,7 +10,7 @@ import gradio as gr
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page.chat import chat
 from localcrag.interfaces.page.chat.chat import ChatColumn
-from localcrag.interfaces.page.handlers import EACH, LATEST, told
+from localcrag.interfaces.page.handlers import LATEST, QUEUED, or_show_error
 from localcrag.records.enums import Preset
 from localcrag.records.restriction import Restriction
 from localcrag.text.translation import whole_number
@@ -28,23 +28,27 @@ class ChatChoices:
         line, outputs, shown = column.scope.line, column.scope.outputs, [column.where, collection]
         chosen = [column.where, column.preset, column.llm]
         gr.on([column.preset.input, column.llm.input], self.choose, chosen, None, **LATEST)
-        line.expand(self.unfold, [collection, column.scope.chosen], [line], **EACH)
-        line.select(self.restrict, shown, outputs, **EACH)
-        listing.apply(self.only, shown, outputs, **EACH)
+        line.expand(self.unfold, [collection, column.scope.chosen], [line], **QUEUED)
+        line.select(self.restrict, shown, outputs, **QUEUED)
+        listing.apply(self.only, shown, outputs, **QUEUED)
 
     def choose(self, where: str, preset: str, llm: str) -> None:
         """Save another preset or language model for a chat's next questions."""
-        chat_id, store = number(where), self._assembly.chats
+        chat_id, store = chat_number(where), self._assembly.chats
         if chat_id:
-            now = told(lambda: store.chat(chat_id))
-            then = replace(now, preset=preset_of(preset), llm=llm or None)
+            now = or_show_error(lambda: store.chat(chat_id))
+            then = replace(now, preset=parse_preset(preset), llm=llm or None)
             # Gradio reports a dropdown's value also when it loses the focus.
             if then != now:
-                told(lambda: store.change(then))
+                or_show_error(lambda: store.change(then))
 
     def unfold(self, collection: str, chosen: str) -> str:
         """Return the line with its form open."""
-        return told(lambda: chat.html(chat.read(chosen), self._assembly.collections.documents(collection), form=True))
+        return or_show_error(
+            lambda: chat.scope_html(
+                chat.read_scope(chosen), self._assembly.collections.documents(collection), form=True
+            )
+        )
 
     def restrict(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Restrict a chat's next questions to the documents that the form describes."""
@@ -58,17 +62,17 @@ class ChatChoices:
         return self._put(where, collection, lambda: Restriction(documents=tuple(map(str, event.names))))
 
     def _put(self, where: str, collection: str, make: Callable[[], Restriction]) -> tuple[str, str]:
-        restriction, store, chat_id = told(make), self._assembly.chats, number(where)
+        restriction, store, chat_id = or_show_error(make), self._assembly.chats, chat_number(where)
         if chat_id:
-            told(lambda: store.change(replace(store.chat(chat_id), restriction=restriction)))
-        return told(lambda: chat.values(self._assembly, collection, restriction))
+            or_show_error(lambda: store.change(replace(store.chat(chat_id), restriction=restriction)))
+        return or_show_error(lambda: chat.scope_values(self._assembly, collection, restriction))
 
 
-def number(where: str) -> int | None:
+def chat_number(where: str) -> int | None:
     """Return the number of the chat that is shown; None if there is none."""
     return whole_number(where)
 
 
-def preset_of(name: str) -> Preset | None:
+def parse_preset(name: str) -> Preset | None:
     """Return a chat's own preset; None if it has none."""
     return Preset(name) if name else None

@@ -10,22 +10,22 @@ import gradio as gr
 
 from localcrag.app import egress
 from localcrag.app.assembly import Assembly
-from localcrag.app.chats import Answering, Conversations
+from localcrag.app.chats import AnswerJob, Conversations
 from localcrag.interfaces.page import feedback, renderers, run_panel
 from localcrag.interfaces.page.chat import chat
-from localcrag.interfaces.page.chat.chat import ChatColumn, hidden
-from localcrag.interfaces.page.chat.choices import ChatChoices, number, preset_of
+from localcrag.interfaces.page.chat.chat import ChatColumn, hide_card
+from localcrag.interfaces.page.chat.choices import ChatChoices, chat_number, parse_preset
 from localcrag.interfaces.page.handlers import (
-    EACH,
-    GOOD,
-    IN_ITS_PLACE,
+    EXCLUSIVE,
     LATEST,
-    MANY,
+    PARALLEL,
     PRIVATE,
+    QUEUED,
+    VERDICTS,
     Tabs,
-    releases,
+    or_show_error,
+    release_buttons,
     session,
-    told,
 )
 from localcrag.records.restriction import EVERYWHERE
 from localcrag.records.run import Chat
@@ -33,12 +33,12 @@ from localcrag.runs.export import TYPES, ExportForm, export
 from localcrag.runs.labels import LabelKind
 
 Values = tuple[Any, ...]
-Said = dict[Any, Any]
+InputValues = dict[Any, Any]
 """Values of components, by component."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChatPlaces:
+class ChatComponents:
     """The chat's column, and the other components in which chats are shown or chosen."""
 
     column: ChatColumn
@@ -58,7 +58,7 @@ class _Shown:
     """
 
     chat_id: int | None
-    answering: Answering | None
+    answering: AnswerJob | None
     whole: bool = False
 
 
@@ -69,9 +69,9 @@ class ChatEvents:
     takes no second event of a kind while the first is running, and a person may want to ask in another chat.
     """
 
-    def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
+    def __init__(self, assembly: Assembly, at: ChatComponents) -> None:
         self._assembly, self.at = assembly, at
-        self.conversations = Conversations(assembly.chats, assembly.ask_in_chat, assembly.models.are_away)
+        self.conversations = Conversations(assembly.chats, assembly.ask_in_chat, assembly.models.any_unloaded)
         self.choices = ChatChoices(assembly, at.column, at.collection)
         self._shown: Tabs[_Shown] = Tabs()
 
@@ -87,33 +87,33 @@ class ChatEvents:
         chosen = [at.collection, column.preset, column.llm]
         asks = [
             gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
-                  [*outputs, column.question], **IN_ITS_PLACE),
-            column.log.submit(self.ask_again, begins, outputs, **IN_ITS_PLACE),
-            at.panel.retry(self.ask_selection, [column.where], outputs, **IN_ITS_PLACE),
+                  [*outputs, column.question], **EXCLUSIVE),
+            column.log.submit(self.ask_again, begins, outputs, **EXCLUSIVE),
+            at.panel.retry(self.ask_selection, [column.where], outputs, **EXCLUSIVE),
         ]  # fmt: skip
-        each = {**EACH, **IN_ITS_PLACE}
+        each = {**QUEUED, **EXCLUSIVE}
         opens = gr.on(
             [at.chats.select, column.where.select], self.open, None, [*outputs, *chosen, *column.scope.outputs], **each
         )
         for event in (*asks, opens):
-            event.success(self.follow, None, outputs, **MANY).then(self.left, None, [at.left], **PRIVATE)
+            event.success(self.follow, None, outputs, **PARALLEL).then(self.left, None, [at.left], **PRIVATE)
         for event in asks:
             event.success(self.listed, [at.collection], [at.chats], **PRIVATE)
         column.log.input(self.like, [column.where], [column.log, at.panel], **each)
-        releases(column.log.option_select(self.show_version, [column.where], [column.log, at.panel], **each))
-        releases(column.log.expand(self.earlier, [column.where], [column.log], **IN_ITS_PLACE))
-        column.log.select(feedback.open_run(self._assembly), None, [at.panel], **EACH)
-        column.stop.click(self.stop, [column.where], None, **MANY)
+        release_buttons(column.log.option_select(self.show_version, [column.where], [column.log, at.panel], **each))
+        release_buttons(column.log.expand(self.earlier, [column.where], [column.log], **EXCLUSIVE))
+        column.log.select(feedback.open_run(self._assembly), None, [at.panel], **QUEUED)
+        column.stop.click(self.stop, [column.where], None, **PARALLEL)
         column.new.click(self.new_chat, None, outputs, **each)
         card = column.consent
-        gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **MANY)
-        card.refuse.click(self.refuse, [column.where], card.outputs, **MANY)
+        gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PARALLEL)
+        card.refuse.click(self.refuse, [column.where], card.outputs, **PARALLEL)
         self.choices.wire(at.listing)
         self.leaves(at.collection.input)
-        at.chats.submit(self.rename, [at.collection], [at.chats], **EACH)
+        at.chats.submit(self.rename, [at.collection], [at.chats], **QUEUED)
         at.chats.delete(self.delete, [column.where, at.collection], [*outputs, at.chats], **each)
-        at.chats.input(self.search, [at.collection], [at.chats], **EACH)
-        at.chats.download(self.export, None, [at.export], **EACH)
+        at.chats.input(self.search, [at.collection], [at.chats], **QUEUED)
+        at.chats.download(self.export, None, [at.export], **QUEUED)
         # `change` and not `input`: opening a chat chooses its collection, too.
         at.collection.change(self.listed, [at.collection], [at.chats], **LATEST)
         page.load(self.listed, [at.collection], [at.chats], **PRIVATE)
@@ -125,38 +125,38 @@ class ChatEvents:
         column, at = self.at.column, self.at
         outputs = [*column.outputs(at.panel), *column.scope.outputs]
         for event in events:
-            event(self.choose_collection, [column.where, at.collection], outputs, **{**LATEST, **IN_ITS_PLACE})
+            event(self.choose_collection, [column.where, at.collection], outputs, **{**LATEST, **EXCLUSIVE})
 
-    def ask(self, said: Said, request: gr.Request) -> Values:
+    def ask(self, inputs: InputValues, request: gr.Request) -> Values:
         """Ask the question in the box, in this chat or in a new one."""
-        text = str(said[self.at.column.question]).strip()
+        text = str(inputs[self.at.column.question]).strip()
         if not text:
             return *self._unchanged(), gr.skip()
-        chat_id = self._chat(said, request, follow_up=True)
-        told(lambda: self.conversations.ask(chat_id, text))
+        chat_id = self._chat(inputs, request, follow_up=True)
+        or_show_error(lambda: self.conversations.ask(chat_id, text))
         # The box is emptied here and not when the answer is there: text typed while it is written must stay.
         return *self._show(chat_id, request), ""
 
-    def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Values:
+    def ask_again(self, inputs: InputValues, event: gr.EventData, request: gr.Request) -> Values:
         """Ask a turn's question again, as it was or in other words; the turn number 0 stands for a new question.
 
         The event has `read_all` if every passage is to be read.
         """
         number, question = int(event.turn), str(event.question)
-        chat_id = self._chat(said, request, follow_up=not number)
+        chat_id = self._chat(inputs, request, follow_up=not number)
         if number:
             read_all = bool(getattr(event, "read_all", False))
-            told(lambda: self.conversations.ask_again(chat_id, number, question or None, read_all=read_all))
+            or_show_error(lambda: self.conversations.ask_again(chat_id, number, question or None, read_all=read_all))
         else:
-            told(lambda: self.conversations.ask(chat_id, question))
+            or_show_error(lambda: self.conversations.ask(chat_id, question))
         return self._show(chat_id, request)
 
     def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Answer a run's question again, with sentences and passages that a person forced in or out."""
-        run = told(lambda: self._assembly.runs.get(str(event.run_id)))
-        choice = run_panel.choice_of(event)
-        chat_id = number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
-        told(
+        run = or_show_error(lambda: self._assembly.runs.get(str(event.run_id)))
+        choice = run_panel.parse_choice(event)
+        chat_id = chat_number(where) or or_show_error(lambda: self._assembly.chats.begin(run.collection)).id
+        or_show_error(
             lambda: self.conversations.ask_selection(
                 chat_id, run.question, lambda: self._assembly.answer_selection(run.run_id, choice)
             )
@@ -165,20 +165,20 @@ class ChatEvents:
 
     def open(self, event: gr.EventData, request: gr.Request) -> Values:
         """Show a chat, or an empty one if that chat does not exist any more."""
-        wanted = number(str(event.chat))
+        wanted = chat_number(str(event.chat))
         opened = None if wanted is None else self._chats().get(wanted)
         if opened is None:
-            collections, llms = chat.offered(self._assembly)
+            collections, llms = chat.available_choices(self._assembly)
             kept = gr.update(choices=collections), gr.skip(), gr.update(choices=llms), gr.skip(), gr.skip()
             return *self._show(None, request), *kept
         # Another tab may have made or deleted the chat's collection or model, so they are always among the choices.
-        collections, llms = chat.offered(self._assembly, opened)
+        collections, llms = chat.available_choices(self._assembly, opened)
         return (
             *self._show(opened.id, request),
             gr.update(choices=collections, value=opened.collection),
             opened.preset or "",
             gr.update(choices=llms, value=opened.llm or ""),
-            *told(lambda: chat.values(self._assembly, opened.collection, opened.restriction)),
+            *or_show_error(lambda: chat.scope_values(self._assembly, opened.collection, opened.restriction)),
         )
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
@@ -191,7 +191,7 @@ class ChatEvents:
         yield self._unchanged()
         if not (shown and shown.answering):
             return
-        for view in chat.follow(self._assembly, shown.answering, lambda: shown.whole):
+        for view in chat.follow_answer(self._assembly, shown.answering, lambda: shown.whole):
             if self._shown.get(tab) is not shown:
                 # The tab shows another chat now, and this answer continues in the background. Gradio sends a
                 # generator's last value again when it ends, so that value must change nothing.
@@ -206,11 +206,11 @@ class ChatEvents:
 
     def choose_collection(self, where: str, collection: str, request: gr.Request) -> Values:
         """Leave the shown chat if another collection is chosen, since a chat keeps the collection it was begun in."""
-        shown = self._chats().get(number(where) or 0)
+        shown = self._chats().get(chat_number(where) or 0)
         # Gradio reports a dropdown's value also when it loses the focus.
         if shown and shown.collection == collection:
             return *self._unchanged(), gr.skip(), gr.skip()
-        everywhere = told(lambda: chat.values(self._assembly, collection, EVERYWHERE))
+        everywhere = or_show_error(lambda: chat.scope_values(self._assembly, collection, EVERYWHERE))
         return *self._show(None, request), *everywhere
 
     def new_chat(self, request: gr.Request) -> Values:
@@ -226,13 +226,13 @@ class ChatEvents:
         """Send the query to the web, as the person has left it."""
         if answering := self._answering(where):
             answering.consent.say(query)
-        return hidden()
+        return hide_card()
 
     def refuse(self, where: str) -> Values:
         """Send no query to the web."""
         if answering := self._answering(where):
             answering.consent.say(None)
-        return hidden()
+        return hide_card()
 
     def earlier(self, where: str, request: gr.Request) -> Any:
         """Show all turns of a chat, now and after each answer."""
@@ -243,86 +243,90 @@ class ChatEvents:
     def like(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Label an answer as good or bad, and show its run in the panel."""
         run_id = str(event.run_id)
-        told(lambda: self._assembly.learning.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
-        return self.log(where, request), told(lambda: feedback.panel_of(self._assembly, run_id))
+        or_show_error(lambda: self._assembly.learning.label(run_id, LabelKind.ANSWER, good=VERDICTS[event.good]))
+        return self.log(where, request), or_show_error(lambda: feedback.run_panel_by_id(self._assembly, run_id))
 
     def show_version(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Show another version of a turn, with the turns that follow it, and its run in the panel."""
-        chat_id, turn = number(where), int(event.turn)
+        chat_id, turn = chat_number(where), int(event.turn)
         if chat_id is None:
             return gr.skip(), gr.skip()
-        told(lambda: self.conversations.show(chat_id, turn))
-        shown = told(lambda: self._assembly.chats.turns(chat_id, turn))
-        return self.log(where, request), told(lambda: chat.panel_of(self._assembly, shown[-1:]))
+        or_show_error(lambda: self.conversations.show(chat_id, turn))
+        shown = or_show_error(lambda: self._assembly.chats.turns(chat_id, turn))
+        return self.log(where, request), or_show_error(lambda: chat.last_panel(self._assembly, shown[-1:]))
 
     def log(self, where: str, request: gr.Request) -> Any:
         """Return a chat's finished turns with their current labels; skip if the tab shows another chat."""
         shown = self._shown.get(session(request))
-        if shown and shown.chat_id != number(where):
+        if shown and shown.chat_id != chat_number(where):
             return gr.skip()
         whole = bool(shown and shown.whole)
-        return told(lambda: chat.log(self._assembly, number(where), self._answering(where), whole=whole))
+        return or_show_error(
+            lambda: chat.log_html(self._assembly, chat_number(where), self._answering(where), whole=whole)
+        )
 
     def listed(self, collection: str) -> str:
         """Return the list of chats, first those of the collection that is shown."""
-        return told(lambda: renderers.chats(self._assembly.chats.chats(), collection))
+        return or_show_error(lambda: renderers.chats(self._assembly.chats.chats(), collection))
 
     def search(self, collection: str, event: gr.EventData) -> str:
         """Return the list of the chats that contain the words that were searched for."""
         words = str(event.words)
-        return told(lambda: renderers.chats(self._assembly.chats.chats(words), collection, words))
+        return or_show_error(lambda: renderers.chats(self._assembly.chats.chats(words), collection, words))
 
     def left(self) -> str:
         """Return the line on what has left this computer, and whether the models are unloaded."""
-        away = self._assembly.models.are_away()
-        return told(lambda: renderers.left(egress.line(self._assembly.egress.summary()), away=away))
+        away = self._assembly.models.any_unloaded()
+        return or_show_error(
+            lambda: renderers.status_lines(egress.summary_line(self._assembly.egress.summary()), away=away)
+        )
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a chat another title."""
         store = self._assembly.chats
-        told(lambda: store.change(replace(store.chat(int(event.chat)), title=str(event.title).strip())))
+        or_show_error(lambda: store.change(replace(store.chat(int(event.chat)), title=str(event.title).strip())))
         return self.listed(collection)
 
     def delete(self, where: str, collection: str, event: gr.EventData, request: gr.Request) -> Values:
         """Delete a chat, and stop the answer that is being written in it."""
         gone = int(event.chat)
         self.stop(str(gone))
-        told(lambda: self._assembly.chats.delete(gone))
-        shown = self._show(None, request) if gone == number(where) else self._unchanged()
+        or_show_error(lambda: self._assembly.chats.delete(gone))
+        shown = self._show(None, request) if gone == chat_number(where) else self._unchanged()
         return *shown, self.listed(collection)
 
     def export(self, event: gr.EventData) -> str:
         """Return a chat as a file for the page's script to save."""
         chat_id, form = int(event.chat), ExportForm(str(event.form))
         store = self._assembly.chats
-        kept, turns = told(lambda: (store.chat(chat_id), store.turns(chat_id)))
-        text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
+        kept, turns = or_show_error(lambda: (store.chat(chat_id), store.turns(chat_id)))
+        text = export(kept, turns, chat.stored_runs(self._assembly, turns), form)
         return renderers.download(kept.title, form.value, TYPES[form], text)
 
-    def _chat(self, said: Said, request: gr.Request, *, follow_up: bool) -> int:
+    def _chat(self, inputs: InputValues, request: gr.Request, *, follow_up: bool) -> int:
         """Return the number of the chat to ask in: the one that is shown or about to be shown, or a new one."""
         column = self.at.column
-        if there := number(said[column.where]):
-            shown, wanted = self._chats().get(there), said.get(self.at.collection)
+        if there := chat_number(inputs[column.where]):
+            shown, wanted = self._chats().get(there), inputs.get(self.at.collection)
             # The question may arrive before the event that leaves the shown chat for a collection that was just chosen.
             if not (follow_up and shown and shown.collection != wanted and wanted in self._offered()):
                 return there
         # On a page that was just loaded, the question may arrive before the chat that its address names is shown.
-        elif (named := number(str(request.query_params.get("chat", "")))) and named in self._chats():
+        elif (named := chat_number(str(request.query_params.get("chat", "")))) and named in self._chats():
             return named
-        preset, llm = preset_of(said[column.preset]), said[column.llm] or None
-        within = chat.read(said[column.scope.chosen])
+        preset, llm = parse_preset(inputs[column.preset]), inputs[column.llm] or None
+        within = chat.read_scope(inputs[column.scope.chosen])
         begin = self._assembly.chats.begin
-        return told(lambda: begin(said[self.at.collection], preset=preset, llm=llm, restriction=within)).id
+        return or_show_error(lambda: begin(inputs[self.at.collection], preset=preset, llm=llm, restriction=within)).id
 
     def _chats(self) -> dict[int, Chat]:
-        return {one.id: one for one in told(self._assembly.chats.chats)}
+        return {one.id: one for one in or_show_error(self._assembly.chats.chats)}
 
     def _offered(self) -> list[str]:
-        return told(self._assembly.collections.offered)
+        return or_show_error(self._assembly.collections.offered)
 
-    def _answering(self, where: str) -> Answering | None:
-        chat_id = number(where)
+    def _answering(self, where: str) -> AnswerJob | None:
+        chat_id = chat_number(where)
         return self.conversations.answering(chat_id) if chat_id else None
 
     def _unchanged(self) -> Values:
@@ -347,4 +351,6 @@ class ChatEvents:
             yield self._opened(shown)
 
     def _opened(self, shown: _Shown) -> Values:
-        return told(lambda: chat.opened(self._assembly, shown.chat_id, shown.answering, whole=shown.whole)).values()
+        return or_show_error(
+            lambda: chat.opened_view(self._assembly, shown.chat_id, shown.answering, whole=shown.whole)
+        ).values()

@@ -33,11 +33,11 @@ from localcrag.records.models import Model, ModelState
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import ChatTurn, Run, TurnState
 from localcrag.runs.export import source_place
-from localcrag.runs.recording import unread
+from localcrag.runs.recording import unread_passages
 from localcrag.text.translation import gettext
 from localcrag.text.translation import gettext as _
 
-LONGEST = 1000
+MAX_FORMULA = 1000
 """Longest formula that is converted, in characters: each level of nesting is a level of recursion."""
 _ELEMENTS = frozenset(
     "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts "
@@ -53,7 +53,7 @@ _ATTRIBUTES = frozenset(
 def mathml(formula: str, *, block: bool) -> Markup:
     """Return a formula as MathML; if it cannot be converted, return its source as code."""
     source = formula.strip()
-    if len(source) <= LONGEST and (made := _converted(source, "block" if block else "inline")) is not None:
+    if len(source) <= MAX_FORMULA and (made := _converted(source, "block" if block else "inline")) is not None:
         return made
     return Markup("<code>{}</code>").format(escape(source))
 
@@ -96,7 +96,7 @@ def _reader() -> MarkdownIt:
     # Addresses stay text, no picture is fetched, and HTML is escaped.
     reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
     reader.use(dollarmath_plugin, allow_digits=False, allow_space=False, renderer=_formula)
-    reader.core.ruler.after("inline", "citations", _find)
+    reader.core.ruler.after("inline", "citations", _split_citations)
     reader.add_render_rule("citation", _write_citation)
     reader.add_render_rule("note", _write_note)
     return reader
@@ -106,7 +106,7 @@ def _formula(source: str, options: Mapping[str, Any]) -> str:
     return mathml(source, block=bool(options["display_mode"]))
 
 
-def _find(state: StateCore) -> None:
+def _split_citations(state: StateCore) -> None:
     """Split citations of known evidence, and notes about backing, from the text around them, as tokens of their own."""
     for block in state.tokens:
         if block.type == "inline":
@@ -134,7 +134,7 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
     number = tokens[at].meta["n"]
     piece: Evidence = about["known"][number]
     source: Source = about["sources"][piece.source]
-    run_id, where = about["run"].run_id, _where(piece, source)
+    run_id, where = about["run"].run_id, _evidence_place(piece, source)
     return _CHIP.format(
         run=run_id,
         n=number,
@@ -145,7 +145,7 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
     )
 
 
-def _where(piece: Evidence, source: Source) -> str:
+def _evidence_place(piece: Evidence, source: Source) -> str:
     """Return the place of a piece of evidence: its source, the headings above it, and the confidence of OCR."""
     read = gettext("read by OCR, %(confidence)s", confidence=f"{piece.confidence:.2f}") if piece.confidence else None
     return " · ".join(part for part in (source_place(source, piece), piece.path, read) if part)
@@ -196,12 +196,12 @@ def empty_chat(assembly: Assembly) -> str:
         questions=samples.first_questions(web=bool(assembly.settings.searxng_url)),
         llm=llm,
         small=Skill.ALONE not in assembly.library.skills(llm),
-        offered=_offered(assembly),
+        offered=_smallest_download(assembly),
         private=may_leave(servers),
     )
 
 
-def _offered(assembly: Assembly) -> Model | None:
+def _smallest_download(assembly: Assembly) -> Model | None:
     """Return the smallest language model that can be downloaded and is not installed; None if there is none."""
     return min(assembly.library.language_models(ModelState.MISSING), key=lambda model: model.size, default=None)
 
@@ -220,8 +220,8 @@ def meaning(run: Run) -> str:
     return _("from the web, your documents do not say") if web else _("your documents do not say")
 
 
-def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy: str | None = None) -> Markup:
-    """Return a turn; `said` is a person's label of its answer, `busy` the activity in words while it is answered."""
+def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, busy: str | None = None) -> Markup:
+    """Return a turn; `labels` is a person's label of its answer, `busy` the activity in words while it is answered."""
     written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
     return Markup(  # noqa: S704 - the templates escape
         TEMPLATES.get_template("chat/turn.html").render(
@@ -234,9 +234,9 @@ def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy
             answer=answer_html(written, run) if written else None,
             unchecked=bool(run and not run.support),
             versions=_versions(turn) if busy is None else None,
-            said=said,
+            said=labels,
             forced=bool(run and run.forced_from),
-            unread=unread(run) if run and busy is None and turn.state is TurnState.ANSWERED else None,
+            unread=unread_passages(run) if run and busy is None and turn.state is TurnState.ANSWERED else None,
         )
     )
 
@@ -271,13 +271,13 @@ def _versions(turn: ChatTurn) -> _Versions | None:
 
 
 def turns_html(
-    turns: Sequence[ChatTurn], runs: Mapping[str, Run], said: Mapping[str, bool], earlier: int = 0
+    turns: Sequence[ChatTurn], runs: Mapping[str, Run], labels: Mapping[str, bool], earlier: int = 0
 ) -> Markup:
     """Return finished turns, below a button for the `earlier` ones, if there are any.
 
-    `runs`, and the labels of their answers (`said`), are by the run's id.
+    `runs`, and the labels of their answers (`labels`), are by the run's id.
     """
     before = TEMPLATES.get_template("chat/earlier_turns.html").render(number=earlier) if earlier else ""
     return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape
-        turn_html(turn, runs.get(turn.run_id or ""), said=said.get(turn.run_id or "")) for turn in turns
+        turn_html(turn, runs.get(turn.run_id or ""), labels=labels.get(turn.run_id or "")) for turn in turns
     )

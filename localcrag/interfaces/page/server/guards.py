@@ -25,37 +25,37 @@ from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from localcrag.app.web_search import SlidingMinute
+from localcrag.app.web_search import SlidingMinuteLimit
 from localcrag.interfaces.api.middleware import (
     BUSY,
-    LARGE_AT_ONCE,
-    MOST_SAID,
-    MOST_WAITING,
-    SMALL,
-    Doors,
+    MAX_BODY,
+    MAX_LARGE_REQUESTS,
+    MAX_REQUESTS,
+    SMALL_BODY,
+    AccessChecks,
     IncomingBody,
     Refusal,
     ResponseHeaders,
     addresses,
-    declared,
-    hand_on_whole,
-    in_plain_text,
-    is_neighbour,
-    policy,
+    content_length,
+    content_security_policy,
+    forward_buffered,
+    is_other_user,
+    plain_text_refusal,
     refuse,
-    too_much,
+    too_large,
 )
-from localcrag.interfaces.page.handlers import MadeFiles
-from localcrag.interfaces.page.server.handoff import HandedOver, MadeFilesDoor, Take
+from localcrag.interfaces.page.handlers import DownloadFiles
+from localcrag.interfaces.page.server.handoff import DownloadRoute, HandoffRoute, Take
 
 
-def all_uploaded(said: Any, uploads: Path) -> bool:
+def all_uploaded(payload: Any, uploads: Path) -> bool:
     """Return whether every file that the content of a request names is in the folder of uploads."""
-    if isinstance(said, dict):
-        if isinstance(path := said.get("path"), str) and not _uploaded(path, uploads):
+    if isinstance(payload, dict):
+        if isinstance(path := payload.get("path"), str) and not _uploaded(path, uploads):
             return False
-        return all(all_uploaded(value, uploads) for value in said.values())
-    return not isinstance(said, list) or all(all_uploaded(value, uploads) for value in said)
+        return all(all_uploaded(value, uploads) for value in payload.values())
+    return not isinstance(payload, list) or all(all_uploaded(value, uploads) for value in payload)
 
 
 def _uploaded(path: str, uploads: Path) -> bool:
@@ -70,25 +70,25 @@ def _uploaded(path: str, uploads: Path) -> bool:
 API = "/gradio_api/"
 
 
-def in_gradios_form(refusal: Refusal, scope: Scope) -> tuple[str, str]:
+def gradio_refusal(refusal: Refusal, scope: Scope) -> tuple[str, str]:
     """Return a refusal’s media type and text, in Gradio’s format for paths of its API."""
     if scope["path"].startswith(API):
         return "application/json", json.dumps({"detail": refusal.sentence})
-    return in_plain_text(refusal, scope)
+    return plain_text_refusal(refusal, scope)
 
 
-MOST_UPLOADED = 4_000_000_000
+MAX_UPLOAD = 4_000_000_000
 """Largest upload of several files, in bytes; Gradio's max_file_size limits each file."""
-LEFT_FREE = 500_000_000
+MIN_FREE = 500_000_000
 """Bytes that uploads always leave free on the disk."""
 UPLOADS_AT_ONCE = 16
 """Uploads that are read at once."""
-UPLOADS_A_MINUTE = 600
+UPLOADS_PER_MINUTE = 600
 """Uploads, each of up to 1,000 files, that are accepted within any 60 seconds: dropping files once is one upload."""
-LONGEST_TYPE = 200
+MAX_CONTENT_TYPE = 200
 """Longest content type of an upload, in bytes; its boundary has at most 70 characters (RFC 2046, 5.1.1)."""
 UPLOAD = "/gradio_api/upload"
-STRANGE = Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
+MALFORMED = Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
 
 
 @dataclass(slots=True)
@@ -101,21 +101,21 @@ class RequestBodies:
     app: ASGIApp
     uploads: Path
     now: Callable[[], float] = time.monotonic
-    _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
+    _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LARGE_REQUESTS))
     _uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
     _waiting: int = 0
-    _rate: SlidingMinute = field(init=False)
+    _rate: SlidingMinuteLimit = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rate = SlidingMinute(now=self.now)
+        self._rate = SlidingMinuteLimit(now=self.now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer with the reason why it is refused."""
         if scope["type"] != "http" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
-        if self._waiting >= MOST_WAITING:
-            await refuse(BUSY, scope, send, in_gradios_form)
+        if self._waiting >= MAX_REQUESTS:
+            await refuse(BUSY, scope, send, gradio_refusal)
             return
         self._waiting += 1
         try:
@@ -123,39 +123,39 @@ class RequestBodies:
                 async with self._uploads:
                     await self._upload(scope, receive, send)
             # A request that declares no size counts as large.
-            elif 0 <= declared(scope) <= SMALL:
-                await self._click(scope, receive, send, SMALL)
+            elif 0 <= content_length(scope) <= SMALL_BODY:
+                await self._click(scope, receive, send, SMALL_BODY)
             else:
                 async with self._clicks:
-                    await self._click(scope, receive, send, MOST_SAID)
+                    await self._click(scope, receive, send, MAX_BODY)
         finally:
             self._waiting -= 1
 
     async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
         body = IncomingBody(receive, self.now, most)
-        await hand_on_whole(body, self.app, scope, send, wording=in_gradios_form, refused=self._refused)
+        await forward_buffered(body, self.app, scope, send, wording=gradio_refusal, refused=self._refused)
 
-    def _refused(self, said: bytes) -> Refusal | None:
+    def _refused(self, payload: bytes) -> Refusal | None:
         try:
-            content = json.loads(said)
+            content = json.loads(payload)
             ours = all_uploaded(content, self.uploads)
         except (ValueError, RecursionError):
-            return STRANGE
+            return MALFORMED
         return (
             None if ours else Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
         )
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
-        room = min(MOST_UPLOADED, max(shutil.disk_usage(self.uploads.parent).free - LEFT_FREE, 0))
+        room = min(MAX_UPLOAD, max(shutil.disk_usage(self.uploads.parent).free - MIN_FREE, 0))
         body = IncomingBody(receive, self.now, room)
-        if len(dict(scope["headers"]).get(b"content-type", b"")) > LONGEST_TYPE:
-            await refuse(STRANGE, scope, send, in_gradios_form)
+        if len(dict(scope["headers"]).get(b"content-type", b"")) > MAX_CONTENT_TYPE:
+            await refuse(MALFORMED, scope, send, gradio_refusal)
             return
-        left = self._rate.claim(UPLOADS_A_MINUTE)
-        if left or declared(scope) > room:
-            body.refusal = _too_often(left) if left else too_much(room)
+        left = self._rate.claim(UPLOADS_PER_MINUTE)
+        if left or content_length(scope) > room:
+            body.refusal = _rate_limited(left) if left else too_large(room)
             await body.drain()
-            await refuse(body.refusal, scope, send, in_gradios_form)
+            await refuse(body.refusal, scope, send, gradio_refusal)
             return
         # Gradio reads the upload itself, piece by piece. If the body is refused on the way, Gradio is told that the
         # client has disconnected, its response is dropped, and the refusal is sent instead.
@@ -181,20 +181,20 @@ class RequestBodies:
             if not body.refusal:
                 raise
         if body.refusal and not started:
-            await refuse(body.refusal, scope, send, in_gradios_form)
+            await refuse(body.refusal, scope, send, gradio_refusal)
 
 
-def _too_often(left: float) -> Refusal:
+def _rate_limited(left: float) -> Refusal:
     seconds = math.ceil(left)
     return Refusal(
         429,
-        f"More than {UPLOADS_A_MINUTE} uploads came within a minute. Drop the files again in {seconds} s.",
+        f"More than {UPLOADS_PER_MINUTE} uploads came within a minute. Drop the files again in {seconds} s.",
         retry_after=seconds,
     )
 
 
 # Previews for social networks, whose pictures are on other hosts, and the manifest of a web app, which does not exist.
-LEADS_ELSEWHERE = re.compile(
+EXTERNAL_REFERENCES = re.compile(
     rb'<meta\b[^>]*\b(?:property="og:|name="twitter:)[^>]*>\s*|<link\b[^>]*rel="manifest"[^>]*>\s*'
 )
 # Gradio's configuration in the page contains names that a person chose, but < is written as \u003c in it, so that no
@@ -203,16 +203,16 @@ SCRIPT = re.compile(rb"<script\b")
 
 # Gradio 6.31 counts the seconds of its loading sign at every frame, and continues when the sign is gone: a tenth of a
 # core for as long as the page is open. This script lets functions that count seconds run once a second.
-AT_REST = b"""<script>{
+IDLE_SCRIPT = b"""<script>{
   const drawn = window.requestAnimationFrame.bind(window);
   const counts = (step) => /performance\\.now\\(\\).*\\/ ?1e3/.test(String(step));
   window.requestAnimationFrame = (step) => counts(step) ? setTimeout(step, 1000) : drawn(step);
 }</script>"""
 
 
-def cleaned(page: bytes, nonce: str) -> bytes:
+def clean_page(page: bytes, nonce: str) -> bytes:
     """Return the page as it is served: without references to other hosts, and with the nonce in its scripts."""
-    page = LEADS_ELSEWHERE.sub(b"", page).replace(b"<head>", b"<head>" + AT_REST, 1)
+    page = EXTERNAL_REFERENCES.sub(b"", page).replace(b"<head>", b"<head>" + IDLE_SCRIPT, 1)
     return SCRIPT.sub(b'<script nonce="%s"' % nonce.encode(), page)
 
 
@@ -247,10 +247,10 @@ class _Page:
         if message.get("more_body"):
             return
         nonce = secrets.token_urlsafe(24)
-        body = cleaned(b"".join(self.parts), nonce)
+        body = clean_page(b"".join(self.parts), nonce)
         headers = MutableHeaders(scope=self.start)
         headers["content-length"] = str(len(body))
-        headers["content-security-policy"] = policy(nonce)
+        headers["content-security-policy"] = content_security_policy(nonce)
         await self.send(self.start)
         await self.send({"type": "http.response.body", "body": body})
 
@@ -285,13 +285,15 @@ Inner = Callable[[ASGIApp], ASGIApp]
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def guarded(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
+def with_access_checks(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
     """Return the app behind its access checks; `inner` wraps the app directly, inside all of them."""
     inside = RequestBodies(inner(app), uploads)
-    return ResponseHeaders(Doors(app=inside, port=port, is_neighbour=is_neighbour, open=OPEN, wording=in_gradios_form))
+    return ResponseHeaders(
+        AccessChecks(app=inside, port=port, is_other_user=is_other_user, open=OPEN, wording=gradio_refusal)
+    )
 
 
-def lifespan(port: int, uploads: Path, token: str, take: Take, made: MadeFiles) -> Lifespan:
+def lifespan(port: int, uploads: Path, token: str, take: Take, made: DownloadFiles) -> Lifespan:
     """Return a lifespan that installs the access checks when Gradio's server starts.
 
     `take` gets the files that are handed in with the `token`, and the files of `made` can be downloaded.
@@ -306,9 +308,9 @@ def lifespan(port: int, uploads: Path, token: str, take: Take, made: MadeFiles) 
             raise RuntimeError("The server of the page started without its stack: its doors cannot be put up.")
 
         def inner(inside: ASGIApp) -> ASGIApp:
-            return MadeFilesDoor(HandedOver(IndexPage(inside), token, take), made)
+            return DownloadRoute(HandoffRoute(IndexPage(inside), token, take), made)
 
-        app.middleware_stack = guarded(app.middleware_stack, port, uploads, inner)
+        app.middleware_stack = with_access_checks(app.middleware_stack, port, uploads, inner)
         yield
 
     return put_up

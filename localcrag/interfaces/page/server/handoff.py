@@ -1,6 +1,6 @@
 """Files that enter and leave the app outside of Gradio: from later starts, and made for download.
 
-`HandedOver` takes files that a later start of localcrag hands over; that start has to know the token. `MadeFilesDoor`
+`HandoffRoute` takes files that a later start of localcrag hands over; that start has to know the token. `DownloadRoute`
 serves exported files, each once. `Presence` opens the app's window and keeps the process alive until its end.
 """
 
@@ -19,20 +19,20 @@ from starlette.requests import Request
 from starlette.responses import FileResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from localcrag.app.desktop.one_instance import OPEN, HandedIn
+from localcrag.app.desktop.one_instance import OPEN_PATH, HandOver
 from localcrag.app.desktop.window import PageWindow
-from localcrag.interfaces.api.middleware import Refusal, bears, refuse
-from localcrag.interfaces.page.handlers import ADDRESS, MadeFiles
+from localcrag.interfaces.api.middleware import Refusal, has_token, refuse
+from localcrag.interfaces.page.handlers import ADDRESS, DownloadFiles
 from localcrag.interfaces.page.page import App
 from localcrag.records.errors import LocalcragError
 
-UNKNOWN = Refusal(403, "Only a later start of this localcrag may hand files over: the token is another one.")
-STRANGE = Refusal(400, "This is not what a later start of localcrag hands over.")
-Take = Callable[[HandedIn], None]
+WRONG_TOKEN = Refusal(403, "Only a later start of this localcrag may hand files over: the token is another one.")
+MALFORMED = Refusal(400, "This is not what a later start of localcrag hands over.")
+Take = Callable[[HandOver], None]
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOver:
+class HandoffRoute:
     """Middleware that gives files from a later start to `take`, if it has the token, and passes other requests on."""
 
     app: ASGIApp
@@ -41,7 +41,7 @@ class HandedOver:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a later start with 204, or with the reason why its request is refused."""
-        if scope["type"] != "http" or scope["path"] != OPEN:
+        if scope["type"] != "http" or scope["path"] != OPEN_PATH:
             await self.app(scope, receive, send)
         elif refusal := await self._refusal(Request(scope, receive)):
             await refuse(refusal, scope, send)
@@ -50,11 +50,11 @@ class HandedOver:
             await send({"type": "http.response.body", "body": b""})
 
     async def _refusal(self, request: Request) -> Refusal | None:
-        if not bears(request.scope, self.token):
-            return UNKNOWN
+        if not has_token(request.scope, self.token):
+            return WRONG_TOKEN
         handed = _read(await request.body())
         if handed is None:
-            return STRANGE
+            return MALFORMED
         try:
             await run_in_threadpool(self.take, handed)
         except LocalcragError as error:
@@ -62,24 +62,24 @@ class HandedOver:
         return None
 
 
-def _read(body: bytes) -> HandedIn | None:
+def _read(body: bytes) -> HandOver | None:
     try:
-        said = json.loads(body)
-        files, ends = said["files"], said["quit"]
+        content = json.loads(body)
+        files, ends = content["files"], content["quit"]
     except (ValueError, TypeError, KeyError):
         return None
     if not isinstance(ends, bool) or not isinstance(files, list) or not all(isinstance(one, str) for one in files):
         return None
-    return HandedIn(tuple(files), ends)
+    return HandOver(tuple(files), ends)
 
 
 GONE = Refusal(404, "This file was fetched already, or localcrag has been started anew. Export it once more.")
 
 
-class MadeFilesDoor:
+class DownloadRoute:
     """Middleware that serves files that were made for download, and passes other requests on."""
 
-    def __init__(self, app: ASGIApp, files: MadeFiles) -> None:
+    def __init__(self, app: ASGIApp, files: DownloadFiles) -> None:
         self._app, self._files = app, files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,7 +98,7 @@ class MadeFilesDoor:
             self._files.discard(path)
 
 
-BETWEEN = 0.2
+CHECK_INTERVAL = 0.2
 """Seconds between two checks whether the window is still open."""
 
 
@@ -110,7 +110,7 @@ class Presence:
         self._app, self._window, self._collection = app, window, collection
         self._ends = threading.Event()
 
-    def begin(self, handed: HandedIn, *, shows: bool) -> None:
+    def begin(self, handed: HandOver, *, shows: bool) -> None:
         """Add the files that this start was given, and open the page if `shows`."""
         try:
             self.add(handed)
@@ -119,7 +119,7 @@ class Presence:
         if shows:
             self.show()
 
-    def take(self, handed: HandedIn) -> None:
+    def take(self, handed: HandOver) -> None:
         """Handle the request of a later start: quit, or add files and show the page. Raises UnreadableDocument."""
         if handed.quit:
             self._ends.set()
@@ -129,7 +129,7 @@ class Presence:
         finally:
             self.show()
 
-    def add(self, handed: HandedIn) -> None:
+    def add(self, handed: HandOver) -> None:
         """Add the files to the collection that is shown. Raises UnreadableDocument."""
         self._app.documents.add_originals([Path(name) for name in handed.files], self._collection)
 
@@ -140,7 +140,7 @@ class Presence:
     def wait(self) -> None:
         """Wait until the app is interrupted or asked to quit, or its window is closed and no work is left."""
         try:
-            while not self._ends.wait(BETWEEN):
+            while not self._ends.wait(CHECK_INTERVAL):
                 if self._window.closed and not self._app.busy:
                     return
         except KeyboardInterrupt:

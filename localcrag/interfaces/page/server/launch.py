@@ -11,13 +11,13 @@ from pathlib import Path
 
 import gradio as gr
 
-from localcrag.app.assembly import Assembly, warm_up_beside
+from localcrag.app.assembly import Assembly, warm_up_in_background
 from localcrag.app.desktop.install import FAVICON
-from localcrag.app.desktop.one_instance import NOTHING, HandedIn, OneInstance, Place
+from localcrag.app.desktop.one_instance import NO_REQUEST, Endpoint, HandOver, OneInstance
 from localcrag.app.desktop.window import PageWindow
-from localcrag.app.models.lifecycle import IdleModels
+from localcrag.app.models.lifecycle import IdleModelUnloader
 from localcrag.interfaces.api.middleware import HOST, is_free, require_free
-from localcrag.interfaces.page.handlers import MOST_TABS
+from localcrag.interfaces.page.handlers import MAX_TABS
 from localcrag.interfaces.page.page import HERE, build
 from localcrag.interfaces.page.server import guards
 from localcrag.interfaces.page.server.handoff import Presence
@@ -30,13 +30,13 @@ FIRST_PORT, PORTS_TRIED = 7860, 50
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
 """Largest file that can be uploaded, as Gradio's max_file_size."""
-MOST_THREADS = 250
+MAX_THREADS = 250
 """Threads in which handlers run; Gradio's default is 40."""
-MOST_CONNECTIONS = 8_192
+MAX_CONNECTIONS = 8_192
 """Open connections and files that the process asks the system for."""
-MOST_QUEUED = 2_000
+MAX_QUEUED = 2_000
 """Events that may wait at once; beyond that, the page is told to try again later."""
-BETWEEN_LOOKS, BETWEEN_PROGRESS = 0.02, 1.0
+POLL_INTERVAL, PROGRESS_POLL_INTERVAL = 0.02, 1.0
 """Seconds between two looks of an idle Gradio for events, and for progress bars, which localcrag does not use.
 
 Gradio's own are 0.05 and 0.1 on Windows, and 0.001 and 0.01 elsewhere, which costs a twentieth of a core day and night
@@ -51,7 +51,7 @@ def launch(
     browser: bool,
     window: bool = False,
     instance: OneInstance | None = None,
-    handed: HandedIn = NOTHING,
+    handed: HandOver = NO_REQUEST,
 ) -> None:
     """Serve the app until it is interrupted, a later start asks it to quit, or its own window is closed.
 
@@ -60,11 +60,11 @@ def launch(
     process has it. The files of `handed` are added at once. Raises SettingsError if the port is taken.
     """
     if not settings.debug:
-        process.keep_to_oneself()
+        process.hide_error_messages()
     assembly = Assembly(settings)
-    _empty(settings.uploads_dir)
-    _many_connections()
-    port = _free(port)
+    _reset_uploads(settings.uploads_dir)
+    _raise_connection_limit()
+    port = _choose_port(port)
     app = build(assembly)
     address = f"http://{HOST}:{port}"
     first = instance or OneInstance(settings.data_dir)
@@ -74,11 +74,11 @@ def launch(
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
     app.follow_folders()
     closing = threading.Event()
-    warming = warm_up_beside(assembly, closing=closing.is_set)
-    idle = IdleModels(assembly.models, assembly.settings_in_use).begin()
+    warming = warm_up_in_background(assembly, closing=closing.is_set)
+    idle = IdleModelUnloader(assembly.models, assembly.current_settings).begin()
     # If another process is the first instance, later starts hand their files to that one, not to this.
     if instance or first.claim():
-        first.tell(Place(port, token))
+        first.tell(Endpoint(port, token))
     try:
         presence.begin(handed, shows=browser)
         with log_file.logged("the page"):
@@ -89,7 +89,7 @@ def launch(
         presence.close()
         app.page.close(verbose=False)
         app.close()
-        _empty(settings.uploads_dir)
+        _reset_uploads(settings.uploads_dir)
         assembly.close()
         first.release()
     if warming.is_alive():
@@ -100,9 +100,9 @@ def launch(
 def _serve(page: gr.Blocks, port: int, lifespan: guards.Lifespan) -> None:
     """Start the server, in threads of its own."""
     # Positions in the queue are not shown anywhere. Sent at every change, a thousand calls would be a million messages.
-    page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED, status_update_rate=10)
+    page.queue(default_concurrency_limit=4, max_size=MAX_QUEUED, status_update_rate=10)
     # Gradio has no setting for these.
-    page._queue.sleep_when_free, page._queue.progress_update_sleep_when_free = BETWEEN_LOOKS, BETWEEN_PROGRESS
+    page._queue.sleep_when_free, page._queue.progress_update_sleep_when_free = POLL_INTERVAL, PROGRESS_POLL_INTERVAL
     page.launch(
         server_name=HOST,
         server_port=port,
@@ -120,29 +120,29 @@ def _serve(page: gr.Blocks, port: int, lifespan: guards.Lifespan) -> None:
         ),
         css_paths=[HERE / "style.css"],
         # Tabs whose components' contents are kept in memory, even after they are closed. Gradio's default is 10,000.
-        state_session_capacity=MOST_TABS,
+        state_session_capacity=MAX_TABS,
         enable_monitoring=False,
         run_history=False,
         mcp_server=False,
         pwa=False,
         # Each tab that shows progress uses a thread, so Gradio's own 40 would not be enough.
-        max_threads=MOST_THREADS,
+        max_threads=MAX_THREADS,
         app_kwargs={"lifespan": lifespan},
     )
 
 
-def _many_connections() -> None:
+def _raise_connection_limit() -> None:
     """Raise the limit on open connections as far as the system allows: each open tab needs two."""
     if sys.platform != "win32":
         import resource  # noqa: PLC0415 - the module does not exist on Windows
 
         # Only the soft limit is raised, up to the hard limit, which needs no rights.
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = MOST_CONNECTIONS if most == resource.RLIM_INFINITY else min(most, MOST_CONNECTIONS)
+        wanted = MAX_CONNECTIONS if most == resource.RLIM_INFINITY else min(most, MAX_CONNECTIONS)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def _empty(uploads: Path) -> None:
+def _reset_uploads(uploads: Path) -> None:
     """Remove uploaded files that an earlier process may have left, and make the folder readable for this user only."""
     shutil.rmtree(uploads, ignore_errors=True)
     uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -156,7 +156,7 @@ def _free_port() -> int:
     raise SettingsError(f"No port between {FIRST_PORT} and {last} is free on {HOST}. Name another with --port.")
 
 
-def _free(port: int | None) -> int:
+def _choose_port(port: int | None) -> int:
     """Return the given port, or the first free one if none is given. Raises SettingsError."""
     if port is None:
         return _free_port()

@@ -1,6 +1,6 @@
 """Settings of how questions are answered: preset, policy, strictness, refiner and conflict rule.
 
-`InForce` keeps the fields of all settings up to date: it shows the active values whenever the page or the settings'
+`LiveFields` keeps the fields of all settings up to date: it shows the active values whenever the page or the settings'
 screen is opened.
 """
 
@@ -13,19 +13,19 @@ import gradio as gr
 
 from localcrag.app.collections.settings import CollectionSettings
 from localcrag.app.feedback import PastQuestions
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.chat.chat import preset_name
-from localcrag.interfaces.page.handlers import EACH, LATEST, PRIVATE, telling
+from localcrag.interfaces.page.handlers import LATEST, PRIVATE, QUEUED, showing_errors
 from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode
 from localcrag.records.errors import LocalcragError
 from localcrag.records.thresholds import PRESETS
 from localcrag.settings import Settings
-from localcrag.text.translation import decimals, later, ngettext
+from localcrag.text.translation import format_decimals, gettext_noop, ngettext
 from localcrag.text.translation import gettext as _
 
 
-class InForce:
+class LiveFields:
     """The fields of the settings, each with a function that returns its active value for a collection.
 
     The page is built only once: without this, a reload would show the values of when the server was started. Another
@@ -49,7 +49,7 @@ class InForce:
         gr.on([page.load, collection.change], self.read, trigger_mode="always_last", **event)
         # This handler comes first: after another one, it would get the text that a person has begun to type, and
         # replace it.
-        opened = top.select(self.read, **event | EACH)
+        opened = top.select(self.read, **event | QUEUED)
         for handler, inputs, outputs in self._further:
             opened = opened.then(handler, inputs, outputs, **PRIVATE)
 
@@ -67,15 +67,15 @@ class InForce:
 
 
 LABELS = {
-    ConflictRule.SHOW_BOTH: later("both"),
-    ConflictRule.DOCUMENTS: later("the documents"),
-    ConflictRule.WEB: later("the web"),
-    ConflictRule.NEWER: later("the newer"),
-    ConflictRule.MORE_RELEVANT: later("more relevant"),
+    ConflictRule.SHOW_BOTH: gettext_noop("both"),
+    ConflictRule.DOCUMENTS: gettext_noop("the documents"),
+    ConflictRule.WEB: gettext_noop("the web"),
+    ConflictRule.NEWER: gettext_noop("the newer"),
+    ConflictRule.MORE_RELEVANT: gettext_noop("more relevant"),
 }
 
 
-def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
+def conflict_choice(in_use: CurrentSettings, in_force: LiveFields) -> None:
     """Create the choice of the conflict rule, which applies from the next question on."""
     choice = gr.Dropdown(
         [(_(label), rule.value) for rule, label in LABELS.items()],
@@ -89,7 +89,7 @@ def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
     def use(name: str) -> None:
         # Gradio reports a dropdown's value also when it loses the focus.
         if name != in_use.now.conflict_rule.value:
-            with telling():
+            with showing_errors():
                 in_use.change(conflict_rule=name)
 
     in_force.add(choice, lambda _: in_use.now.conflict_rule.value)
@@ -97,7 +97,7 @@ def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
 
 
 def preset_choice(
-    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: InForce, collection: gr.Dropdown
+    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: LiveFields, collection: gr.Dropdown
 ) -> None:
     """Create the choice of the preset, which applies to the collection that is shown, from the next question on."""
     choice = gr.Dropdown(
@@ -112,18 +112,22 @@ def preset_choice(
     effect = gr.HTML("", elem_id="lc-preset-effect")
 
     def use(name: str, of: str) -> tuple[Any, Any]:
-        with telling():
+        with showing_errors():
             before = settings.preset(of)
             if before is Preset(name):
                 # Gradio may report the same choice twice; the effect that the first one showed must stay.
                 return gr.skip(), gr.skip()
             settings.set_preset(Preset(name), of)
-        said = " ".join(part for part in (limits(past, of), changed(past, before, Preset(name), of)) if part)
-        return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), renderers.message(said)
+        text = " ".join(
+            part for part in (describe_limits(past, of), describe_changes(past, before, Preset(name), of)) if part
+        )
+        return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), renderers.message(text)
 
     def chosen(of: str) -> tuple[Any, Any]:
         preset = settings.preset(of)
-        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), renderers.message(limits(past, of))
+        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), renderers.message(
+            describe_limits(past, of)
+        )
 
     def chosen_since(of: str, shown: str) -> tuple[Any, Any]:
         return (gr.skip(), gr.skip()) if settings.preset(of).value == shown else chosen(of)
@@ -135,7 +139,7 @@ def preset_choice(
     in_force.then(chosen_since, [collection, choice], [choice, effect])
 
 
-def limits(past: PastQuestions, collection: str) -> str:
+def describe_limits(past: PastQuestions, collection: str) -> str:
     """Return a sentence on a collection's thresholds, or the reason why they cannot be read."""
     try:
         rules = past.rules(collection)
@@ -143,12 +147,12 @@ def limits(past: PastQuestions, collection: str) -> str:
         return str(error)
     return _(
         "A passage counts as correct from a relevance of %(upper)s on, and as incorrect below %(lower)s.",
-        upper=decimals(rules.upper),
-        lower=decimals(rules.lower),
+        upper=format_decimals(rules.upper),
+        lower=format_decimals(rules.lower),
     )
 
 
-def changed(past: PastQuestions, before: Preset, after: Preset, collection: str) -> str:
+def describe_changes(past: PastQuestions, before: Preset, after: Preset, collection: str) -> str:
     """Return a sentence on what another preset would change for past questions; an empty text if there are none."""
     try:
         found = past.explore_preset(before, after, collection)
@@ -170,29 +174,29 @@ def changed(past: PastQuestions, before: Preset, after: Preset, collection: str)
 
 
 STRICTNESS = {
-    Strictness.STRICT: later("only sentences that the evidence backs in full"),
-    Strictness.BALANCED: later("also partly backed ones, marked"),
-    Strictness.LENIENT: later("all, marked where they are not backed"),
+    Strictness.STRICT: gettext_noop("only sentences that the evidence backs in full"),
+    Strictness.BALANCED: gettext_noop("also partly backed ones, marked"),
+    Strictness.LENIENT: gettext_noop("all, marked where they are not backed"),
 }
 POLICIES = {
-    Policy.MAX: later("the best passage decides"),
-    Policy.FRACTION: later("the share of correct passages decides"),
-    Policy.RATIO: later("the share of relevant passages decides"),
-    Policy.COUNT: later("two correct passages are needed"),
+    Policy.MAX: gettext_noop("the best passage decides"),
+    Policy.FRACTION: gettext_noop("the share of correct passages decides"),
+    Policy.RATIO: gettext_noop("the share of relevant passages decides"),
+    Policy.COUNT: gettext_noop("two correct passages are needed"),
 }
 REFINERS = {
-    RefinerKind.STRIPS: later("the relevance model"),
-    RefinerKind.LLM: later("the language model (take a good one)"),
+    RefinerKind.STRIPS: gettext_noop("the relevance model"),
+    RefinerKind.LLM: gettext_noop("the language model (take a good one)"),
 }
 
 
-def answer_settings(in_use: SettingsInUse, in_force: InForce) -> gr.Dropdown:
+def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdown:
     """Create the fields for the steps of answering; return the field of the policy."""
     settings = in_use.now
     with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
             [(_("as the preset says"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
-            value=_in_force(settings, "policy"),
+            value=_field_value(settings, "policy"),
             label=_("When the documents are enough"),
             filterable=False,
         )
@@ -225,29 +229,29 @@ def answer_settings(in_use: SettingsInUse, in_force: InForce) -> gr.Dropdown:
             ),
         }
     for name, control in controls.items():
-        in_force.add(control, _now(in_use, name))
+        in_force.add(control, _reader(in_use, name))
         # Only the last value counts, even if an earlier digit of a number is still being saved.
-        control.input(_saves(in_use, name), [control], None, **LATEST)
+        control.input(_saver(in_use, name), [control], None, **LATEST)
     return policy
 
 
-def _now(in_use: SettingsInUse, name: str) -> Callable[[str], Any]:
-    return lambda _: _in_force(in_use.now, name)
+def _reader(in_use: CurrentSettings, name: str) -> Callable[[str], Any]:
+    return lambda _: _field_value(in_use.now, name)
 
 
-def _in_force(settings: Settings, name: str) -> Any:
+def _field_value(settings: Settings, name: str) -> Any:
     """Return a setting as its field shows it; a policy that comes from the preset is shown as ""."""
     if name == "policy" and name not in settings.model_fields_set:
         return ""
     return settings.model_dump(mode="json", include={name})[name]
 
 
-def _saves(in_use: SettingsInUse, name: str) -> Any:
+def _saver(in_use: CurrentSettings, name: str) -> Any:
     def save(value: Any) -> None:
         # Gradio reports a dropdown's value also when it loses the focus.
-        if value == _in_force(in_use.now, name):
+        if value == _field_value(in_use.now, name):
             return
-        with telling():
+        with showing_errors():
             in_use.change(**{name: None if value == "" else value})
 
     return save

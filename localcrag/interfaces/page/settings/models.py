@@ -8,14 +8,14 @@ from typing import Any
 import gradio as gr
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.collections.open_collections import ReEmbeddings
+from localcrag.app.collections.open_collections import ReindexingTasks
 from localcrag.app.models import hardware
 from localcrag.app.models.hardware import memory
-from localcrag.app.models.library import WantedModels
+from localcrag.app.models.library import ModelInstaller
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import LATEST, MANY, releases, told
+from localcrag.interfaces.page.handlers import LATEST, PARALLEL, or_show_error, release_buttons
 from localcrag.interfaces.page.renderers import TEMPLATES
-from localcrag.interfaces.page.settings.answers import InForce
+from localcrag.interfaces.page.settings.answers import LiveFields
 from localcrag.records.errors import LocalcragError
 from localcrag.records.models import ModelRole
 from localcrag.text.translation import gettext as _
@@ -27,10 +27,10 @@ class ModelSettings:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
-        self._wanted = WantedModels(assembly.library, self._use)
-        self.embeddings = ReEmbeddings(assembly.collections.re_embed)
+        self._wanted = ModelInstaller(assembly.library, self._use)
+        self.embeddings = ReindexingTasks(assembly.collections.reindex)
 
-    def show(self, script: str, in_force: InForce) -> None:
+    def show(self, script: str, in_force: LiveFields) -> None:
         """Create the components and connect them."""
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
         address, key, look, report = _server_fields()
@@ -45,9 +45,9 @@ class ModelSettings:
                 info=_("Prompt and answer together; memory grows with it."),
             )  # fmt: skip
         gr.on([look.click, address.submit], self.look, [address, key], [self.listing, key, report], **LATEST)
-        done = self.listing.input(self.do, None, [self.listing], **MANY)
+        done = self.listing.input(self.do, None, [self.listing], **PARALLEL)
         self.wire(done)
-        releases(done)
+        release_buttons(done)
         for number, name in ((threads, "threads"), (window, "context_tokens")):
             in_force.add(number, self._now(name))
             entered = [number.submit, number.blur]
@@ -55,10 +55,10 @@ class ModelSettings:
 
     def wire(self, event: Any) -> None:
         """Show the progress of downloads and re-indexing after an event."""
-        downloaded = event.success(self.follow, None, [self.listing], **MANY)
+        downloaded = event.success(self.follow, None, [self.listing], **PARALLEL)
         # A downloaded embedding model may begin to re-index documents, so that this is followed after downloads, too.
         for before in (event, downloaded):
-            before.success(self.follow_embeddings, None, [self.listing], **MANY)
+            before.success(self.follow_embeddings, None, [self.listing], **PARALLEL)
 
     def listed(self) -> str:
         """Return the current list of models."""
@@ -67,7 +67,7 @@ class ModelSettings:
         try:
             models = assembly.library.models()
             speeds = assembly.runs.speeds()
-            to_embed = assembly.collections.embedders.to_embed()
+            to_reindex = assembly.collections.embedders.to_reindex()
             own = assembly.collection_settings.embedders()
         except LocalcragError as error:
             return renderers.message(str(error))
@@ -75,7 +75,9 @@ class ModelSettings:
             models=models,
             sets=assembly.library.sets(),
             in_use={settings.llm, settings.relevance, settings.embedder},
-            to_agree={one.name: assembly.library.servers.to_agree(one.name) for one in models if one.path is None},
+            required_agreement={
+                one.name: assembly.library.servers.required_agreement(one.name) for one in models if one.path is None
+            },
             agreed=settings.agreed_servers,
             roles={
                 ModelRole.LLM: _("Language model: writes the answers"),
@@ -85,9 +87,9 @@ class ModelSettings:
             downloads={one.name: one for one in self._wanted.items()},
             speeds=speeds,
             memory=memory(),
-            machine=assembly.models.computes_on(),
+            machine=assembly.models.describe_hardware(),
             graphics=hardware.report(),
-            to_embed=to_embed,
+            to_reindex=to_reindex,
             own_embedders=own,
             collections=assembly.collections.names(),
             embedder_in_use=settings.embedder,
@@ -107,7 +109,7 @@ class ModelSettings:
 
     def get(self, event: gr.EventData) -> str:
         """Download a model, and use it as soon as it is complete."""
-        told(lambda: self._wanted.use(str(event.name)))
+        or_show_error(lambda: self._wanted.use(str(event.name)))
         return self.listed()
 
     def _now(self, name: str) -> Callable[[str], int]:
@@ -118,7 +120,7 @@ class ModelSettings:
 
         def save(value: float | None) -> str:
             if value is not None and int(value) != getattr(self._assembly.settings, name):
-                told(lambda: self._assembly.change(**{name: int(value)}))
+                or_show_error(lambda: self._assembly.change(**{name: int(value)}))
             return self.listed()
 
         return save
@@ -128,17 +130,17 @@ class ModelSettings:
         name = str(event.name)
         match str(event.what):
             case "agree":
-                told(lambda: self._agree_and_use(name))
+                or_show_error(lambda: self._agree_and_use(name))
             case "disagree":
-                told(lambda: self._assembly.library.servers.disagree(name))
+                or_show_error(lambda: self._assembly.library.servers.disagree(name))
             case "use":
-                told(lambda: self._assembly.models.use(name))
+                or_show_error(lambda: self._assembly.models.use(name))
             case "use-set":
-                told(lambda: self._wanted.use(name))
+                or_show_error(lambda: self._wanted.use(name))
             case "get":
                 self._wanted.download(name)
             case "own":
-                told(lambda: self._give_own(name, str(event.embedder)))
+                or_show_error(lambda: self._give_own(name, str(event.embedder)))
             case "embed":
                 self.embeddings.start(name)
             case "cancel":
@@ -148,7 +150,7 @@ class ModelSettings:
     def _give_own(self, collection: str, embedder: str) -> None:
         """Give a collection an embedding model of its own ("" for the one in use), and re-index it if needed."""
         self._assembly.collection_settings.set_embedder(embedder or None, collection)
-        if collection in self._assembly.collections.embedders.to_embed():
+        if collection in self._assembly.collections.embedders.to_reindex():
             self.embeddings.start(collection)
 
     def look(self, address: str, key: str) -> tuple[str, str, str]:
@@ -156,17 +158,17 @@ class ModelSettings:
         servers = self._assembly.library.servers
         try:
             if key.strip() and address.strip():
-                servers.keep_key(address, key)
+                servers.save_key(address, key)
             found = servers.look(address)
         except LocalcragError as error:
             return self.listed(), "", renderers.message(str(error))
         if not found:
-            said = _("No model server answers on this computer. Start yours, or give its address.")
+            text = _("No model server answers on this computer. Start yours, or give its address.")
         else:
-            said = ngettext(
+            text = ngettext(
                 "%(num)s model found; it is listed above.", "%(num)s models found; they are listed above.", len(found)
             )
-        return self.listed(), "", renderers.message(said)
+        return self.listed(), "", renderers.message(text)
 
     def _agree_and_use(self, name: str) -> None:
         self._assembly.library.servers.agree(name)
@@ -178,7 +180,7 @@ class ModelSettings:
             self._assembly.models.use(name)
             return
         self._assembly.models.use_set(name)
-        for collection in self._assembly.collections.embedders.to_embed():
+        for collection in self._assembly.collections.embedders.to_reindex():
             self.embeddings.start(collection)
 
 

@@ -15,15 +15,15 @@ import gradio as gr
 
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import feedback, renderers
-from localcrag.interfaces.page.handlers import MANY, PRIVATE, told
-from localcrag.interfaces.page.settings.answers import InForce, answer_settings, conflict_choice, preset_choice
+from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE, or_show_error
+from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, conflict_choice, preset_choice
 from localcrag.interfaces.page.settings.models import ModelSettings
 from localcrag.interfaces.page.settings.storage import StorageSettings, web_settings
 from localcrag.interfaces.page.settings.thresholds import threshold_explorer
 from localcrag.records.errors import LocalcragError
 from localcrag.text import translation
 
-Written = Mapping[gr.HTML, Callable[[], str]]
+HtmlRenderers = Mapping[gr.HTML, Callable[[], str]]
 """HTML components that have contents from the start, each with the function that renders them."""
 _NAMES = ("label", "placeholder", "info")
 
@@ -31,32 +31,32 @@ _NAMES = ("label", "placeholder", "info")
 class PageLanguage:
     """The texts of a page that is built in English."""
 
-    def __init__(self, page: gr.Blocks, written: Written) -> None:
+    def __init__(self, page: gr.Blocks, written: HtmlRenderers) -> None:
         self._page, self._written = page, written
 
     @cached_property
     def _english(self) -> list[tuple[Any, str, Any]]:
         # Cached at the first call, which is made when the page is complete and still in English.
-        return [(block, name, text) for block in self._page.blocks.values() for name, text in _texts_of(block)]
+        return [(block, name, text) for block in self._page.blocks.values() for name, text in _texts(block)]
 
     def speak(self, language: str) -> None:
         """Switch the app to a language; the page shows it when it is loaded next."""
         english = self._english
         translation.choose(language)
         for block, name, text in english:
-            setattr(block, name, _in_that(text))
+            setattr(block, name, _translated(text))
         for component, write in self._written.items():
             component.value = write()
         self._page.config = self._page.get_config_file()
 
 
-def _texts_of(block: Any) -> list[tuple[str, Any]]:
+def _texts(block: Any) -> list[tuple[str, Any]]:
     names = [*_NAMES, "value"] if isinstance(block, gr.Button | gr.UploadButton) else _NAMES
     found = [(name, getattr(block, name, None)) for name in (*names, "choices")]
     return [(name, text) for name, text in found if isinstance(text, str | list) and text]
 
 
-def _in_that(text: Any) -> Any:
+def _translated(text: Any) -> Any:
     if isinstance(text, str):
         return translation.gettext(text)
     return [(translation.gettext(label) if isinstance(label, str) else label, value) for label, value in text]
@@ -78,18 +78,18 @@ def settings_screen(
     assembly: Assembly, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown, script: str
 ) -> SettingsScreen:
     """Create the screen's components; the screen is hidden until `top` opens it."""
-    in_force = InForce()
+    in_force = LiveFields()
     with gr.Column(elem_id="lc-settings"):
         head = gr.HTML(renderers.settings_head(), elem_id="lc-settings-head", js_on_load=script)
         with _tab("answers"):
             preset_choice(assembly.collection_settings, assembly.past_questions, page, in_force, collection)
-            policy = answer_settings(assembly.settings_in_use, in_force)
-            conflict_choice(assembly.settings_in_use, in_force)
+            policy = answer_settings(assembly.current_settings, in_force)
+            conflict_choice(assembly.current_settings, in_force)
             threshold_explorer(
-                assembly.settings_in_use, assembly.past_questions, assembly.calibrations, policy, collection
+                assembly.current_settings, assembly.past_questions, assembly.calibrations, policy, collection
             )
         with _tab("web"):
-            web_settings(assembly.settings_in_use, assembly.collection_settings, assembly.web, in_force, collection)
+            web_settings(assembly.current_settings, assembly.collection_settings, assembly.web, in_force, collection)
         with _tab("models"):
             models = ModelSettings(assembly)
             models.show(script, in_force)
@@ -100,9 +100,9 @@ def settings_screen(
             figures = gr.HTML("", elem_id="lc-all")
             gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
         with _tab("labels"):
-            said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+            text = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
     in_force.wire(page, top, collection)
-    return SettingsScreen(head, figures, gaps, said, models, storage)
+    return SettingsScreen(head, figures, gaps, text, models, storage)
 
 
 def _tab(name: str) -> gr.Column:
@@ -116,7 +116,7 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
     def read() -> tuple[Any, ...]:
         try:
             figures = renderers.all_questions(assembly.past_questions.aggregates())
-            return figures, feedback.gaps(assembly), feedback.said(assembly), screen.storage.listed()
+            return figures, feedback.gaps(assembly), feedback.label_lists(assembly), screen.storage.listed()
         except LocalcragError as error:
             return renderers.message(str(error)), "", "", screen.storage.listed()
 
@@ -124,11 +124,11 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
 
     def change_language(event: gr.EventData) -> str:
         chosen = str(event.language)
-        told(lambda: assembly.change(language=chosen))
+        or_show_error(lambda: assembly.change(language=chosen))
         speak(chosen)
-        return renderers.settings_head(anew=True)
+        return renderers.settings_head(reload=True)
 
     screen.head.input(change_language, None, [screen.head], **PRIVATE)
     top.select(read, None, shown, **PRIVATE)
-    top.select(screen.models.follow, None, [screen.models.listing], **MANY)
-    top.select(screen.models.follow_embeddings, None, [screen.models.listing], **MANY)
+    top.select(screen.models.follow, None, [screen.models.listing], **PARALLEL)
+    top.select(screen.models.follow_embeddings, None, [screen.models.listing], **PARALLEL)

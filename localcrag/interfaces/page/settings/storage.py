@@ -11,19 +11,19 @@ from localcrag.app import egress
 from localcrag.app.assembly import Assembly
 from localcrag.app.collections.settings import CollectionSettings
 from localcrag.app.egress import describe_outgoing, may_leave, outgoing
-from localcrag.app.health import State, search_server
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.health import CheckState, search_server
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.app.web_search import Web
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import PRIVATE, releases, told
+from localcrag.interfaces.page.handlers import PRIVATE, or_show_error, release_buttons
 from localcrag.interfaces.page.renderers import TEMPLATES
-from localcrag.interfaces.page.settings.answers import InForce
-from localcrag.interfaces.page.steady_blocks import leaving_no_files
+from localcrag.interfaces.page.settings.answers import LiveFields
+from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.enums import WebMode
 from localcrag.records.errors import LocalcragError
 from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later, ngettext
+from localcrag.text.translation import gettext_noop, ngettext
 
 ATTEMPTS = 20
 """Connections that are listed, made or refused; `localcrag privacy --last N` shows more."""
@@ -38,32 +38,32 @@ class StorageSettings:
     def show(self, script: str) -> None:
         """Create the components."""
         given = gr.UploadButton(_("Take in a copy"), elem_id="lc-copy-given")
-        leaving_no_files(given)
+        fix_upload_leak(given)
         self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
         given.upload(self.take_in, [given], [given, self.listing], **PRIVATE)
-        releases(self.listing.input(self.do, None, [self.listing], **PRIVATE))
+        release_buttons(self.listing.input(self.do, None, [self.listing], **PRIVATE))
 
     def take_in(self, given: str) -> tuple[None, str]:
         """Add a backup that was made elsewhere to the list of backups, so that it can be restored."""
         file = Path(given)
         try:
-            told = self._assembly.storage.take_in(file, file.name)
+            backup = self._assembly.storage.take_in(file, file.name)
         except LocalcragError as error:
             return None, self.listed(wrong=str(error))
         finally:
             file.unlink(missing_ok=True)
         held = ", ".join((
-            ngettext("%(num)s document", "%(num)s documents", told.documents),
-            ngettext("%(num)s chat", "%(num)s chats", told.chats),
-            ngettext("%(num)s question", "%(num)s questions", told.runs),
+            ngettext("%(num)s document", "%(num)s documents", backup.documents),
+            ngettext("%(num)s chat", "%(num)s chats", backup.chats),
+            ngettext("%(num)s question", "%(num)s questions", backup.runs),
         ))  # fmt: skip
-        said = _("%(name)s is whole, and stands among the copies below: %(held)s.", name=told.path.name, held=held)
-        return None, self.listed(said)
+        text = _("%(name)s is whole, and stands among the copies below: %(held)s.", name=backup.path.name, held=held)
+        return None, self.listed(text)
 
-    def listed(self, said: str = "", *, wrong: str = "", anew: bool = False) -> str:
-        """Return the overview of stored data, below a message (`said`) or an error (`wrong`).
+    def listed(self, text: str = "", *, wrong: str = "", reload: bool = False) -> str:
+        """Return the overview of stored data, below a message (`text`) or an error (`wrong`).
 
-        With `anew`, the browser reloads the page, because all of its data has changed.
+        With `reload`, the browser reloads the page, because all of its data has changed.
         """
         assembly = self._assembly
         folder = assembly.settings.data_dir.absolute()
@@ -77,8 +77,8 @@ class StorageSettings:
                 (_("chats"), len(assembly.chats.chats())),
                 (_("questions"), assembly.runs.count()),
             ]
-            left = egress.line(assembly.egress.summary())
-            attempts = [(one, egress.described(one)) for one in assembly.egress.newest(ATTEMPTS)]
+            left = egress.summary_line(assembly.egress.summary())
+            attempts = [(one, egress.describe_attempt(one)) for one in assembly.egress.newest(ATTEMPTS)]
             servers = outgoing(assembly)
         except LocalcragError as error:
             return renderers.message(str(error))
@@ -93,9 +93,9 @@ class StorageSettings:
             attempts=attempts,
             servers=list(dict.fromkeys(map(describe_outgoing, servers))),
             private=may_leave(servers),
-            said=said,
+            said=text,
             wrong=wrong,
-            anew=anew,
+            anew=reload,
             command=f"localcrag restore FILE --data-dir {shlex.quote(str(folder))}",
         )
 
@@ -103,56 +103,64 @@ class StorageSettings:
         """Make a backup, restore one, or delete everything."""
         match str(event.what):
             case "copy":
-                path = told(self._assembly.storage.back_up).path
+                path = or_show_error(self._assembly.storage.back_up).path
                 return self.listed(_("Everything was copied to %(name)s, in the data folder.", name=path.name))
             case "restore":
                 # The backup is looked up by its name, so that no file outside the folder of backups can be read.
                 copies = {path.name: path for path in self._assembly.storage.backups.glob("*.sqlite3")}
                 if copy := copies.get(str(event.name)):
-                    told(lambda: self._assembly.storage.restore(copy))
-                return self.listed(anew=True)
+                    or_show_error(lambda: self._assembly.storage.restore(copy))
+                return self.listed(reload=True)
             case "erase":
-                told(self._assembly.storage.erase)
-                return self.listed(anew=True)
+                or_show_error(self._assembly.storage.erase)
+                return self.listed(reload=True)
         return self.listed()
 
 
 MODES = [
-    (later("Ask me: every query is shown to me before it leaves."), WebMode.ASK.value),
-    (later("Always: queries leave without being shown first."), WebMode.ALWAYS.value),
-    (later("Never: nothing leaves, whatever the documents lack."), WebMode.NEVER.value),
+    (gettext_noop("Ask me: every query is shown to me before it leaves."), WebMode.ASK.value),
+    (gettext_noop("Always: queries leave without being shown first."), WebMode.ALWAYS.value),
+    (gettext_noop("Never: nothing leaves, whatever the documents lack."), WebMode.NEVER.value),
 ]
-FIXED = later("Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here.")
+FIXED = gettext_noop(
+    "Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here."
+)
 
 
 def web_settings(
-    in_use: SettingsInUse, of_collection: CollectionSettings, web: Web, in_force: InForce, collection: gr.Dropdown
+    in_use: CurrentSettings,
+    collection_settings: CollectionSettings,
+    web: Web,
+    in_force: LiveFields,
+    collection: gr.Dropdown,
 ) -> None:
     """Create the part of the settings where the SearXNG is set and tested, and connect it."""
     fixed = "web" in in_use.now.model_fields_set
-    url, mode, terms, test, report = _components(in_use.now, of_collection.web_mode(), fixed=fixed)
+    url, mode, terms, test, report = _components(in_use.now, collection_settings.web_mode(), fixed=fixed)
 
     def save(address: str, chosen: str, never: str, of: str) -> str:
-        said = {
+        text = {
             "searxng_url": address.strip() or None,
             "web_never_terms": tuple(line.strip() for line in never.splitlines() if line.strip()),
         }
-        changes = {name: value for name, value in said.items() if value != getattr(in_use.now, name)}
+        changes = {name: value for name, value in text.items() if value != getattr(in_use.now, name)}
         try:
             if changes:
                 in_use.change(**changes)
             if not fixed:
                 # The mode is stored even if it is active already: a preset that is chosen later must not change it.
-                of_collection.set_web_mode(WebMode(chosen), of)
+                collection_settings.set_web_mode(WebMode(chosen), of)
         except LocalcragError as error:
             return renderers.message(str(error))
         finding = search_server(in_use.now, web)
-        sign = {State.OK: _("Works:"), State.OFF: _("Off:"), State.FAILED: _("Does not work.")}[finding.state]
+        sign = {CheckState.OK: _("Works:"), CheckState.OFF: _("Off:"), CheckState.FAILED: _("Does not work.")}[
+            finding.state
+        ]
         return renderers.message(f"{sign} {finding.detail}")
 
     test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
     in_force.add(url, lambda _: in_use.now.searxng_url or "")
-    in_force.add(mode, lambda of: of_collection.web_mode(of).value)
+    in_force.add(mode, lambda of: collection_settings.web_mode(of).value)
     in_force.add(terms, lambda _: "\n".join(in_use.now.web_never_terms))
 
 

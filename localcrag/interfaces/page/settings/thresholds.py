@@ -9,16 +9,16 @@ import gradio as gr
 
 from localcrag.app.collections.settings import Calibrations
 from localcrag.app.feedback import PastQuestions
-from localcrag.app.shared_state import SettingsInUse
+from localcrag.app.shared_state import CurrentSettings
 from localcrag.crag.grading import grade
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import PRIVATE, telling
+from localcrag.interfaces.page.handlers import PRIVATE, showing_errors
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.interfaces.page.settings.answers import POLICIES
 from localcrag.records.enums import Policy
 from localcrag.records.errors import LocalcragError
 from localcrag.records.passages import Thresholds
-from localcrag.runs.threshold_explorer import STEP, Exploration, on_slider
+from localcrag.runs.threshold_explorer import STEP, Exploration, slider_threshold
 from localcrag.text.translation import gettext as _
 
 CHANGES_SHOWN = 12
@@ -102,14 +102,14 @@ class _Fold:
 
 
 def threshold_explorer(
-    in_use: SettingsInUse,
+    in_use: CurrentSettings,
     past: PastQuestions,
     calibrations: Calibrations,
     policy_setting: gr.Dropdown,
     collection: gr.Dropdown,
 ) -> None:
     """Create the explorer and connect it; `policy_setting` is the field of the policy, which is updated on saving."""
-    _Events(in_use, past, calibrations).wire(_fold(), policy_setting, collection)
+    _ExplorerEvents(in_use, past, calibrations).wire(_fold(), policy_setting, collection)
 
 
 def _fold() -> _Fold:
@@ -134,30 +134,30 @@ def _fold() -> _Fold:
     return _Fold(fold, picture, upper, lower, policy, use, back, changes)
 
 
-class _Events:
+class _ExplorerEvents:
     """The handlers; each takes and returns the values of components."""
 
-    def __init__(self, in_use: SettingsInUse, past: PastQuestions, calibrations: Calibrations) -> None:
+    def __init__(self, in_use: CurrentSettings, past: PastQuestions, calibrations: Calibrations) -> None:
         self._in_use, self._past, self._calibrations = in_use, past, calibrations
 
     def wire(self, at: _Fold, policy_setting: gr.Dropdown, collection: gr.Dropdown) -> None:
         """Connect the components."""
-        as_said: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
-        said, results = [at.upper, at.lower, at.policy], [at.picture, at.changes]
-        given = [*said, collection]
+        options: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
+        sliders, results = [at.upper, at.lower, at.policy], [at.picture, at.changes]
+        given = [*sliders, collection]
         # All three share one event, since two at once could end in the wrong order. Of the values that a slider passes
         # through, only the last one has to be shown.
         moves = [at.upper.input, at.lower.input, at.policy.input]
-        gr.on(moves, self.moved, given, [at.upper, at.lower, *results], trigger_mode="always_last", **as_said)
-        set_anew = (
-            at.use.click(self.save, given, [*said, *results, policy_setting], **as_said),
-            at.back.click(self.calibrated, [collection], [*said, *results], **PRIVATE),
+        gr.on(moves, self.moved, given, [at.upper, at.lower, *results], trigger_mode="always_last", **options)
+        updates = (
+            at.use.click(self.save, given, [*sliders, *results, policy_setting], **options),
+            at.back.click(self.calibrated, [collection], [*sliders, *results], **PRIVATE),
             # The runs are read when the fold is opened and not when the page is loaded: ten thousand of them take
             # seconds, and most visits do not open the fold.
-            at.fold.expand(self.in_force, [collection], [*said, *results], **PRIVATE),
+            at.fold.expand(self.in_force, [collection], [*sliders, *results], **PRIVATE),
         )
-        for event in set_anew:
-            event.then(None, given, None, **as_said)
+        for event in updates:
+            event.then(None, given, None, **options)
 
     def moved(self, high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
         """Show what the thresholds of the sliders would change."""
@@ -179,7 +179,7 @@ class _Events:
 
     def save(self, high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
         """Save the thresholds and policy of the sliders in the settings."""
-        with telling():
+        with showing_errors():
             found = self._explored(high, low, rule, of)
             chosen: dict[str, Any] = {"upper": found.then.upper, "lower": found.then.lower}
             if found.then.policy is not found.now.policy:
@@ -189,14 +189,16 @@ class _Events:
 
     def calibrated(self, of: str) -> tuple[Any, ...]:
         """Remove the manual thresholds, so that those of the calibration apply."""
-        with telling():
+        with showing_errors():
             self._in_use.change(upper=None, lower=None)
         return self.in_force(of)
 
     def _explored(self, high: float, low: float, rule: str, of: str) -> Exploration:
         now = self._past.rules(of)
         policy = Policy(rule) if rule else None
-        return self._past.explore(of, upper=on_slider(high, now.upper), lower=on_slider(low, now.lower), policy=policy)
+        return self._past.explore(
+            of, upper=slider_threshold(high, now.upper), lower=slider_threshold(low, now.lower), policy=policy
+        )
 
     def _shown(self, found: Exploration, collection: str) -> tuple[str, str]:
         """Return the picture, and the list of questions that would change."""
