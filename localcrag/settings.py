@@ -193,7 +193,7 @@ class EvaluationSettings(SettingsGroup):
 
     scorer: ScorerKind = Field(
         ScorerKind.CROSS_ENCODER,
-        # Measured with the embedded model: AUC 0.59 instead of 0.85, and fifty times the time (docs/measurements.md).
+        # Measured with the embedded model: AUC 0.59 instead of 0.85, at fifty times the time (docs/lab/measurements.md)
         description="What grades the passages; llm: the language model, one passage at a time; needs a good one.",
     )
     preset: Preset = Field(
@@ -205,7 +205,7 @@ class EvaluationSettings(SettingsGroup):
     retry: bool = Field(True, description="Look once more, in other words, when the first passages are not enough.")
     rewriter: Rewriter = Field(
         Rewriter.AUTO,
-        # The embedded model's were accepted for 15 of 140 questions, and took a third of the time (docs/evaluation.md).
+        # The embedded model's were accepted for 15 of 140 questions, for a third of the time (docs/lab/evaluation.md).
         description="What rewrites follow-ups, second looks and web queries; auto: the language model, if it is one "
         "that can.",
     )

@@ -1,7 +1,7 @@
 """Reconcile: find conflicts between documents and the web, and decide them by a rule.
 
 Contradictions are found by comparing facts (contradiction.py), or by asking the language model (below). The second is
-for people whose language model judges well; docs/measurements.md has figures.
+for people whose language model judges well; docs/lab/measurements.md has figures.
 """
 
 from __future__ import annotations

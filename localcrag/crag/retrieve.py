@@ -45,7 +45,7 @@ def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dic
 RANK_CONSTANT = 10
 """k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 
-With 60 as in the paper, meant for lists of 1,000, the order within lists of 30 hardly counts (docs/evaluation.md).
+With 60 as in the paper, meant for lists of 1,000, the order within lists of 30 hardly counts (docs/lab/evaluation.md).
 """
 SHARE_BONUS = 0.4
 """Bonus on the cosine of the document with most of the question's words; 0.3 to 0.5 gave the same results."""

@@ -5,7 +5,7 @@ group (a list with the sentence that introduces it, a table with its header) sta
 
 A chunk never crosses a page, and contains more than one section only if the sections are too short to be found. It
 stores the path of headings above it. If a list or a table had to be cut, the chunk also stores its introduction,
-because the meaning of a sentence depends on its heading, its table's header or its list (docs/evaluation.md).
+because the meaning of a sentence depends on its heading, its table's header or its list (docs/lab/evaluation.md).
 """
 
 from __future__ import annotations

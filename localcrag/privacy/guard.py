@@ -64,7 +64,7 @@ class EgressPermit:
     def admit(self, host: str, port: int) -> None:
         """Allow connections to a host, and report it with `tell` if it is new and not this computer.
 
-        Raises ValueError if the passage has no purpose, because docs/privacy.md must list each one.
+        Raises ValueError if the passage has no purpose, because docs/reference/data-inventory.md must list each one.
         """
         if self.purpose is Purpose.NONE:
             raise ValueError(

@@ -134,7 +134,7 @@ def silence() -> None:
     os.environ.update(SWITCHES)
     # GNU OpenMP reads this when it is loaded: the threads of llama.cpp and torch then spin only briefly before they
     # sleep. By default they spin for long and take the cores from each other and from other programs: with two other
-    # busy programs, an answer then takes twice as long (docs/measurements.md).
+    # busy programs, an answer then takes twice as long (docs/lab/measurements.md).
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 

@@ -79,7 +79,7 @@ def test_a_reader_that_tries_gets_nowhere(tmp_path: Path) -> None:
     )  # fmt: skip
     said = json.loads(done.stdout)
     assert {name: said[name] for name in ALLOWED} == dict.fromkeys(ALLOWED, "done")
-    assert confinement_mechanisms(), "this system confines nothing: say so in docs/privacy.md, and skip this"
+    assert confinement_mechanisms(), "nothing is confined here: say so in docs/reference/data-inventory.md"
     if "seccomp" in confinement_mechanisms():
         assert {name: said[name] for name in CALLS} == dict.fromkeys(CALLS, "EPERM")
     if "Landlock" in confinement_mechanisms():

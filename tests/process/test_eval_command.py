@@ -227,7 +227,7 @@ def test_the_set_that_ships_with_localcrag_is_asked(tmp_path: Path) -> None:
     assert evaluation.missing == 0
     assert len(evaluation.runs["localcrag"]) == 16
     figures = {group: estimates(evaluation, "localcrag", chosen) for group, chosen in GROUPS.items()}
-    # Far from what is to be reached (docs/evaluation.md has 0.6 and 0.4); below it something is broken.
+    # Far from what is to be reached (docs/lab/evaluation.md has 0.6 and 0.4); below it something is broken.
     assert figures["only the web holds it"]["answer_match"].mean >= 0.3
     assert figures["neither holds it"]["abstention_recall"].mean >= 0.2
     assert figures["documents hold the answer"]["hit_document"].mean >= 0.8

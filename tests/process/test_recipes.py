@@ -1,4 +1,4 @@
-"""The Python of docs/other-programs.md as it stands there: the package, LangChain, and LlamaIndex in a venv of its own.
+"""The Python of docs/guide/other-programs.md runs: the package, LangChain, and LlamaIndex in a venv of its own.
 
 llama-index-core brings some thirty packages that nothing else here needs, so that it is in no lock: its recipe runs
 where it was installed beside this environment's packages, for this test alone.
@@ -18,7 +18,9 @@ from tests.support import ROOT
 from tests.support.fixtures_handbook import WARRANTY
 
 BASE, LANGCHAIN, LLAMA_INDEX = re.findall(
-    r"^```python\n(.*?)^```", (ROOT / "docs" / "other-programs.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    r"^```python\n(.*?)^```",
+    (ROOT / "docs" / "guide" / "other-programs.md").read_text("utf-8"),
+    re.MULTILINE | re.DOTALL,
 )
 
 

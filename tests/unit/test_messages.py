@@ -218,8 +218,8 @@ def test_help_and_descriptions_name_no_file_that_only_the_repository_has() -> No
 
 
 def test_a_file_of_the_repository_would_be_noticed() -> None:
-    assert of_the_repository("see SECURITY.md, docs/privacy.md or models/relevance-v3/CARD.md; not notes.md") == [
-        "SECURITY.md", "docs/privacy.md", "models/relevance-v3/CARD.md",
+    assert of_the_repository("see SECURITY.md, docs/reference/cli.md or models/relevance-v3/CARD.md; not notes.md") == [
+        "SECURITY.md", "docs/reference/cli.md", "models/relevance-v3/CARD.md",
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""docs/privacy.md names every table and purpose; what a session leaves in the data folder is named as well."""
+"""docs/reference/data-inventory.md names every table, every purpose, and every file that a session leaves."""
 
 from __future__ import annotations
 

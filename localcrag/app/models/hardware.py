@@ -241,7 +241,7 @@ def workers(chosen: int) -> int:
 
     It is half the cores, because the embedding model has threads on all of them: two readers on two cores were no
     faster than one. It is at most eight: reading PDFs took a sixth of the time of embedding them on two cores
-    (docs/measurements.md), so eight readers keep up with an embedding model that is forty times as fast.
+    (docs/lab/measurements.md), so eight readers keep up with an embedding model that is forty times as fast.
     """
     return chosen or max(1, min(MAX_WORKERS, cores() // 2))
 

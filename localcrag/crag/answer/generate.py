@@ -52,7 +52,7 @@ class Task:
 
     @property
     def certainty(self) -> Certainty:
-        """How sure the evidence is; most AMBIGUOUS questions have no answer in the documents (docs/evaluation.md)."""
+        """How sure the evidence is; most AMBIGUOUS questions cannot be answered (docs/lab/evaluation.md)."""
         if not is_scored(self.used):
             return Certainty.UNKNOWN
         correct = any(passage.grade is Grade.CORRECT for passage in self.used)

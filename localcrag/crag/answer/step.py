@@ -116,8 +116,8 @@ ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outc
 def evidence_to_read(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence, ...]:
     """Return the evidence that a language model answers from; for a small model, the best strips.
 
-    These have the answer nearly as often as all evidence (docs/evaluation.md), and a small model finds it there more
-    often. It reads a list or a table as a whole piece, because a single row says nothing.
+    These have the answer nearly as often as all evidence (docs/lab/evaluation.md), and a small model finds it there
+    more often. It reads a list or a table as a whole piece, because a single row says nothing.
     """
     if Skill.ALONE in skills:
         return refinement.evidence
@@ -249,7 +249,7 @@ def _removal_warnings(supports: Sequence[Support]) -> Generator[Event, None, Non
 def _silent_outcome(written: str, task: Task, context: Context) -> Outcome:
     """Return the outcome for a model that found no answer, or had no time for one.
 
-    A model misses an answer more often than the reranker sees one that is not there (docs/evaluation.md). If the
+    A model misses an answer more often than the reranker sees one that is not there (docs/lab/evaluation.md). If the
     reranker is sure, it decides.
     """
     if context.budget.spent(1.0) and not written:
@@ -262,7 +262,7 @@ def _silent_outcome(written: str, task: Task, context: Context) -> Outcome:
 def _outcome_without_answer(task: Task) -> Outcome:
     """Return the outcome if the model gave no answer and the evidence is not sure to have one.
 
-    This is doubt and no denial: the model's word alone hardly shows whether evidence answers (docs/evaluation.md).
+    This is doubt and no denial: the model's word alone hardly shows whether evidence answers (docs/lab/evaluation.md).
     """
     return Outcome.DOUBTFUL if task.certainty is Certainty.DOUBTFUL else Outcome.SILENT
 

@@ -249,7 +249,7 @@ def _weigh(judgement: SupportJudgement, relevance: float, most: float) -> Suppor
 MISS_LOG_ODDS = 1.0
 """Minimum distance in log-odds from the best sentence down to an answer that misses the point. Of 36 answers of the
 embedded model that were backed in full, 5 of the 8 beyond this were wrong, and 3 of the 28 within it (by hand,
-docs/evaluation.md)."""
+docs/lab/evaluation.md)."""
 
 
 def says_all(answer: str, best: Sequence[str], question: str) -> bool:

@@ -24,7 +24,7 @@ from localcrag.records.protocols import Scorer, Vectors
 KEPT_REASONS = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
 MAX_BEST_STRIPS, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
 """Number of strips that represent all evidence, and the two shares of the best one's relevance that a second one needs:
-to count as nearly as relevant, and to be quoted next to it (docs/evaluation.md says how often they hold the answer)."""
+to count as nearly as relevant, and to be quoted next to it (how often they hold the answer: docs/lab/evaluation.md)."""
 WEAKEST_SHARE = 0.05
 """Share of the most relevant strip's relevance below which a strip is irrelevant, however low the threshold is: a sure
 passage also speaks of other things. With the place head of relevance-v2, 0.94 of the needed lines are above it, and

@@ -50,7 +50,7 @@ def points(passages: Sequence[GradedPassage]) -> list[Point]:
 
 
 LOW_CONFIDENCE = 0.95
-"""Confidence of text recognition below which its text is likely to contain mistakes (docs/measurements.md)."""
+"""Confidence of text recognition below which its text is likely to contain mistakes (docs/lab/measurements.md)."""
 _EXPLAINED = (
     None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED, StripReason.NOT_COMPUTED,
     StripReason.CENTRAL, StripReason.NOT_CENTRAL,

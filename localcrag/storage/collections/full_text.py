@@ -155,7 +155,7 @@ MOST_CHUNKS = 2000
 MOST_SCORED = 5_000
 """Maximum number of chunks to score for a question, as far as its words allow: each costs some µs, relevant or not. In
 59,000 paragraphs, the right one was found as often as when all with any of the words were scored
-(docs/measurements.md)."""
+(docs/lab/measurements.md)."""
 MOST_RANKED = 20_000
 """Maximum number of chunks with a frequent word for the word to count in the ranking, if rarer words select the chunks:
 SQLite goes through all its chunks to weigh it, for each question. In 59,000 paragraphs, the right one was found as

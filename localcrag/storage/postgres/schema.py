@@ -2,7 +2,7 @@
 
 The chunks of each collection have their own partition, because a filtered search of an HNSW index that several
 collections share misses most of the near chunks. All keys and foreign keys begin with the collection, so that Citus can
-distribute every table by it (docs/postgresql.md).
+distribute every table by it (docs/guide/postgresql.md).
 """
 
 from __future__ import annotations
