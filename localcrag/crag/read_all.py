@@ -20,7 +20,7 @@ import numpy as np
 
 from localcrag.crag import evaluate as policies
 from localcrag.crag.answer import quotations
-from localcrag.crag.answer.generate import Task
+from localcrag.crag.answer.generate import GenerationTask
 from localcrag.crag.answer.quotations import NEAR_SHARE
 from localcrag.crag.answer.step import generate_and_verify
 from localcrag.crag.context import EVERY_STEP, NO_STRIPS, AskedQuestion, Clock, Context
@@ -243,7 +243,7 @@ def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, 
     yield from screen(passages, context.parts.rules)
     refinement = Refinement(strips, *recompose(injection.screened(passages, context.parts.rules), strips))
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
-    task = Task(asked, refinement, (), passages, passages, WebUse())
+    task = GenerationTask(asked, refinement, (), passages, passages, WebUse())
     # A model that cannot be trusted alone would make things up: the sentences are quoted instead.
     if Skill.ALONE in context.parts.skills:
         yield from generate_and_verify(task, context)
@@ -292,7 +292,7 @@ def _choose_sentences(
     return tuple(kept), tuple(strip for strip in strips if strip.passage in there), read
 
 
-def list_findings(task: Task, context: Context, scope: SearchScope) -> str:
+def list_findings(task: GenerationTask, context: Context, scope: SearchScope) -> str:
     """Return the evidence of all passages, laid out: what answers, what may answer, what only has the words.
 
     No language model is used: it could leave out exactly what the person had all passages read for.
@@ -485,7 +485,7 @@ def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clo
         yield Answered(no_findings(question, found.nearest, context, scope), abstained=True)
         return
     refinement = yield from _refine_findings(question, found, context)
-    task = Task(asked, refinement, (), kept, kept, WebUse())
+    task = GenerationTask(asked, refinement, (), kept, kept, WebUse())
     yield Answered(list_findings(task, context, scope), abstained=False, uncertain=action is not Action.CORRECT)
 
 

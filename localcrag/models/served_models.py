@@ -105,7 +105,7 @@ class ServerLanguageModel:
         if decoding.stop:
             body["stop"] = list(decoding.stop)
         body |= server_exchange.extra_options(self._model.program, decoding.schema)
-        return ServerStream(self._exchange, body, self._turn, Usage(tokens, estimated=not self.counts))
+        return ServerStream(self._exchange, body, self._turn, TokenUsage(tokens, estimated=not self.counts))
 
     def _ask_count(self, messages: Sequence[Message]) -> int | None:
         try:
@@ -115,7 +115,7 @@ class ServerLanguageModel:
 
 
 @dataclass(slots=True)
-class Usage:
+class TokenUsage:
     """Token counts of an answer and its prompt; `estimated` until the server has reported them."""
 
     prompt: int
@@ -126,7 +126,7 @@ class Usage:
 class ServerStream:
     """An answer being written. Closing it, or dropping the last reference to it, ends the connection and the answer."""
 
-    def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage) -> None:
+    def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage) -> None:
         """Prepare the stream; the request is sent when the first piece is requested."""
         self._usage = usage
         self._update_usage()
@@ -172,7 +172,7 @@ class _Stop:
 
 
 def _write(
-    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage, stopped: _Stop
+    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage, stopped: _Stop
 ) -> Generator[str, None, None]:
     """Yield pieces of text as they arrive, and an empty piece now and then while none does.
 
@@ -204,7 +204,7 @@ def _write(
 class _StreamParser:
     """Parser of the events of one stream: collects the text, counts tokens, and removes the model's reasoning."""
 
-    def __init__(self, exchange: Exchange, usage: Usage) -> None:
+    def __init__(self, exchange: Exchange, usage: TokenUsage) -> None:
         self._address, self._usage = exchange.address, usage
         self._finished = self._usage_reported = self._begun = False
         self._held = ""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcrag.crag.answer import quotations
-from localcrag.crag.answer.generate import Certainty, Task
+from localcrag.crag.answer.generate import Certainty, GenerationTask
 from localcrag.crag.context import AskedQuestion
 from localcrag.crag.refine.refine import RefineRules, select_evidence
 from localcrag.crag.refine.strips import split_into_strips
@@ -23,7 +23,7 @@ DEPOSIT = "The deposit is two months' rent and is paid back within thirty days."
 CONTEXT: Any = SimpleNamespace(parts=SimpleNamespace(rules=()))
 
 
-def task(question: str, *passages: GradedPassage, relevances: Sequence[float]) -> Task:
+def task(question: str, *passages: GradedPassage, relevances: Sequence[float]) -> GenerationTask:
     """Return the task of answering from these passages, whose strips have these relevances, passage by passage."""
     strips = [
         Strip(passage.id, span.start, span.end, span.text, 0.0, relevance, False)
@@ -34,7 +34,7 @@ def task(question: str, *passages: GradedPassage, relevances: Sequence[float]) -
     refinement = select_evidence(
         question, passages, strips, reasons, rules=RULES, count_tokens=lambda texts: [1] * len(texts)
     )
-    return Task(AskedQuestion(question, question), refinement, (), passages, passages, WebUse())
+    return GenerationTask(AskedQuestion(question, question), refinement, (), passages, passages, WebUse())
 
 
 def test_where_a_less_sure_passage_says_the_same_it_is_shown() -> None:

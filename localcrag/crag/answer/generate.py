@@ -30,7 +30,7 @@ class Certainty(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class GenerationTask:
     """A question to answer, with the evidence to answer it from.
 
     `used` are the passages that the evidence comes from, `found` all passages of the documents. `believed` is set if a

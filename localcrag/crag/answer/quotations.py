@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from localcrag.crag.answer import layout
-from localcrag.crag.answer.generate import Certainty, Task
+from localcrag.crag.answer.generate import Certainty, GenerationTask
 from localcrag.crag.answer.layout import Fragment
 from localcrag.crag.answer.verify import says_all
 from localcrag.crag.context import Context
@@ -54,7 +54,9 @@ class Quotation:
         return [one.text for one in self.fragments if one.kind is not BlockKind.HEADING]
 
 
-def select_quotations(task: Task, context: Context, without: Collection[int] = (), text: str = "") -> list[Quotation]:
+def select_quotations(
+    task: GenerationTask, context: Context, without: Collection[int] = (), text: str = ""
+) -> list[Quotation]:
     """Return the evidence of passages that are CORRECT, the most relevant first, up to MOST_WORDS.
 
     Pieces with the form that the question asks for come first: a list if it asks how or for several things. If the
@@ -101,13 +103,13 @@ def has_asked_form(one: Quotation, question: str) -> bool:
     return asks_for_list(question) and layout.is_block(one.fragments)
 
 
-def all_quotations(task: Task, context: Context) -> list[Quotation]:
+def all_quotations(task: GenerationTask, context: Context) -> list[Quotation]:
     """Return all evidence as it is shown, lone headings included, for when there is nothing else to show."""
     return make_quotations(task.evidence, task, context, headings=True)
 
 
 def make_quotations(
-    pieces: Sequence[Evidence], task: Task, context: Context, text: str = "", *, headings: bool = False
+    pieces: Sequence[Evidence], task: GenerationTask, context: Context, text: str = "", *, headings: bool = False
 ) -> list[Quotation]:
     """Return pieces of evidence as they are shown: in the blocks of their passages, without screened sentences.
 
@@ -188,7 +190,7 @@ def is_copied_list(text: str) -> bool:
     return "|" in text or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
 
 
-def evidence_is_answer(task: Task, context: Context) -> bool:
+def evidence_is_answer(task: GenerationTask, context: Context) -> bool:
     """Return whether the evidence alone is the answer: a list is asked for that the model is too small to write."""
     question = task.asked.standalone
     every_step = context.steps.refine and context.steps.verify and context.steps.evaluate
@@ -428,7 +430,7 @@ NEAR_SHARE = 0.5
 """Share of the lower threshold at which an incorrect passage is near enough to be shown at length."""
 
 
-def render_task_nearest(task: Task, context: Context) -> str:
+def render_task_nearest(task: GenerationTask, context: Context) -> str:
     """Return the likeliest of the passages from which the evidence comes, as Markdown."""
     passages = injection.screened(task.used, context.parts.rules)
     strips = task.refinement.strips
@@ -437,7 +439,7 @@ def render_task_nearest(task: Task, context: Context) -> str:
     return render_nearest(passages, strips, task.evidence, question=task.asked.standalone)
 
 
-def no_answer(task: Task, context: Context) -> str:
+def no_answer(task: GenerationTask, context: Context) -> str:
     """Return the answer that nothing was found, with the nearest passages of the documents."""
     local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
     nearest = injection.screened(local, context.parts.rules)

@@ -22,7 +22,7 @@ from localcrag import __version__
 from localcrag.app.assembly import Assembly, ReadPassage, read_passage, warm_up_in_background
 from localcrag.app.models.lifecycle import IdleModelUnloader
 from localcrag.app.uploads import uploads_from
-from localcrag.interfaces.api.questions import Question, Questions
+from localcrag.interfaces.api.questions import ApiQuestion, Questions
 from localcrag.privacy import log_file, process
 from localcrag.records.enums import Preset
 from localcrag.records.errors import DocumentError, LocalcragError
@@ -159,7 +159,7 @@ class Tools:
 
         It says so when the documents do not answer. Nothing leaves the computer without the person's consent.
         """
-        asked = Question(
+        asked = ApiQuestion(
             question=question,
             collection=self._questions.require(collection),
             preset=preset,

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Scope
 
 from localcrag.interfaces.api.middleware import Refusal
-from localcrag.interfaces.api.questions import Question
+from localcrag.interfaces.api.questions import ApiQuestion
 from localcrag.records.enums import Policy, Preset, Strictness
 from localcrag.records.errors import (
     GenerationError,
@@ -148,14 +148,14 @@ class ChatRequest(BaseModel):
         system = ["messages of the system"] if any(one.role in {"system", "developer"} for one in self.messages) else []
         return sorted(self.model_extra or {}) + system
 
-    def question(self) -> Question:
+    def question(self) -> ApiQuestion:
         """Return the question that the request asks. Raises QuestionError."""
         at = max((number for number, one in enumerate(self.messages) if one.role == "user"), default=None)
         if at is None:
             raise QuestionError("There is no message of the user to answer. Send one with the role “user”.")
         wishes = self.localcrag
         settings: dict[str, Any] = {name: getattr(wishes, name) for name in SETTING_FIELDS}
-        return Question(
+        return ApiQuestion(
             question=self.messages[at].text,
             collection=self.model,
             history=_turns(self.messages[:at]),

@@ -22,7 +22,7 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
 
-class ModelSettings:
+class ModelsTab:
     """The list of models, and the handlers of its buttons and fields."""
 
     def __init__(self, assembly: Assembly) -> None:

@@ -17,7 +17,7 @@ from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import feedback, renderers
 from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE, or_show_error
 from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, conflict_choice, preset_choice
-from localcrag.interfaces.page.settings.models import ModelSettings
+from localcrag.interfaces.page.settings.models import ModelsTab
 from localcrag.interfaces.page.settings.storage import StorageSettings, web_settings
 from localcrag.interfaces.page.settings.thresholds import threshold_explorer
 from localcrag.records.errors import LocalcragError
@@ -70,7 +70,7 @@ class SettingsScreen:
     figures: gr.HTML
     gaps: gr.HTML
     feedback_list: gr.HTML
-    models: ModelSettings
+    models: ModelsTab
     storage: StorageSettings
 
 
@@ -91,7 +91,7 @@ def settings_screen(
         with _tab("web"):
             web_settings(assembly.current_settings, assembly.collection_settings, assembly.web, in_force, collection)
         with _tab("models"):
-            models = ModelSettings(assembly)
+            models = ModelsTab(assembly)
             models.show(script, in_force)
         with _tab("data"):
             storage = StorageSettings(assembly)
