@@ -24,6 +24,8 @@ from tests.support.page_driver import (
     turn,
 )
 
+pytestmark = pytest.mark.browser
+
 COUNTS = {"serious", "critical"}
 SCREENS = ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark"))
 OF_COLOURS = ["color-contrast", "link-in-text-block"]

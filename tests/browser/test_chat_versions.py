@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.app_process import running_app, standing_still
 from tests.support.page_driver import PATIENCE, answered, ask, choose, dropped, loaded_at, opened, question_box, turn
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[str]:

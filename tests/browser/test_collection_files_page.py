@@ -19,6 +19,8 @@ from tests.support.app_process import running_app
 from tests.support.first_start import started_before
 from tests.support.page_driver import close_settings, loaded_anew, open_settings, opened, wait_until
 
+pytestmark = pytest.mark.browser
+
 EMBEDDER = "all-minilm-l6-v2"
 
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from localcrag.records.documents import Chunk
@@ -14,6 +15,8 @@ from localcrag.storage.database import Database
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
 from tests.support.page_driver import opened
+
+pytestmark = pytest.mark.browser
 
 
 def put(folder: Path, collection: str, **documents: str) -> None:

@@ -14,6 +14,8 @@ from tests.support.documents import make_dated_pdf
 from tests.support.page_driver import ask, choose, close_settings, dropped, loaded_at, open_settings, open_side, opened
 from tests.support.search_servers import scripted_search
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[str]:

@@ -16,6 +16,8 @@ from playwright.sync_api import Page, Playwright, expect
 from tests.support.desktop_screen import Desktop, desktop, until
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.browser
+
 
 @dataclass(frozen=True, slots=True)
 class Running:

@@ -13,6 +13,8 @@ from localcrag.evaluation.results import Evaluation
 from tests.support.app_process import watch
 from tests.support.made_evaluations import HOSTILE, varied
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def made() -> Evaluation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.app_process import running_app
@@ -12,6 +13,8 @@ from tests.support.page_driver import (
     ask,
     opened,
 )
+
+pytestmark = pytest.mark.browser
 
 
 def test_the_first_screen_names_the_server_that_questions_go_to(chromium: Browser, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from localcrag.records.documents import Chunk
@@ -13,6 +14,8 @@ from localcrag.storage.database import Database
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
 from tests.support.page_driver import opened, reload
+
+pytestmark = pytest.mark.browser
 
 EMBEDDER, DIMENSION = "all-minilm-l6-v2", 384
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
 from tests.support.page_driver import answered, ask, opened
+
+pytestmark = pytest.mark.browser
 
 SOON = 60_000
 """Milliseconds: the system tells of a change, models are loaded, and a file is read."""

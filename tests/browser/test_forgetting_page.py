@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
 from tests.support.page_driver import ask, dropped, opened
+
+pytestmark = pytest.mark.browser
 
 
 def test_after_a_delete_the_answers_that_quote_the_document_can_be_removed_too(

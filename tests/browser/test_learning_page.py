@@ -25,7 +25,7 @@ from tests.support.page_driver import (
     wait_until,
 )
 
-pytestmark = pytest.mark.search
+pytestmark = [pytest.mark.browser, pytest.mark.search]
 QUESTION = "How many days after a journey must a claim be handed in?"
 ONLY_WEB = "When was penicillin found by Alexander Fleming?"
 RELEVANT, NOT_RELEVANT = "This passage is relevant", "This passage is not relevant"

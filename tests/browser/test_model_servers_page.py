@@ -17,6 +17,8 @@ from tests.support.app_process import running_app
 from tests.support.model_servers import ModelServer, serving
 from tests.support.page_driver import opened
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture
 def llm(tmp_path: Path) -> LlamaCpp:

@@ -15,7 +15,7 @@ from tests.support.cut_off import HUB_NAME, SEARCH, SEARCH_NAME, STORAGE_NAME
 from tests.support.privacy_document import unnamed
 
 PIP = "the package index of pip"
-pytestmark = pytest.mark.search
+pytestmark = [pytest.mark.browser, pytest.mark.search]
 
 
 @dataclass(frozen=True)

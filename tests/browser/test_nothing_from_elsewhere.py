@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Response, expect
 
 from localcrag.interfaces.api.middleware import HEADERS
 from localcrag.interfaces.page.server.guards import cleaned
 from tests.support.app_process import running_app
 from tests.support.page_driver import PATIENCE, ask, close_settings, dropped, go, open_settings
+
+pytestmark = pytest.mark.browser
 
 ELSEWHERE = r"(?:https?:)?//(?!127\.0\.0\.1[:/])[a-z0-9]"
 _TAGS = "script|img|iframe|source|embed|video|audio|image|use|input"

@@ -48,7 +48,7 @@ from tests.support.page_driver import (
     whole,
 )
 
-pytestmark = pytest.mark.search
+pytestmark = [pytest.mark.browser, pytest.mark.search]
 
 
 @pytest.fixture(scope="module")

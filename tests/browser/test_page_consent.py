@@ -12,6 +12,8 @@ from tests.support.app_process import running_app
 from tests.support.page_driver import PATIENCE, close_settings, open_settings, opened, question_box, typed
 from tests.support.search_servers import ScriptedSearch, answer_reply, scripted_search
 
+pytestmark = pytest.mark.browser
+
 EVEREST = {"title": "Everest", "url": "http://example.org/e", "content": "Mount Everest is 8,849 metres high."}
 QUESTION = "How high is Mount Everest?"
 

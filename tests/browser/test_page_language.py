@@ -13,6 +13,8 @@ from playwright.sync_api import TimeoutError as NotInTime
 from tests.support.app_process import running_app
 from tests.support.page_driver import answered, loaded_anew, open_settings, opened, question_box, reload
 
+pytestmark = pytest.mark.browser
+
 SEEN = """() => {
   const texts = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

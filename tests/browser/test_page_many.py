@@ -43,6 +43,8 @@ from tests.support.page_driver import (
     whole,
 )
 
+pytestmark = pytest.mark.browser
+
 PAGES, DOCUMENTS, TURNS, TABS, MORE_THAN_CONNECTIONS = 2000, 499, 200, 9, 8
 WITH_TEXT = 50
 QUESTION = "Which berth has the ferry to Skarvoy?"

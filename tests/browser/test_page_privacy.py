@@ -16,7 +16,7 @@ from tests.support import ROOT
 from tests.support.app_process import running_app
 from tests.support.page_driver import ask, close_settings, open_settings, open_side, opened, reload
 
-pytestmark = pytest.mark.search
+pytestmark = [pytest.mark.browser, pytest.mark.search]
 FOREIGN = "192.0.2.1"
 NOTHING = "0 connections to other machines"
 

@@ -13,7 +13,7 @@ from tests.support import scans
 from tests.support.app_process import running_app
 from tests.support.page_driver import ask, drop, opened, turn
 
-pytestmark = pytest.mark.search
+pytestmark = [pytest.mark.browser, pytest.mark.search]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from localcrag.privacy.process import SWITCHES
 from tests.support.app_process import running_app, start_chromium, watch
 from tests.support.page_driver import PATIENCE, ask, drop
 
+pytestmark = pytest.mark.browser
+
 ADDRESSED = (
     r"\(\d+.*?(?:sin_port=htons\((?P<port>\d+)\).*?inet_addr\(\"(?P<v4>[^\"]+)\"\)"
     r"|sin6_port=htons\((?P<port6>\d+)\).*?inet_pton\(AF_INET6, \"(?P<v6>[^\"]+)\")"

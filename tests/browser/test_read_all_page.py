@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.app_process import running_app
 from tests.support.page_driver import ask, dropped, idle, opened, turn
+
+pytestmark = pytest.mark.browser
 
 INSPECTORS = ("Abel", "Berg", "Cole", "Dahl", "Ende", "Fink")
 

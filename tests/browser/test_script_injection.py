@@ -26,6 +26,8 @@ from tests.support.made_evaluations import passage, question, run, sentence
 from tests.support.page_driver import PATIENCE, clean, close_settings, drop_named, go, open_settings, turn
 from tests.support.script_injections import FETCHES, INJECTIONS
 
+pytestmark = pytest.mark.browser
+
 SET_UP = """
 window.hit = 0;
 window.refused = [];

@@ -18,6 +18,8 @@ from tests.support.app_process import running_app, watch
 from tests.support.page_driver import PATIENCE, open_settings, wait_until
 from tests.support.scored_runs import scored_run
 
+pytestmark = pytest.mark.browser
+
 OWN = read_calibration(REPOSITORY_MODELS / "relevance-v3").thresholds
 LONG = "Which of the two harbours on the northern coast was enlarged for the timber trade before the railway came?"
 

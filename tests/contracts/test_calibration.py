@@ -14,6 +14,8 @@ from localcrag.records.errors import ModelDamaged
 from localcrag.records.passages import Thresholds
 from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration, Logistic
 
+pytestmark = pytest.mark.contract
+
 GOOD = FittedCalibration(Logistic(0.5, -4.4, 4.9), Logistic(0.6, -0.6), Thresholds(upper=0.35, lower=0.12, strip=0.14))
 
 

@@ -12,6 +12,8 @@ from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
 from tests.support.hostile_texts import HOSTILE
 
+pytestmark = pytest.mark.contract
+
 TEXTS = ("The hotel limit in London is 195 euros.", "Bicycles are lent at the reception.", "The word is word.")
 GONE = 99
 """No chunk has this id."""

@@ -19,6 +19,8 @@ from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
 from tests.support.other_languages import LEASES
 
+pytestmark = pytest.mark.contract
+
 READ = ScannedPage(100, 200, 0, 0.01, (ScannedLine("Räum den Keller", 0.9, 1, 2, 3, 4),), 0.9)
 
 VECTOR = np.array([0.1, -3e-9, 1 / 3, *[0] * 61], np.float32).tobytes()

@@ -12,6 +12,8 @@ from tests.support.fakes import FakeEmbedder
 from tests.support.hostile_texts import HOSTILE
 from tests.support.threads import DEADLOCK, start
 
+pytestmark = pytest.mark.contract
+
 TEXTS = (
     "The hotel limit in London is 195 euros a night.",
     "cats",

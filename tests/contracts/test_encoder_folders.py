@@ -19,6 +19,8 @@ from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.settings import REPOSITORY_MODELS, load
 from tests.support.tiny_models import TOKENIZER, broken_bert, tiny_bert
 
+pytestmark = pytest.mark.contract
+
 Folder = Callable[..., Path]
 FORMATS = [NumberFormat.AUTO, *(one for one in NumberFormat if one is not NumberFormat.AUTO and not refusal(one))]
 

@@ -16,6 +16,8 @@ from localcrag.records.errors import ModelDamaged
 from localcrag.text.sentences import split_sentences
 from tests.support.tiny_models import tiny_bert
 
+pytestmark = pytest.mark.contract
+
 QUESTION = "What is the hotel limit in London?"
 HELPS = "Travel costs are paid back. The hotel limit in London is 195 euros a night. Breakfast is not included."
 DOES_NOT = (

@@ -20,6 +20,8 @@ from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from tests.support.gguf_files import hollow_copy
 
+pytestmark = pytest.mark.contract
+
 EVIDENCE = {
     "What is the hotel limit in London?": "The hotel limit in London is 195 euros a night, breakfast included.",
     "Who approves a journey?": "A journey within one country is approved by the traveller's team lead.",

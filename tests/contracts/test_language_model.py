@@ -15,6 +15,8 @@ from tests.support.fakes import FakeLanguageModel
 from tests.support.hostile_texts import HOSTILE
 from tests.support.threads import DEADLOCK, start
 
+pytestmark = pytest.mark.contract
+
 MESSAGES = (
     Message("system", "You answer in whole sentences."),
     Message("user", "Tell me about cats, dogs and horses."),

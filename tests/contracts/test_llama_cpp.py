@@ -23,6 +23,8 @@ from tests.support import DATA
 from tests.support.gguf_files import hollow_copy
 from tests.support.threads import DEADLOCK, start
 
+pytestmark = pytest.mark.contract
+
 MESSAGES = (Message("system", "You are helpful."), Message("user", "Say hello in Japanese, with kanji and emoji."))
 ATTACKS = DATA / "attacks.jsonl"
 LONG_STORY = (Message("user", "Write a very long story about the sea."),)

@@ -12,6 +12,8 @@ from localcrag.models.llm import LlamaCpp, LookupLlama, guess
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 
+pytestmark = pytest.mark.contract
+
 LIST = "Kari Lund, Ola Berg, Ida Moen, Nils Vik, Siri Dahl, Per Holm, Anne Lie, Jon Bakke"
 COPYING = (Message("user", f"Repeat this list of names, word for word, twice:\n{LIST}\n{LIST}\n{LIST}"),)
 

@@ -10,6 +10,8 @@ from localcrag.models.llm import LONGEST_SET_ASIDE, PORTION, SET_ASIDE, LlamaCpp
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 
+pytestmark = pytest.mark.contract
+
 ANSWERER, REWRITER = Message("system", "You answer from evidence."), Message("system", "You rewrite questions.")
 EVIDENCE = "Evidence:\n" + "\n".join(
     f"[{number}] Room {number} of the hotel in Bergen costs {100 + number} euros a night, breakfast is {number} euros."

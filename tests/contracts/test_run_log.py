@@ -16,6 +16,8 @@ from localcrag.storage.run_store import RunStore
 from tests.support.fakes import FakeRunLog
 from tests.support.hostile_texts import HOSTILE
 
+pytestmark = pytest.mark.contract
+
 RUN = Run(
     run_id="r1", created_at="2026-01-01T00:00:00+00:00", collection="default", question="Why?",
     standalone_question="Why?", thresholds=Thresholds(0.7, 0.3, 0.5), warnings=("careful",), models={"llm": "x"},

@@ -21,6 +21,8 @@ from tests.support.hostile_texts import HOSTILE, MILLION
 from tests.support.threads import DEADLOCK, start
 from tests.support.tiny_models import first_layers, tiny_bert
 
+pytestmark = pytest.mark.contract
+
 QUESTION = "What is the hotel limit in London?"
 RELEVANT = "The hotel limit in London is 195 euros a night."
 IRRELEVANT = "Photosynthesis turns light into sugar in the leaves of plants."

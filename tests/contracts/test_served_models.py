@@ -22,6 +22,8 @@ from localcrag.text.sentences import Span
 from tests.support.model_servers import MODEL, ModelServer, overlap, serving
 from tests.support.threads import DEADLOCK
 
+pytestmark = pytest.mark.contract
+
 MESSAGES = (Message("system", "You answer in whole sentences."), Message("user", "Tell me about cats and dogs."))
 
 

@@ -15,6 +15,8 @@ from localcrag.storage.collections.engine_choice import EngineChoice, engine_of,
 from localcrag.storage.collections.engines import Engine
 from tests.support.engines import EACH_ENGINE, needs_hnswlib
 
+pytestmark = pytest.mark.contract
+
 DIMENSION = 32
 
 

@@ -21,6 +21,8 @@ from tests.support.engines import HNSWLIB, USEARCH, needs_hnswlib
 from tests.support.homes import Homes, LocalHomes, PostgresHomes
 from tests.support.threads import DEADLOCK, start
 
+pytestmark = pytest.mark.contract
+
 DIMENSION = 32
 
 

@@ -16,6 +16,8 @@ from tests.support.fakes import FakeWeb
 from tests.support.hostile_texts import HOSTILE
 from tests.support.search_servers import Reply, answer_reply, scripted_search
 
+pytestmark = pytest.mark.contract
+
 RESULT = {"title": "Moon", "url": "http://example.org/moon", "content": "The moon orbits the earth in 27 days."}
 ANSWER = WebAnswer((WebResult(**RESULT),))
 

@@ -15,6 +15,8 @@ from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
 from tests.support.other_languages import LEASES
 
+pytestmark = pytest.mark.contract
+
 GERMAN = LEASES["de"]
 ENGLISH = "The keys of the houses are kept by the janitor, and the deposit is paid in three parts."
 

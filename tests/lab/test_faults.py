@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from lab.faults.disk import SECTOR, Disk, Done, emptied
 
+pytestmark = pytest.mark.lab
+
 OLD, NEW = b"o" * SECTOR * 2, b"n" * SECTOR * 2
 
 

@@ -16,6 +16,8 @@ from localcrag.records.events import AnswerPiece, GradePiece, PointPiece, RunFin
 from localcrag.records.run import Run, Turn
 from localcrag.settings import load
 
+pytestmark = pytest.mark.models
+
 
 def ask(assembly: Assembly, question: str, *history: Turn, **settings: object) -> Run:
     changed = load(**{**assembly.settings.model_dump(), **settings})

@@ -11,6 +11,8 @@ from localcrag.app.assembly import Assembly
 from localcrag.settings import load as load_settings
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.models
+
 CHOSEN = {attack.id: attack for attack in load()}
 # First those that get through without the defence (scripts/lab/injection/measure_attacks.py), then one of each other
 # kind.

@@ -29,6 +29,8 @@ from tests.support.model_servers import ModelServer, overlap, serving
 from tests.support.scored_runs import scored_run
 from tests.support.town_set import write_town_set
 
+pytestmark = pytest.mark.models
+
 
 @pytest.fixture(scope="module")
 def towns(tmp_path_factory: pytest.TempPathFactory) -> Path:

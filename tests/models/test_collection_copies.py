@@ -21,6 +21,8 @@ from tests.support.documents import make_pdf
 from tests.support.first_start import started_before
 from tests.support.postgres import PostgresServer
 
+pytestmark = pytest.mark.models
+
 QUESTION = "How many people may the boat carry?"
 FERRY = "When does the ferry leave?"
 

@@ -19,6 +19,8 @@ from localcrag.settings import load
 from localcrag.storage.schema import SCHEMA_VERSION
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.models
+
 WORD = "quillwort"
 QUESTION = "What grows in the tarn?"
 

@@ -20,6 +20,8 @@ from localcrag.text.quantities import date_of, iso_date
 from tests.support import documents
 from tests.support.fakes import FakeEmbedder
 
+pytestmark = pytest.mark.models
+
 TODAY = date(2026, 11, 21)
 
 

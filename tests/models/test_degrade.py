@@ -24,6 +24,8 @@ from localcrag.text.sentences import Span
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeScorer, FakeStream, FakeWeb
 
+pytestmark = pytest.mark.models
+
 
 class Time:
     """A clock that stands still until it is told what the time is."""

@@ -22,6 +22,8 @@ from tests.support.first_start import started_before
 from tests.support.folder_desk import FolderDesk
 from tests.support.postgres import PostgresServer
 
+pytestmark = pytest.mark.models
+
 SHED, BOILER = "The deposit for the bicycle shed is 80 euros.", "The boiler was installed in 1998 by Hansen."
 MEMORY = Path("/dev/shm")  # noqa: S108 - a disk of its own, where there is one
 QUESTION = "How much is the deposit for the bicycle shed?"

@@ -23,6 +23,8 @@ from tests.support.first_start import started_before
 from tests.support.postgres import PostgresServer
 from tests.support.scans import picture
 
+pytestmark = pytest.mark.models
+
 RARE = "zanthoxylwick"
 RARE_WORDS = (RARE, "quormvellity", "brindlequaff")
 """Words that are in one document alone."""

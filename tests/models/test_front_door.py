@@ -21,6 +21,8 @@ from localcrag.records.enums import Grade, IngestStatus
 from localcrag.records.errors import DocumentError, QuestionError, SettingsError, UnreadableDocument
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.models
+
 QUESTION = "How long is the warranty on a bicycle?"
 DOCUMENT = "Sales handbook.\n\nThe warranty on a bicycle is seven years. Tyres are not part of it.\n"
 

@@ -26,6 +26,8 @@ from localcrag.settings import load
 from tests.support.app_process import resident
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.models
+
 MINUTE = 60.0
 TEXT = "# Ferry\n\nThe ferry to Lindau leaves from berth 7 at nine in the morning. It carries bicycles for 4 euros.\n"
 QUESTION = "From which berth does the ferry to Lindau leave?"

@@ -27,6 +27,8 @@ from tests.support.documents import make_docx, make_image_pdf, make_pages_pdf, m
 from tests.support.odd_pdfs import make_mapped_pdf
 from tests.support.office_files import make_doc, make_epub, make_pptx, make_xlsx
 
+pytestmark = pytest.mark.models
+
 
 @pytest.fixture
 def assembly(tmp_path: Path) -> Assembly:

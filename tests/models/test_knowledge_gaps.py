@@ -24,6 +24,8 @@ from tests.support.fakes import FakeLanguageModel, FakeWeb
 from tests.support.first_start import started_before
 from tests.support.made_records import some_run
 
+pytestmark = pytest.mark.models
+
 NEAR = float(np.cos(np.arccos(SAME) - 0.01))
 
 

@@ -24,6 +24,8 @@ from localcrag.storage.label_store import LabelStore, PinStore, write_lines, wri
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
 
+pytestmark = pytest.mark.models
+
 ANSWER, PASSAGE, SENTENCE = LabelKind.ANSWER, LabelKind.PASSAGE, LabelKind.SENTENCE
 LIMIT = "The limit is 195 euros."
 STRIP = "The hotel limit in London is 195 euros."

@@ -18,6 +18,8 @@ from tests.support.command_line import as_json, localcrag
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeWeb
 
+pytestmark = pytest.mark.models
+
 TEXT = " ".join(DOCUMENT)
 
 

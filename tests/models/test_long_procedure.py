@@ -5,12 +5,16 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
 from localcrag.records.enums import Action
 from localcrag.records.events import RunFinished
 from localcrag.settings import load
 from tests.support.first_start import started_before
+
+pytestmark = pytest.mark.models
 
 STEPS = (
     "Switch the boiler off at the main switch and wait until the lamp on the front is dark.",

@@ -22,6 +22,8 @@ from tests.support.model_folders import (
     models_folder,
 )
 
+pytestmark = pytest.mark.models
+
 CHAT = entry("tiny-chat", "llm", REPOSITORY, file_line("chat.gguf", GGUF))
 SCORER = entry(
     "tiny-scorer", "relevance", REPOSITORY, file_line("config.json", CONFIG), file_line("vocab.txt", VOCABULARY)

@@ -23,6 +23,8 @@ from tests.support.documents import make_pdf
 from tests.support.first_start import started_before
 from tests.support.postgres import PostgresServer
 
+pytestmark = pytest.mark.models
+
 TEXTS = {
     "tarn.txt": "The quillwort grows in the tarn above the village, and nowhere else in the county.",
     "dam.txt": "The dam was built in 1911 and holds the reservoir back.",

@@ -13,6 +13,8 @@ from localcrag.records.run import Run
 from localcrag.settings import load
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.models
+
 RULES = """# Hausordnung Lindenstraße 14
 
 ## Waschküche

@@ -22,6 +22,8 @@ from tests.support.fakes import FakeEmbedder
 from tests.support.first_start import started_before
 from tests.support.scans import picture
 
+pytestmark = pytest.mark.models
+
 QUESTION = "Where does the quillwort grow?"
 
 

@@ -24,6 +24,8 @@ from localcrag.storage.database import Database
 from localcrag.text.sentences import Span
 from tests.support.threads import DEADLOCK
 
+pytestmark = pytest.mark.models
+
 LEASE = """# Lease of the flat in Quay Street
 
 ## 1. Rent

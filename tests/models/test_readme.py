@@ -12,6 +12,8 @@ from localcrag.interfaces.cli.main import main
 from localcrag.records.enums import Action
 from tests.support.fixtures_handbook import WARRANTY
 
+pytestmark = pytest.mark.models
+
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
 COMMAND = ".venv/bin/localcrag "
 

@@ -19,6 +19,8 @@ from tests.support.first_start import started_before
 from tests.support.search_servers import real_searx, scripted_search
 from tests.support.web_pages import WebPage
 
+pytestmark = pytest.mark.models
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -13,6 +13,8 @@ from localcrag.evaluation.recorded_search import recorded_search
 from localcrag.records.evaluation_set import HeldBy, Question, read
 from localcrag.records.run import Run
 
+pytestmark = pytest.mark.models
+
 SET = read(samples.FOLDER)
 NOT_FOUND = {"security", "fund"}
 """Ids of questions that the embedded models miss, and say so.

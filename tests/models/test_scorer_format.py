@@ -31,7 +31,10 @@ from tests.support.tiny_models import tiny_bert, tiny_gpt2
 
 AUTO, INT8, BF16, FP32 = NumberFormat.AUTO, NumberFormat.INT8, NumberFormat.BF16, NumberFormat.FP32
 RELEVANCE = REPOSITORY_MODELS / load().relevance
-pytestmark = pytest.mark.skipif(refusal(INT8) != "", reason="on a graphics processor there is no choice")
+pytestmark = [
+    pytest.mark.models,
+    pytest.mark.skipif(refusal(INT8) != "", reason="on a graphics processor there is no choice"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from torch import nn
 
 from localcrag.models.reranker import MOST, Int8Linear, largest_weight, round_layers
 
+pytestmark = pytest.mark.models
+
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:

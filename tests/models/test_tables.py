@@ -13,6 +13,8 @@ from localcrag.records.enums import Action
 from localcrag.records.run import Run
 from tests.support.office_files import Cell, make_xlsx
 
+pytestmark = pytest.mark.models
+
 CUSTOMERS = ("Alder Ltd", "Birch & Co", "Cedar GmbH", "Dogwood AG")
 KINDS = ("Lamps", "Chairs", "Shelves")
 HANDBOOK = """# Staff handbook

@@ -11,6 +11,8 @@ from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.settings import changed
 
+pytestmark = pytest.mark.models
+
 QUESTION = "How many households had the island's ferry service in 1994?"
 BEST = "By 1994 there were 3.5 million households with the ferry service, a record."
 BESIDE = "Within two months of the launch the service gained 400,000 new subscribers."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
 from localcrag.crag.context import Parts
@@ -13,6 +15,8 @@ from localcrag.records.ingest import IngestResult
 from localcrag.records.passages import Passage
 from localcrag.settings import load
 from tests.support.first_start import started_before
+
+pytestmark = pytest.mark.models
 
 MANUAL = """# {name} dehumidifier: manual
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from localcrag.app.assembly import Assembly
 from localcrag.crag.answer.generate import prompt
 from localcrag.models.llm import LlamaStream
@@ -12,6 +14,8 @@ from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.settings import load
 from tests.support.first_start import started_before
+
+pytestmark = pytest.mark.models
 
 
 def test_what_every_prompt_begins_with_is_known_before_the_first_question(tmp_path: Path) -> None:

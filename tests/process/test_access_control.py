@@ -16,6 +16,8 @@ from tests import support
 from tests.support.app_process import free_port, running_app
 from tests.support.raw_http import ask, said
 
+pytestmark = pytest.mark.process
+
 FOREIGN_HOSTS = """
 evil.example evil.example:{port} 127.0.0.1 127.0.0.1:80 localhost localhost:1{port} 127.0.0.2:{port} 0.0.0.0:{port}
 [::1]:{port} 127.0.0.1:{port}.evil.example evil.example@127.0.0.1:{port} 127.1:{port} 2130706433:{port}

@@ -27,6 +27,8 @@ from prerequisites import SYSTEM_PACKAGES
 from tests.support import ROOT
 from tests.support.model_folders import GGUF, build_wheel, entry, file_line, wheel_source
 
+pytestmark = pytest.mark.process
+
 SCRIPTS = ROOT / "scripts"
 DEADLINE = 120.0  # seconds after which a command that must end counts as hanging
 

@@ -19,6 +19,8 @@ from setup_steps import SetupFailed
 from tests.support import ROOT, cut_off
 from tests.support.installed_wheel import wheel_of
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 1_800  # seconds: the longest of all that is done here is unpacking 2 GB, beside other tests
 ABOUT = {"system": "Linux", "machine": "x86_64", "libc": "2.36", "python": "3.12", "localcrag": "0.1.0"}
 

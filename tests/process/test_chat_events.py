@@ -26,6 +26,8 @@ from localcrag.records.run import TurnState
 from localcrag.settings import load
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.process
+
 QUESTION = "Is anything here?"
 WHERE, LOG, LIVE = 0, 1, 2
 

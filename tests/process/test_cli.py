@@ -13,6 +13,8 @@ import pytest
 from tests.support.command_line import as_json, as_process, localcrag, start
 from tests.support.documents import make_pages_pdf, make_pdf
 
+pytestmark = pytest.mark.process
+
 RUN_KEYS = {
     "question", "standalone_question", "action", "policy", "thresholds", "answer", "abstained", "sources", "passages",
     "max_relevance", "relevance_ratio", "strips", "evidence", "web", "conflicts", "support", "steps", "warnings",

@@ -14,6 +14,8 @@ import pytest
 from tests.support.command_line import as_json, localcrag, start
 from tests.support.search_servers import ScriptedSearch, answer_reply, scripted_search
 
+pytestmark = pytest.mark.process
+
 QUESTION = "How high is Mount Everest?"
 EVEREST = {"title": "Everest", "url": "http://example.org/e", "content": "Mount Everest is 8,849 metres high."}
 

@@ -18,7 +18,10 @@ from tests.support import ROOT
 from tests.support.app_process import children
 from tests.support.documents import make_pdf
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes that ask for it")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes that ask for it"),
+]
 
 # In C's own functions, which no audit hook sees.
 TRIES = """

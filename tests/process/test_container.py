@@ -16,6 +16,8 @@ import yaml  # type: ignore[import-untyped]
 from tests.support import ROOT
 from tests.support.app_process import free_port
 
+pytestmark = pytest.mark.process
+
 CONTAINER = ROOT / "container"
 DOOR = [sys.executable, str(CONTAINER / "door.py")]
 # A page of more than one piece, and what came with the request.

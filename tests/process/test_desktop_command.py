@@ -10,6 +10,8 @@ import pytest
 from localcrag.app.desktop.one_instance import OneInstance
 from localcrag.interfaces.cli.main import main
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def home(egress_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

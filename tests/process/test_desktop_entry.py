@@ -17,6 +17,8 @@ from localcrag.app.desktop.linux import keep_defaults
 from localcrag.app.desktop.window import found
 from localcrag.records.documents import KINDS
 
+pytestmark = pytest.mark.process
+
 COMMANDS = Commands(opens=("/opt/my own/python", "-P", "-m", "localcrag", "desktop", "open"), ends=("/bin/true",))
 
 

@@ -27,6 +27,8 @@ from tests.support.engines import needs_hnswlib
 from tests.support.filled_folders import EMBEDDER, NAME, filled
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.process
+
 with_each_engine = pytest.mark.parametrize("engine", [pytest.param("hnswlib", marks=needs_hnswlib), "usearch"])
 """Of the vector index: scripts/lab/faults/faults.py takes the settings of the environment."""
 

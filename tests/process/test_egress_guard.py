@@ -27,10 +27,13 @@ from tests.support import ROOT
 # Addresses of RFC 5737 and RFC 3849: nobody's, so that nothing would happen if one was let through.
 FOREIGN, FOREIGN_6, NAME = "192.0.2.1", "2001:db8::1", "nobody.example"
 PYTHON = Path(sys.executable).name
-pytestmark = pytest.mark.refused(
-    f"{FOREIGN}*", "192.0.2.2:8080", f"?{FOREIGN_6}?:80", f"?::ffff:{FOREIGN}?:80", "192.168.3.4:80", NAME, "other.lan",
-    "hub.example", "ls", "sh", "uname", PYTHON, f"browser at {NAME}", "browser at a file",
-)  # fmt: skip
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.refused(
+        f"{FOREIGN}*", "192.0.2.2:8080", f"?{FOREIGN_6}?:80", f"?::ffff:{FOREIGN}?:80", "192.168.3.4:80", NAME,
+        "other.lan", "hub.example", "ls", "sh", "uname", PYTHON, f"browser at {NAME}", "browser at a file",
+    ),
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

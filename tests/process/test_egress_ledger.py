@@ -22,6 +22,8 @@ from localcrag.storage.egress import EgressLedger, EgressSummary
 from localcrag.text import translation
 from tests.support.search_servers import answer_reply, closed_port, scripted_search
 
+pytestmark = pytest.mark.process
+
 QUERY = "größte Insel"
 
 

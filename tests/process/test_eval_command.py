@@ -23,6 +23,8 @@ from localcrag.records.thresholds import UNCALIBRATED
 from localcrag.settings import load
 from tests.support.command_line import as_json, as_process, localcrag, start
 
+pytestmark = pytest.mark.process
+
 QUESTIONS: list[dict[str, Any]] = [
     {
         "id": "ferry",

@@ -15,7 +15,10 @@ from tests.support.command_line import as_json, localcrag, start
 from tests.support.first_start import started_before
 
 FILES, LONGEST = 400, 240.0
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by signals")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by signals"),
+]
 
 
 def number(data: Path, table: str) -> int:

@@ -27,6 +27,8 @@ from tests.support.command_line import localcrag
 from tests.support.fakes import FakeEmbedder
 from tests.support.first_start import started_before
 
+pytestmark = pytest.mark.process
+
 LONGEST = 240.0
 SIZE = 384
 """Numbers of a vector of the embedder in use."""

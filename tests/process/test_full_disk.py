@@ -11,6 +11,8 @@ import pytest
 from tests.support import ROOT
 from tests.support.engines import needs_hnswlib
 
+pytestmark = pytest.mark.process
+
 NO_MOUNTS = 3
 SCRIPT = f"""
 import sys

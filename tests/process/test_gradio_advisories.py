@@ -15,6 +15,8 @@ import pytest
 
 from tests.support.raw_http import Answer, ask, config, said
 
+pytestmark = pytest.mark.process
+
 PASSWD, LINK_LOCAL = "/etc/passwd", "http://169.254.169.254/latest/meta-data/"
 _FILE = {"path": PASSWD, "meta": {"_type": "gradio.FileData"}}
 CALLED = {"component_id": "1", "data": PASSWD, "fn_name": "move_resource_to_block_cache", "session_hash": "x"}

@@ -22,7 +22,10 @@ from tests.support import hostile_files as hostile
 from tests.support import hostile_pages
 from tests.support.hostile_files import Make
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes, links and names are others there")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="pipes, links and names are others there"),
+]
 PATIENCE = 120.0
 """Seconds; the app's is longer, and a file takes a few of these at most."""
 FILES: dict[str, tuple[str, Make]] = {

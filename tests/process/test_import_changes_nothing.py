@@ -26,7 +26,7 @@ def attempt():
             return type(error).__name__
     return "connected"
 """
-pytestmark = pytest.mark.refused(f"{FOREIGN}:443")
+pytestmark = [pytest.mark.process, pytest.mark.refused(f"{FOREIGN}:443")]
 
 
 def fresh(code: str, folder: Path, **environment: str) -> list[str]:

@@ -13,6 +13,8 @@ import pytest
 from tests.support import ROOT
 from tests.support.engines import needs_hnswlib
 
+pytestmark = pytest.mark.process
+
 SCRIPT = f"""
 import os, shutil, sys
 from pathlib import Path

@@ -29,7 +29,10 @@ from tests.support.documents import make_pdf
 from tests.support.fakes import FakeEmbedder
 from tests.support.threads import DEADLOCK, start
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are stopped and killed by signals")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="processes are stopped and killed by signals"),
+]
 
 PAGES = 200
 """More than a process reads ahead of whoever asks it."""

@@ -24,6 +24,8 @@ from tests.support.app_process import process_at, resident, running_app
 from tests.support.page_driver import wait_until
 from tests.support.raw_http import ask, config, exchange, opened, read, said, stream
 
+pytestmark = pytest.mark.process
+
 CALLS, TABS, UPLOADS, SLOW = 1_000, 50, 500, 100
 MOST_USED = 3_000_000_000
 """Bytes of memory that the app may use under all of this, half of it for models."""

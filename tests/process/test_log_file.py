@@ -15,6 +15,8 @@ from localcrag.app.tasks import Job
 from localcrag.privacy import log_file
 from tests.support.command_line import as_json, localcrag
 
+pytestmark = pytest.mark.process
+
 DIARY = "the diary of a beekeeper"
 
 

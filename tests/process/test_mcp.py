@@ -19,6 +19,8 @@ from tests.support.command_line import as_json, localcrag
 from tests.support.first_start import started_before
 from tests.support.mcp_client import McpClient, command, running_mcp
 
+pytestmark = pytest.mark.process
+
 QUESTION = "How long is the warranty on a bicycle?"
 TEXT = "# Sales handbook\n\nThe warranty on a bicycle is seven years. Tyres are not part of it.\n"
 READING = ["ask", "search", "list_documents", "get_passage"]

@@ -37,6 +37,8 @@ from tests.support.model_folders import (
 )
 from tests.support.packed_e5 import pack
 
+pytestmark = pytest.mark.process
+
 CHAT = "someone/tiny-chat/chat.gguf"
 LARGE = b"GGUF" + random.Random(1).randbytes(3_000_000)
 DEADLINE = 60.0  # seconds that a test waits for something that must happen before it calls it a failure

@@ -13,6 +13,8 @@ from localcrag.storage.schema import DATABASE_NAME
 from tests.support.command_line import as_process
 from tests.support.schemas import database_before_0_1_0
 
+pytestmark = pytest.mark.process
+
 SAID = "was made by a localcrag before 0.1.0"
 
 

@@ -26,6 +26,8 @@ from tests.support.documents import make_docx, make_pdf
 from tests.support.locked_files import lock_agile, lock_doc, lock_standard, lock_whole_open_document, make_xls
 from tests.support.office_files import make_doc, make_odt, make_pptx, make_xlsx
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 120.0
 """Seconds until it says something."""
 PASSWORD, LINE = "tide-4711", "The keys hang behind the harbour door."

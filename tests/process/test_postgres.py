@@ -29,6 +29,8 @@ from tests.support.fakes import FakeEmbedder
 from tests.support.postgres import PostgresServer, a_server, opened
 from tests.support.threads import DEADLOCK, start
 
+pytestmark = pytest.mark.process
+
 LISTENING = ("-c", "listen_addresses=127.0.0.1")
 
 

@@ -13,6 +13,8 @@ import pytest
 from localcrag.privacy.private_folder import keep_private, open_to_others
 from tests.support.command_line import start
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(autouse=True)
 def umask() -> Iterator[None]:

@@ -11,6 +11,8 @@ import pytest
 from tests.support.app_process import running_app
 from tests.support.command_line import as_process
 
+pytestmark = pytest.mark.process
+
 SOCKS = "socks5://name:secret@127.0.0.1:9"
 
 

@@ -26,7 +26,10 @@ from localcrag.settings import load
 from tests.support.app_process import children
 from tests.support.documents import make_pages_pdf, make_pdf
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are stopped and killed by signals")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="processes are stopped and killed by signals"),
+]
 
 
 @pytest.fixture

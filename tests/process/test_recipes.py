@@ -17,6 +17,8 @@ import pytest
 from tests.support import ROOT
 from tests.support.fixtures_handbook import WARRANTY
 
+pytestmark = pytest.mark.process
+
 BASE, LANGCHAIN, LLAMA_INDEX = re.findall(
     r"^```python\n(.*?)^```", (ROOT / "docs" / "other-programs.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
 )

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support import ROOT
 
+pytestmark = pytest.mark.process
+
 TESTS = """
 import socket, subprocess, sys
 import localcrag

@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support import ROOT
+
+pytestmark = pytest.mark.process
 
 SCRIPT = """
 import sys

@@ -25,7 +25,10 @@ from tests.support import scans
 from tests.support.app_process import children
 from tests.support.command_line import as_json, as_process, localcrag, start
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by signals")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by signals"),
+]
 
 
 @pytest.fixture(scope="module")

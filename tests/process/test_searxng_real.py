@@ -10,7 +10,7 @@ from localcrag.search import SearXNG
 from tests.support.search_servers import real_searx
 from tests.support.web_pages import PAGES
 
-pytestmark = pytest.mark.search
+pytestmark = [pytest.mark.process, pytest.mark.search]
 
 
 @pytest.fixture

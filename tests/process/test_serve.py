@@ -22,6 +22,8 @@ from tests.support.api_process import Api, running_api
 from tests.support.command_line import as_json, localcrag
 from tests.support.raw_http import Answer, ask, opened
 
+pytestmark = pytest.mark.process
+
 QUESTION = "How long is the warranty on a bicycle?"
 TEXT = "# Sales handbook\n\nThe warranty on a bicycle is seven years. Tyres are not part of it.\n"
 OTHER = "# Ferry\n\nThe ferry to Brackwater leaves at 7:45 every morning. A ticket costs nine euros.\n"

@@ -19,6 +19,8 @@ from localcrag.settings import load
 from tests.support.first_start import started_before
 from tests.support.scored_runs import scored_run
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def assembly(tmp_path: Path) -> Iterator[Assembly]:

@@ -14,6 +14,8 @@ from licences import LOCK, PAGE, Licence, licences, locked, page
 
 from tests.support import ROOT
 
+pytestmark = pytest.mark.process
+
 REPORTS = re.compile(rb"OneCollector|events\.data\.microsoft\.com|app-measurement\.com|sentry\.io|segment\.io")
 """Where libraries report to."""
 SECRETS = {

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 TEXT = "the diary of a beekeeper"
 FAILING = f"""
 import traceback

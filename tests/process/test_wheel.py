@@ -15,6 +15,8 @@ import pytest
 from localcrag.privacy.egress_log import REFUSALS
 from tests.support import ROOT
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
