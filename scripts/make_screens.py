@@ -21,8 +21,16 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
 TESTS = [
-    f"tests/browser/test_{name}.py"
-    for name in ("first_start", "page", "page_consent", "page_language", "conflict_page", "read_all_page", "desktop")
+    f"tests/{name}.py"
+    for name in (
+        "interfaces/page/test_first_start",
+        "interfaces/page/test_page",
+        "interfaces/page/chat/test_consent",
+        "interfaces/page/settings/test_language",
+        "interfaces/page/chat/test_contradiction_card",
+        "interfaces/page/chat/test_read_all",
+        "app/desktop/test_desktop_window",
+    )
 ]
 COLOURS = 256
 

@@ -28,6 +28,7 @@ pytest_plugins = [
     "tests.support.fixtures_search",
     "tests.support.fixtures_egress",
     "tests.support.fixtures_app",
+    "tests.support.fixtures_browser",
     "tests.support.fixtures_handbook",
     "tests.support.fixtures_postgres",
 ]

@@ -1,6 +1,6 @@
 """The disk that a power cut is tried on: what was synced is there, with its name; of the rest any part or nothing.
 
-tests/process/test_durable.py runs faults.py itself, in each of its forms.
+tests/storage/test_durability.py runs faults.py itself, in each of its forms.
 """
 
 from __future__ import annotations

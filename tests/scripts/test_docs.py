@@ -104,8 +104,8 @@ def test_what_is_not_there_would_be_noticed() -> None:
     assert [name for name in named_files(text) if not is_there(name, page)] == [
         "planted.py", "scripts/gone.py", "localcrag/no.py",
     ]  # fmt: skip
-    chosen = "`tests/unit/test_deleted_words.py -k killed_midway`, and `tests/unit/test_deleted_words.py -k planted`"
-    assert list(missing_tests(chosen)) == ["tests/unit/test_deleted_words.py -k planted"]
+    file = "tests/app/collections/test_secure_deletion.py"
+    assert list(missing_tests(f"`{file} -k killed_midway`, and `{file} -k planted`")) == [f"{file} -k planted"]
     assert not leads_somewhere("gone.md", page)
     assert not leads_somewhere("../README.md#no-such-heading", page)
     assert leads_somewhere("../README.md", page)

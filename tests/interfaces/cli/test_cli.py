@@ -13,7 +13,7 @@ import pytest
 from tests.support.command_line import as_json, as_process, localcrag, start
 from tests.support.documents import make_pages_pdf, make_pdf
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.everyday]
 
 RUN_KEYS = {
     "question", "standalone_question", "action", "policy", "thresholds", "answer", "abstained", "sources", "passages",

@@ -14,7 +14,7 @@ from tests.support.page_driver import (
     opened,
 )
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.everyday]
 
 
 def test_the_first_screen_names_the_server_that_questions_go_to(chromium: Browser, tmp_path: Path) -> None:

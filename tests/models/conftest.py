@@ -1,4 +1,4 @@
-"""The real models, each loaded once for all contracts."""
+"""The real models, each loaded once for the tests of this folder."""
 
 from __future__ import annotations
 

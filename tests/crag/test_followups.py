@@ -1,4 +1,4 @@
-"""Follow-ups: which questions are left alone, and what the others become (the model's part: unit/test_steps.py)."""
+"""Follow-ups: which questions are left alone, and what the others become (the model's part: crag/test_steps.py)."""
 
 from __future__ import annotations
 

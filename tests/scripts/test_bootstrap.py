@@ -523,20 +523,14 @@ WORKERS = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", "--duratio
 CHECKS = [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]]
 SPEED = ["bench.py", "--against", "--quick", ""]
 """The last is the number of threads that it was told."""
-EVERYDAY = [
-    "tests/unit",
-    "tests/contracts",
-    "tests/models",
-    "tests/process/test_cli.py",
-    "tests/browser/test_first_start.py",
-]
+EVERYDAY = ["-m", "(everyday or not (process or browser or lab or slow))"]
 
 
 def test_test_runs_every_check_and_the_everyday_tests_last(ready: Project) -> None:
     done = ready.run("test.py")
     assert done.returncode == 0
     assert ready.calls() == [*CHECKS, ["pytest", *WORKERS, *EVERYDAY]]
-    assert "the tests of tests/unit, tests/contracts" in done.stdout
+    assert "the everyday tests; --all for every test" in done.stdout
     assert done.stdout.rstrip().endswith(f"== pytest {' '.join([*WORKERS, *EVERYDAY])}"), "and pytest says the rest"
 
 
@@ -590,7 +584,7 @@ def test_the_worst_status_counts_and_nothing_is_left_out_for_it(
 
 
 SELECTIONS = {
-    "without-browser": (["--without-browser"], [*CHECKS, ["pytest", *WORKERS, "-m", "not browser", *EVERYDAY]]),
+    "without-browser": (["--without-browser"], [*CHECKS, ["pytest", *WORKERS, "-m", f"{EVERYDAY[1]} and not browser"]]),
     "without-both": (
         ["--all", "--without-search", "--without-browser"],
         [*CHECKS, SPEED, ["pytest", *WORKERS, "-m", "not browser and not search"]],
@@ -600,7 +594,7 @@ SELECTIONS = {
         ["-m", "a or b", "--without-search"],
         [["pytest", *WORKERS, "-m", "(a or b) and not search"]],
     ),
-    "a-folder": (["tests/browser", "-n", "0"], [["pytest", *WORKERS, "tests/browser", "-n", "0"]]),
+    "a-folder": (["tests/crag", "-n", "0"], [["pytest", *WORKERS, "tests/crag", "-n", "0"]]),
     "a-file": (["-x", "tests/a.py", "-k", "one or two"], [["pytest", "-x", "tests/a.py", "-k", "one or two"]]),
     "one-test": (["tests/a.py::test_one[x]"], [["pytest", "tests/a.py::test_one[x]"]]),
 }
