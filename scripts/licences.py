@@ -74,8 +74,8 @@ def page(found: list[Licence]) -> str:
     return (
         "# Licences of what is installed\n\n"
         "Made by `python scripts/licences.py` from the installed packages of `scripts/lock/run.txt`; "
-        "`tests/scripts/test_supply_chain.py` fails when one is AGPL or GPL, or says nothing. Packages for other systems "
-        f"are left out.\n\n| package | version | licence |\n| --- | --- | --- |\n{rows}\n"
+        "`tests/scripts/test_supply_chain.py` fails when one is AGPL or GPL, or says nothing. "
+        f"Packages for other systems are left out.\n\n| package | version | licence |\n| --- | --- | --- |\n{rows}\n"
     )
 
 
