@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ import pytest
 
 from tests.support.api_process import Api, running_api
 from tests.support.command_line import as_json, localcrag
+from tests.support.model_servers import ModelServer, serving
 from tests.support.raw_http import Answer, ask, opened
+from tests.support.threads import DEADLOCK
 
 pytestmark = pytest.mark.process
 
@@ -172,15 +175,23 @@ def test_nothing_is_asked_of_the_web_without_a_person(client: openai.OpenAI) -> 
     assert "it needs your consent" in str(answer.choices[0].message.content)
 
 
-def test_a_closed_connection_stops_the_answer(api: Api, client: openai.OpenAI) -> None:
-    with client.chat.completions.create(
-        model="default", messages=[{"role": "user", "content": QUESTION}], stream=True
-    ) as stream:
-        stopped = next(iter(stream)).id.removeprefix("chatcmpl-")
-    # The next one gets the models when that has ended.
-    client.chat.completions.create(model="default", messages=[{"role": "user", "content": QUESTION}])
-    run = as_json(localcrag(api.data, "runs", "show", stopped, "--json"))
-    assert (run["stopped"], run["answer"]) == (True, "")
+def test_a_closed_connection_stops_the_answer(tmp_path: Path) -> None:
+    (tmp_path / "handbook.md").write_text(TEXT, "utf-8")
+    as_json(localcrag(tmp_path / "data", "ingest", str(tmp_path / "handbook.md"), "--json"))
+    # The model would write for ever: only the closed connection can end its answer.
+    model = ModelServer(endless=True, owned_by="library")
+    with ExitStack() as running:
+        url = running.enter_context(serving(model))
+        api = running.enter_context(running_api(tmp_path / "data", LOCALCRAG_LLM=f"{url}/v1#{model.models[0]}"))
+        client = running.enter_context(openai.OpenAI(base_url=f"{api.address}/v1", api_key=api.token, max_retries=0))
+        with client.chat.completions.create(
+            model="default", messages=[{"role": "user", "content": QUESTION}], stream=True
+        ) as stream:
+            written = next(one for one in stream if "draft" in (one.model_extra or {}).get("localcrag", {}))
+        assert model.stopped.wait(DEADLOCK), "the model writes on"
+    # Stopping the server waits for the run to be stored.
+    run = as_json(localcrag(tmp_path / "data", "runs", "show", written.id.removeprefix("chatcmpl-"), "--json"))
+    assert run["stopped"] is True
 
 
 def test_a_closed_connection_stops_a_whole_answer_as_well(api: Api, client: openai.OpenAI) -> None:
