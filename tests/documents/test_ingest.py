@@ -321,6 +321,7 @@ for event in assembly.ingest(uploads_from([Path(sys.argv[2])])):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["busy 003.txt reading", "busy 004.txt embedding", "done 005.txt "])
 def test_a_process_killed_in_the_middle_loses_nothing_that_was_reported_done(tmp_path: Path, moment: str) -> None:
     folder, data = tmp_path / "in", tmp_path / "data"

@@ -10,7 +10,7 @@ from localcrag.models.llm import LONGEST_SET_ASIDE, PORTION, SET_ASIDE, LlamaCpp
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 ANSWERER, REWRITER = Message("system", "You answer from evidence."), Message("system", "You rewrite questions.")
 EVIDENCE = "Evidence:\n" + "\n".join(

@@ -13,7 +13,7 @@ from localcrag.records.run import Run
 from localcrag.settings import load
 from tests.support.first_start import started_before
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.slow]
 
 RULES = """# Hausordnung Lindenstraße 14
 

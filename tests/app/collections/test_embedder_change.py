@@ -22,7 +22,7 @@ from tests.support.fakes import FakeEmbedder
 from tests.support.first_start import started_before
 from tests.support.scans import picture
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.slow]
 
 QUESTION = "Where does the quillwort grow?"
 

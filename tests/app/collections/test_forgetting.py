@@ -23,7 +23,7 @@ from tests.support.first_start import started_before
 from tests.support.postgres import PostgresServer
 from tests.support.scans import picture
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.slow]
 
 RARE = "zanthoxylwick"
 RARE_WORDS = (RARE, "quormvellity", "brindlequaff")

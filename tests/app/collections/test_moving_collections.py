@@ -23,7 +23,7 @@ from tests.support.documents import make_pdf
 from tests.support.first_start import started_before
 from tests.support.postgres import PostgresServer
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.slow]
 
 TEXTS = {
     "tarn.txt": "The quillwort grows in the tarn above the village, and nowhere else in the county.",

@@ -321,6 +321,7 @@ full_text.overwrite(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by signals")
 @pytest.mark.parametrize("steps", [1, 3, 6])
 def test_whoever_is_killed_midway_leaves_it_noted_and_the_next_one_does_the_rest(tmp_path: Path, steps: int) -> None:

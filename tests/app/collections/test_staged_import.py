@@ -150,6 +150,7 @@ for _, moved in assembly.collection_copies.import_file(Path(sys.argv[2])):
 """
 
 
+@pytest.mark.slow
 def test_an_import_that_is_killed_is_gone_with_the_next_start_and_one_that_goes_on_is_left_alone(
     tmp_path: Path,
 ) -> None:

@@ -26,7 +26,7 @@ from localcrag.settings import load
 from tests.support.app_process import resident
 from tests.support.first_start import started_before
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.slow]
 
 MINUTE = 60.0
 TEXT = "# Ferry\n\nThe ferry to Lindau leaves from berth 7 at nine in the morning. It carries bicycles for 4 euros.\n"

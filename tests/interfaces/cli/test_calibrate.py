@@ -29,7 +29,7 @@ from tests.support.model_servers import ModelServer, overlap, serving
 from tests.support.scored_runs import scored_run
 from tests.support.town_set import write_town_set
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,7 @@ def test_every_command_that_opens_a_data_folder_is_listed_here(data: Path) -> No
     assert {command[0] for command in commands(data)} == set(named) - SERVERS - WITHOUT_DATA
 
 
+@pytest.mark.slow
 def test_each_command_closes_what_it_opens(data: Path) -> None:
     threads, processes, objects = set(threading.enumerate()), children(), alive()
     for command in commands(data):

@@ -102,6 +102,7 @@ def test_within_some_documents_the_nearest_of_these_come_first(store: Store, ind
     assert index.nearest(vector, 10, []) == []
 
 
+@pytest.mark.slow
 def test_within_most_of_many_documents_the_nearest_of_these_come_first(store: Store, index: Index) -> None:
     for number in range(40):
         put(store, str(number), some_vectors(250, seed=number))
@@ -150,6 +151,7 @@ def test_one_is_found_where_all_round_it_was_deleted(store: Store, index: Index)
     assert [cosine for _, cosine in index.nearest(around, 9)] == pytest.approx(exact(store, around, 9), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [("notice", "text"), ("text", "notice")], ids=["first", "last"])
 def test_the_same_notice_on_hundreds_of_pages_hides_no_other_chunk(
     store: Store, index: Index, order: tuple[str, str]
