@@ -21,16 +21,12 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
 TESTS = [
-    f"tests/{name}.py"
-    for name in (
-        "interfaces/page/test_first_start",
-        "interfaces/page/test_page",
-        "interfaces/page/chat/test_consent",
-        "interfaces/page/settings/test_language",
-        "interfaces/page/chat/test_contradiction_card",
-        "interfaces/page/chat/test_read_all",
-        "app/desktop/test_desktop_window",
-    )
+    "tests/interfaces/page/chat",
+    "tests/interfaces/page/settings/test_language.py",
+    "tests/interfaces/page/test_document_list.py",
+    "tests/interfaces/page/test_first_start.py",
+    "tests/interfaces/page/test_page.py",
+    "tests/app/desktop/test_desktop_window.py",
 ]
 COLOURS = 256
 
@@ -51,7 +47,9 @@ def main() -> int:
         if taken is None:
             taken = Path(temporary)
             subprocess.run(
-                [sys.executable, "-m", "pytest", "-q", "--screens", str(taken), *TESTS], cwd=ROOT, check=True
+                [sys.executable, "-m", "pytest", "-q", "-m", "browser", "--screens", str(taken), *TESTS],
+                cwd=ROOT,
+                check=True,
             )
         missing = sorted(name for name in names if not (taken / name).is_file())
         for name in sorted(names.difference(missing)):
