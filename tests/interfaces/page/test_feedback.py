@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.search]
 QUESTION = "How many days after a journey must a claim be handed in?"
 ONLY_WEB = "When was penicillin found by Alexander Fleming?"
 RELEVANT, NOT_RELEVANT = "This passage is relevant", "This passage is not relevant"
+GOOD = "This answer is good"
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +57,8 @@ def the(where: Locator, name: str) -> Locator:
     return where.get_by_role("button", name=name, exact=True)
 
 
-def test_labels_stay_pressed_when_an_earlier_turn_or_a_stored_run_is_opened_again(
-    chromium: Browser, address: str, folder: Path, screens: Path
+def test_a_label_is_pressed_replaced_by_the_opposite_and_taken_back_by_itself(
+    chromium: Browser, address: str, screens: Path
 ) -> None:
     with opened(chromium, address) as page:
         ask(page, QUESTION)
@@ -74,35 +75,57 @@ def test_labels_stay_pressed_when_an_earlier_turn_or_a_stored_run_is_opened_agai
         pressed(the(sentence, "This sentence is wrong"), value=False)
         the(sentence, "This sentence is right").press("Space")
         pressed(the(sentence, "This sentence is right"), value=False)
-        the(panel, "This answer is good").click()
-        pressed(the(panel, "This answer is good"))
-        pressed(the(turn(page), "This answer is good"))
+        the(panel, GOOD).click()
+        pressed(the(panel, GOOD))
+        pressed(the(turn(page), GOOD))
         page.screenshot(path=screens / "labelled.png")
 
-        first = panel.locator(".lc-panel").get_attribute("data-run") or ""
+
+def test_labels_stay_pressed_when_an_earlier_turn_is_opened_again(chromium: Browser, address: str) -> None:
+    with opened(chromium, address) as page:
+        first = ask_and_label(page)
         ask(page, "Who keeps the handbook?")
         pressed(the(first_card(page), RELEVANT), value=False)
-        pressed(the(turn(page, 0), "This answer is good"))
-        pressed(the(turn(page), "This answer is good"), value=False)
+        pressed(the(turn(page, 0), GOOD))
+        pressed(the(turn(page), GOOD), value=False)
         the(turn(page, 0), "How this was answered").last.click()
-        expect(panel.locator(".lc-panel")).to_have_attribute("data-run", first)
+        expect(page.locator("#lc-panel .lc-panel")).to_have_attribute("data-run", first)
         pressed(the(first_card(page), RELEVANT))
 
+
+def test_a_stored_run_is_opened_from_its_label_which_can_be_removed(
+    chromium: Browser, address: str, folder: Path, screens: Path
+) -> None:
+    with opened(chromium, address) as page:
+        first = ask_and_label(page)
+        panel = page.locator("#lc-panel")
         page.locator("#lc-new").click()
         expect(panel).to_contain_text("Here you will see which passages were found")
         labels = open_settings(page, "Labels")
         labels.locator(".lc-open", has_text=QUESTION).first.click()
         expect(panel.locator(".lc-question")).to_have_text(QUESTION)
         pressed(the(first_card(page), RELEVANT))
-        pressed(the(panel, "This answer is good"))
+        pressed(the(panel, GOOD))
         open_settings(page, "Labels")
         page.screenshot(path=screens / "labels.png")
+        remove = labels.get_by_role("button", name="Remove this label")
+        before = remove.count()
         # The newest label is listed first.
-        labels.get_by_role("button", name="Remove this label").first.click()
-        expect(labels).to_contain_text("1 label:")
+        remove.first.click()
+        expect(remove).to_have_count(before - 1)
     kept = {label.kind: label for label in LabelStore(Database(folder / DATABASE_NAME)).find(run_id=first)}
     assert {kind: label.verdict for kind, label in kept.items()} == {"passage": "relevant"}
     assert kept["passage"].logit is not None  # type: ignore[index]
+
+
+def ask_and_label(page: Page) -> str:
+    """Ask a question, label its first passage and its answer, and return the id of its run."""
+    ask(page, QUESTION)
+    the(first_card(page), RELEVANT).click()
+    pressed(the(first_card(page), RELEVANT))
+    the(page.locator("#lc-panel"), GOOD).click()
+    pressed(the(page.locator("#lc-panel"), GOOD))
+    return page.locator("#lc-panel .lc-panel").get_attribute("data-run") or ""
 
 
 def test_a_thumb_in_the_chat_labels_the_answer_and_opens_what_it_came_from(chromium: Browser, address: str) -> None:

@@ -51,8 +51,8 @@ def test_a_page_at_rest_draws_nothing(chromium: Browser, app: str) -> None:
         page.wait_for_function(AT_REST, polling=100, timeout=PATIENCE)
 
 
-def test_keys_open_and_close_what_is_there(chromium: Browser, with_handbook: str, screens: Path) -> None:
-    with opened(chromium, with_handbook) as page:
+def test_a_key_shows_the_shortcuts(chromium: Browser, app: str, screens: Path) -> None:
+    with opened(chromium, app) as page:
         page.locator("#lc-panel").click()
         page.keyboard.press("?")
         shortcuts = page.get_by_role("dialog", name="Shortcuts")
@@ -62,25 +62,48 @@ def test_keys_open_and_close_what_is_there(chromium: Browser, with_handbook: str
         assert abs(2 * box["y"] + box["height"] - 860) < 4, "in the middle of the screen"
         page.screenshot(path=screens / "shortcuts.png")
         page.keyboard.press("Escape")
-        for key, side in (("[", "left"), ("]", "right")):
-            page.keyboard.press(key)
-            expect(page.locator(f"#lc-{side}")).to_be_hidden()
-            reload(page)
-            expect(page.locator(f"#lc-{side}")).to_be_hidden()
-            # The box for the question has the focus, where a bracket is a letter.
-            page.evaluate("document.activeElement.blur()")
-            page.keyboard.press(key)
-            expect(page.locator(f"#lc-{side}")).to_be_visible()
+        expect(shortcuts).to_be_hidden()
+
+
+@pytest.mark.parametrize(("key", "side"), [("[", "left"), ("]", "right")])
+def test_a_key_hides_a_side_which_stays_hidden_until_it_is_pressed_again(
+    chromium: Browser, app: str, key: str, side: str
+) -> None:
+    with opened(chromium, app) as page:
+        page.locator("#lc-panel").click()
+        page.keyboard.press(key)
+        expect(page.locator(f"#lc-{side}")).to_be_hidden()
+        reload(page)
+        expect(page.locator(f"#lc-{side}")).to_be_hidden()
+        # The box for the question has the focus, where a bracket is a letter.
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press(key)
+        expect(page.locator(f"#lc-{side}")).to_be_visible()
+
+
+def test_a_key_opens_the_settings_and_another_closes_them(chromium: Browser, app: str) -> None:
+    with opened(chromium, app) as page:
+        page.locator("#lc-panel").click()
         page.keyboard.press(",")
         expect(page.get_by_role("dialog", name="Settings")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.locator("#lc-settings")).to_be_hidden()
+
+
+def test_a_key_changes_between_light_dark_and_the_systems_choice(chromium: Browser, app: str) -> None:
+    with opened(chromium, app) as page:
+        page.locator("#lc-panel").click()
         for name in ("light", "dark", "system"):
             page.keyboard.press("d")
             expect(page.locator(f"#lc-top [data-theme={name}]")).to_be_visible()
             expect(page.locator("body")).to_have_class(
                 re.compile(r"\bdark\b") if name == "dark" else re.compile("^(?!.*dark)")
             )
+
+
+def test_a_key_goes_to_the_question_where_all_keys_are_letters(chromium: Browser, app: str) -> None:
+    with opened(chromium, app) as page:
+        page.locator("#lc-panel").click()
         page.keyboard.press("/")
         page.keyboard.type("? and / are letters here")
         expect(question_box(page)).to_have_value("? and / are letters here")

@@ -22,10 +22,10 @@ from tests.support.page_driver import (
 pytestmark = pytest.mark.browser
 
 
-def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
-    chromium: Browser, with_handbook: str, screens: Path
-) -> None:
-    question = "How many days after a journey must a claim be handed in?"
+QUESTION = "How many days after a journey must a claim be handed in?"
+
+
+def test_a_preset_is_chosen_for_one_collection_alone(chromium: Browser, with_handbook: str, screens: Path) -> None:
     with opened(chromium, with_handbook) as page:
         open_settings(page, "Answers")
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
@@ -44,20 +44,23 @@ def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
         open_settings(page, "Answers")
         expect(page.locator("#lc-preset")).to_contain_text("two passages must carry it")
         close_settings(page)
-        ask(page, question)
+        ask(page, QUESTION)
         expect(page.locator("#lc-panel .lc-decision")).to_contain_text("2 are enough")
         expect(page.locator("#lc-panel")).to_contain_text("Preset strict, policy count")
         page.screenshot(path=screens / "preset.png")
-        choose(page, "#lc-chat-preset", "balanced")
-        ask(page, question)
-        expect(page.locator("#lc-panel")).to_contain_text("Preset balanced, policy ratio")
-        reload(page)
-        expect(page.locator("#lc-chat-preset input")).to_have_value("balanced")
-        page.locator("#lc-new").click()
         open_settings(page, "Answers")
         choose(page, "#lc-preset", "general")
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
         expect(page.locator("#lc-preset-effect")).to_contain_text("would get another action than under “strict”")
+
+
+def test_a_preset_is_chosen_for_a_chat_and_kept_with_it(chromium: Browser, with_handbook: str) -> None:
+    with opened(chromium, with_handbook) as page:
+        choose(page, "#lc-chat-preset", "balanced")
+        ask(page, QUESTION)
+        expect(page.locator("#lc-panel")).to_contain_text("Preset balanced, policy ratio")
+        reload(page)
+        expect(page.locator("#lc-chat-preset input")).to_have_value("balanced")
 
 
 def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp_path: Path, screens: Path) -> None:
