@@ -15,6 +15,10 @@ TREES = [ROOT / name for name in ("app.py", "localcrag", "scripts", "tests")]
 
 MOST_ENTRIES = 18
 """Files and folders in one folder that a reader can still take in at a glance."""
+MOST_TEST_FILES = 25
+"""Files and folders in one folder of tests."""
+WITHOUT_A_ROOM = {"data", "lab", "pipeline", "scripts", "search", "support"}
+"""Folders in `tests/` that mirror no folder of the package: scripts, single modules, and what tests share."""
 LONGEST_FIRST_LINE = 100
 """Characters of the first line of a module's docstring."""
 
@@ -31,6 +35,18 @@ def test_no_folder_of_the_package_is_crowded() -> None:
         for folder in folders
     }
     assert {name: number for name, number in entries.items() if number > MOST_ENTRIES} == {}
+
+
+def test_tests_stand_in_the_folders_of_what_they_test() -> None:
+    tests = ROOT / "tests"
+    folders = [
+        path.relative_to(tests)
+        for path in tests.rglob("*")
+        if path.is_dir() and path.name != "__pycache__" and path.relative_to(tests).parts[0] not in WITHOUT_A_ROOM
+    ]
+    assert [folder.as_posix() for folder in folders if not (PACKAGE / folder).is_dir()] == []
+    entries = {folder.as_posix(): len(list((tests / folder).glob("[!_]*"))) for folder in folders}
+    assert {name: number for name, number in entries.items() if number > MOST_TEST_FILES} == {}
 
 
 def test_scripts_are_what_a_person_runs() -> None:

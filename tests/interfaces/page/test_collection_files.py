@@ -16,10 +16,10 @@ from localcrag.records.ingest import BoundFolder, KnownFile, Stamp, WhenGone
 from localcrag.storage.collections import chunks, queries
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.database import Database
-from tests.interfaces.page.test_collections import listed, put
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
-from tests.support.page_driver import loaded_anew, open_settings, opened, wait_until
+from tests.support.page_driver import listed, loaded_anew, open_settings, opened, wait_until
+from tests.support.stored_documents import put
 
 pytestmark = pytest.mark.browser
 

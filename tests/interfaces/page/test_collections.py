@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, expect
+from playwright.sync_api import Browser, Dialog, expect
 
-from localcrag.records.documents import Chunk
-from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.database import Database
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
-from tests.support.page_driver import opened
+from tests.support.page_driver import listed, opened
+from tests.support.stored_documents import put
 
 pytestmark = pytest.mark.browser
 
 
-def put(folder: Path, collection: str, **documents: str) -> None:
-    """Put documents into a data folder, as if they had been added."""
-    database = Database(folder / "localcrag.sqlite3")
-    store = DocumentStore(database, collection, embedder="all-minilm-l6-v2", dimension=384)
-    for name, text in documents.items():
-        store.put(
-            f"{name}.txt", sha256=sha256(text.encode()).hexdigest(), media_type="text/plain", pages=None, text=text,
-            chunks=[Chunk(None, 0, len(text), text)], vectors=np.full((1, 384), 384**-0.5, dtype=np.float32),
-        )  # fmt: skip
-    database.close()
-
-
-def listed(page: Page, *names: str) -> None:
-    """Wait until these documents are listed, and no others."""
-    expect(page.locator("#lc-documents li[data-name] .lc-file")).to_have_text(list(names))
-
-
+@pytest.mark.everyday
 def test_a_collection_is_copied_and_merged_with_another(chromium: Browser, tmp_path: Path) -> None:
     data = started_before(tmp_path / "data")
     put(data, "default", lease="The rent is 900 euros.", ferry="The ferry leaves at nine.")

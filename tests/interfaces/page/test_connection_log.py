@@ -42,6 +42,7 @@ def wants_to_leave(data: Path) -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
 
 
+@pytest.mark.everyday
 @pytest.mark.refused(f"{FOREIGN}:443")
 def test_the_line_follows_a_search_and_the_settings_list_it(
     chromium: Browser, address: str, data: Path, searx: str, screens: Path

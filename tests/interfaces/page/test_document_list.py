@@ -169,6 +169,7 @@ def test_all_documents_are_chosen_at_once_and_chosen_ones_change_their_tags(
         expect(listed.get_by_label(f"Choose {MILL_LANE}")).not_to_be_checked()
 
 
+@pytest.mark.everyday
 def test_documents_of_a_tag_alone_are_asked_and_the_panel_says_which(
     chromium: Browser, deck: str, tmp_path: Path, screens: Path
 ) -> None:

@@ -128,6 +128,7 @@ def ask_and_label(page: Page) -> str:
     return page.locator("#lc-panel .lc-panel").get_attribute("data-run") or ""
 
 
+@pytest.mark.everyday
 def test_a_thumb_in_the_chat_labels_the_answer_and_opens_what_it_came_from(chromium: Browser, address: str) -> None:
     with opened(chromium, address) as page:
         ask(page, "How are rental cars booked?")

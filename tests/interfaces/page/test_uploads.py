@@ -20,6 +20,7 @@ from tests.support.page_driver import (
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.everyday
 def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(
     chromium: Browser, address: str, tmp_path: Path, screens: Path
 ) -> None:

@@ -26,6 +26,7 @@ from tests.support.page_driver import (
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.everyday
 def test_a_question_that_the_documents_answer(chromium: Browser, with_handbook: str, screens: Path) -> None:
     with opened(chromium, with_handbook) as page:
         ask(page, "How many days after a journey must a claim be handed in?")
@@ -63,6 +64,7 @@ def test_a_question_that_only_the_web_answers(chromium: Browser, with_handbook: 
         page.screenshot(path=screens / "web-source.png")
 
 
+@pytest.mark.everyday
 def test_a_citation_opens_its_page_with_the_sentence_marked(
     chromium: Browser, with_handbook: str, screens: Path
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_question_is_edited_answered_again_and_copied(chromium: Browser, with_
         assert re.search(r"\[\d+\]", page.evaluate("navigator.clipboard.readText()"))
 
 
+@pytest.mark.everyday
 def test_an_answer_goes_on_while_the_page_is_loaded_again(chromium: Browser, with_handbook: str) -> None:
     with opened(chromium, with_handbook) as page:
         question_box(page).fill("How are rental cars booked, and what has to be done before they are given back?")

@@ -70,6 +70,7 @@ def test_a_query_is_shown_edited_and_sent(
     assert [request.query["q"] for request in server.requests[before:]] == [f"everest height {width} {scheme}"]
 
 
+@pytest.mark.everyday
 def test_enter_sends_and_a_refusal_sends_nothing_and_says_so(
     chromium: Browser, address: str, server: ScriptedSearch
 ) -> None:

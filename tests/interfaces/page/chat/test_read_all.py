@@ -25,6 +25,7 @@ def reports(folder: Path) -> list[Path]:
     return files
 
 
+@pytest.mark.everyday
 def test_all_passages_are_read_with_a_click(chromium: Browser, tmp_path: Path, screens: Path) -> None:
     files = reports(tmp_path)
     # Of six passages three are found.

@@ -40,6 +40,7 @@ def edit(page: Page, number: int, words: str) -> None:
     box.press("Enter")
 
 
+@pytest.mark.everyday
 def test_an_edited_question_keeps_the_turns_that_followed_it(chromium: Browser, address: str, screens: Path) -> None:
     with opened(chromium, address) as page:
         for question in ("Where is the anchor kept?", "What does the lamp burn?", "When does the ferry leave?"):

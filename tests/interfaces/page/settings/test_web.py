@@ -26,6 +26,7 @@ def without_search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.everyday
 def test_the_web_settings_explain_what_is_wrong(chromium: Browser, without_search: str) -> None:
     with opened(chromium, without_search) as page:
         open_settings(page, "Web")
