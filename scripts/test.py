@@ -17,7 +17,7 @@ from prerequisites import APT_MEGABYTES, SYSTEM_PACKAGES, can_install_packages, 
 from setup_steps import PYTHON, ROOT
 
 CHECKS = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
-EVERYDAY = "everyday or not (process or browser or lab or slow)"
+EVERYDAY = "not slow and (everyday or not (process or browser or lab))"
 """Tests that run without --all, as an expression of pytest's markers; tests/README.md has their times."""
 WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 """Options for three worker processes; each file's tests share a worker, and tests/conftest.py orders the files.

@@ -49,6 +49,7 @@ def test_sums_are_exact_at_the_largest_numbers_that_occur(tokens: int) -> None:
     assert torch.equal(Int8Linear(layer)(inputs), expected)
 
 
+@pytest.mark.slow
 def test_sums_are_exact_on_a_processor_that_lacks_the_newer_instructions() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "largest_numbers_that_occur"],

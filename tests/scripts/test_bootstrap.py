@@ -523,7 +523,7 @@ WORKERS = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", "--duratio
 CHECKS = [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]]
 SPEED = ["bench.py", "--against", "--quick", ""]
 """The last is the number of threads that it was told."""
-EVERYDAY = ["-m", "(everyday or not (process or browser or lab or slow))"]
+EVERYDAY = ["-m", "(not slow and (everyday or not (process or browser or lab)))"]
 
 
 def test_test_runs_every_check_and_the_everyday_tests_last(ready: Project) -> None:

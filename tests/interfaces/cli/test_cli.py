@@ -199,6 +199,7 @@ def test_a_file_that_fails_makes_the_exit_status_1_and_says_why(data: Path, tmp_
     assert "bad.pdf" in done[0]["error"]
 
 
+@pytest.mark.slow
 def test_pages_without_text_are_named_on_stderr_and_in_the_json(tmp_path: Path) -> None:
     path = make_pages_pdf(tmp_path / "[scans].pdf", ["text", "scan", "scan", "blank"])
     waits = "Pages 2–3 are pictures: they can be found as soon as their text is recognised."

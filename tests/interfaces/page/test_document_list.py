@@ -138,8 +138,8 @@ def leases(browser: Browser, address: str, collection: str, folder: Path) -> Ite
     with zipfile.ZipFile(folder / "leases.zip", "w") as archive:
         for lease in folder.glob("*.md"):
             archive.write(lease, f"{lease.stem}.txt")
-    rent = "The rent of the storage room is 55 euros a month."
-    with collection_of(browser, address, collection, folder, Storage=rent) as page:
+    storage = "The rent of the storage room is 55 euros a month."
+    with collection_of(browser, address, collection, folder, Storage=storage) as page:
         drop(page, folder / "leases.zip")
         listed = page.locator("#lc-documents")
         for name in (QUAY_STREET, MILL_LANE):
