@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/make_docs.py
 
-tests/unit/test_docs.py fails if a page differs from the code.
+tests/scripts/test_docs.py fails if a page differs from the code.
 """
 
 from __future__ import annotations

@@ -229,8 +229,8 @@ class Int8Linear(nn.Module):
         largest = torch.maximum(tokens.amax(1, keepdim=True), tokens.amin(1, keepdim=True).neg_())
         token_scale = largest.div_(MAX_INT8).clamp_min_(MIN_SCALE)
         rounded = tokens.mul(token_scale.reciprocal()).round_().to(torch.int8)
-        # torch has this product under a private name only. Its version is pinned, and tests/models/test_scorer_int8.py
-        # fails if the name changes.
+        # torch has this product under a private name only. Its version is pinned, and
+        # tests/models/test_reranker_int8.py fails if the name changes.
         outputs = torch._int_mm(rounded, self.weight.t()).float().mul_(token_scale)
         if self.bias is None:
             outputs.mul_(self.scale)

@@ -21,6 +21,8 @@ from localcrag.records.enums import Action, Operation
 from localcrag.records.run import Computation, ResultGroup, TableRow
 from tests.support.scripts import run_script
 
+pytestmark = pytest.mark.lab
+
 BATH = """\
 # Swimming bath of Ellerby
 

@@ -16,6 +16,8 @@ from tests.support.first_start import started_before
 from tests.support.scans import make_scan, picture
 from tests.support.scripts import run_script
 
+pytestmark = pytest.mark.lab
+
 DOCUMENTS = {
     "lease": ("# Lease\n\nThe rent is due on the third of the month. The deposit is two rents.", [
         {"question": "When is the rent due?", "also": "when do they want it?", "answer": "On the third.",
