@@ -25,7 +25,6 @@ from localcrag.crag.context import (
 from localcrag.crag.evaluate import decide, evaluate
 from localcrag.crag.read_all import read_all as read_all_passages
 from localcrag.crag.reconcile import reconcile
-from localcrag.crag.refine.refine import Choice
 from localcrag.crag.refine.step import refine, refine_selection
 from localcrag.crag.retrieve import retrieve
 from localcrag.crag.rewrite import retry
@@ -33,6 +32,7 @@ from localcrag.crag.screen.injection import screen, screened_turns
 from localcrag.crag.web import search, search_speculatively
 from localcrag.records.enums import Action
 from localcrag.records.events import Event, RunStarted
+from localcrag.records.passages import Choice
 from localcrag.records.protocols import Consent
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run, Turn, WebUse

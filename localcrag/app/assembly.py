@@ -30,7 +30,6 @@ from localcrag.crag.answer.generate import prompt
 from localcrag.crag.context import Budget, Context, Parts, choose_documents, new_judgement_cache
 from localcrag.crag.evaluate import evaluate
 from localcrag.crag.grading import CalibratedScorer, ScoreCache
-from localcrag.crag.refine.refine import Choice
 from localcrag.crag.retrieve import search_passages
 from localcrag.crag.screen.injection import screen
 from localcrag.pipeline import answer, answer_selection
@@ -41,7 +40,7 @@ from localcrag.records.errors import LocalcragError, ModelError, UnknownDocument
 from localcrag.records.events import Event, Warned
 from localcrag.records.ingest import GrowingUploads, IngestEvent, Upload
 from localcrag.records.models import is_served
-from localcrag.records.passages import GradedPassage
+from localcrag.records.passages import Choice, GradedPassage
 from localcrag.records.protocols import ChunkStore, Consent, Decoding, LanguageModel, RunLog, Scorer
 from localcrag.records.restriction import EVERYWHERE, Restriction, SearchScope
 from localcrag.records.run import Chat, Run, Turn

@@ -19,14 +19,20 @@ from localcrag.records.events import Answered, Computed, Event, StepStarted, War
 from localcrag.records.passages import GradedPassage, Passage, Strip
 from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Computation
+from localcrag.records.wording import (
+    MAX_SHOWN,
+    capitalised,
+    groups_header,
+    left_out_in_words,
+    operation_in_words,
+    result_in_words,
+    rows_in_words,
+)
 from localcrag.tables.choose import Candidate, candidates, chunk_of, overlaps
 from localcrag.tables.execute import compute as carried_out
 from localcrag.tables.question import parse_request
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
-
-MAX_SHOWN = 20
-"""Maximum number of rows or values shown in an answer, which gives the number of the others."""
 
 
 def answer_text(done: Computation, citation: str) -> str:
@@ -56,98 +62,6 @@ def answer_text(done: Computation, citation: str) -> str:
     return "\n\n".join(paragraphs)
 
 
-def operation_in_words(done: Computation) -> str:
-    """Return the operation in words: "total of Amount", "number of rows for each Town"."""
-    name = _operation(done)
-    if not done.by:
-        return name
-    by = group_in_words(done)
-    if done.pick is Operation.MAXIMUM:
-        return _("highest %(what)s for each %(by)s", what=name, by=by)
-    if done.pick is Operation.MINIMUM:
-        return _("lowest %(what)s for each %(by)s", what=name, by=by)
-    return _("%(what)s for each %(by)s", what=name, by=by)
-
-
-def group_in_words(done: Computation) -> str:
-    """Return the name of the groups: a column, or the days, months, quarters or years in it."""
-    periods = {
-        "day": _("day of %(column)s"),
-        "month": _("month of %(column)s"),
-        "quarter": _("quarter of %(column)s"),
-        "year": _("year of %(column)s"),
-    }
-    return periods.get(done.period, "%(column)s").replace("%(column)s", done.by or "")
-
-
-def _operation(done: Computation) -> str:
-    column = done.column or ""
-    if done.few > 1:
-        highest = done.operation is Operation.MAXIMUM
-        few = _("%(num)s highest values of %(column)s") if highest else _("%(num)s lowest values of %(column)s")
-        return few.replace("%(num)s", str(done.few)).replace("%(column)s", column)
-    if done.operation is Operation.DIFFERENCE and done.pick:
-        greatest = done.pick is Operation.MAXIMUM
-        two_columns = (
-            _("greatest difference between %(column)s") if greatest else _("smallest difference between %(column)s")
-        )
-        return two_columns.replace("%(column)s", column)
-    names = {
-        Operation.COUNT: _("number of different values of %(column)s") if done.column else _("number of rows"),
-        Operation.SUM: _("total of %(column)s"),
-        Operation.AVERAGE: _("average of %(column)s"),
-        Operation.MAXIMUM: _("highest value of %(column)s"),
-        Operation.MINIMUM: _("lowest value of %(column)s"),
-        Operation.FILTER: _("rows that match"),
-        Operation.VALUES: _("values of %(column)s"),
-        Operation.DIFFERENCE: _("difference in %(column)s") if done.column else _("difference in the number of rows"),
-        Operation.SHARE: _("share of %(column)s") if done.column else _("share of the rows"),
-    }
-    return names[done.operation].replace("%(column)s", column)
-
-
-def result_in_words(done: Computation) -> str:
-    """Return the result in a few words: a number with its unit, a count of rows or values, or why there is none."""
-    if done.refused:
-        return _("not computed: %(why)s", why=done.refused)
-    if done.operation is Operation.VALUES:
-        return ngettext("%(num)s value", "%(num)s values", len(done.values))
-    if done.groups and not done.result:
-        return ngettext("%(num)s group", "%(num)s groups", len(done.groups))
-    return done.result or rows_in_words(done.row_count)
-
-
-def groups_in_words(done: Computation) -> list[str]:
-    """Return each group, or side of a comparison, with its result and its number of rows."""
-    return [f"{group.name}: {group.result} ({rows_in_words(group.rows)})" for group in done.groups]
-
-
-def computation_in_words(done: Computation) -> str:
-    """Return a line with the operation, its conditions, the table, the number of rows and the result."""
-    where = _(" where %(conditions)s", conditions=_(" and ").join(done.filters)) if done.filters else ""
-    table = f"“{done.table}”, {done.document}" if done.table else done.document
-    rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.total_rows))
-    text = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
-    if done.groups:
-        text.append("; ".join(groups_in_words(done)[:MAX_SHOWN]) + ".")
-    return " ".join([*text, *left_out_in_words(done), *done.notes])
-
-
-def left_out_in_words(done: Computation) -> list[str]:
-    """Return a sentence for each reason for leaving out rows, with the number of rows."""
-    return [
-        ngettext(
-            "%(num)s row is not counted: %(why)s.", "%(num)s rows are not counted: %(why)s.", one.rows, why=one.why
-        )
-        for one in done.left_out
-    ]
-
-
-def rows_in_words(number: int) -> str:
-    """Return a number of rows in words: "3 rows"."""
-    return ngettext("%(num)s row", "%(num)s rows", number)
-
-
 def _first_sentence(done: Computation) -> str:
     """Return the first sentence of the answer, without its full stop."""
     if done.refused:
@@ -170,11 +84,11 @@ def _result_phrase(done: Computation) -> str:
         return _("**No row** has a value")
     over = _in_rows(done) if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over_rows(done)
     result = f": {plain_markdown(done.result)}" if done.result else ""
-    return f"**{plain_markdown(_capital(operation_in_words(done)))}{result}**{over}"
+    return f"**{plain_markdown(capitalised(operation_in_words(done)))}{result}**{over}"
 
 
 def _group_result_phrase(done: Computation) -> str:
-    what = plain_markdown(_capital(operation_in_words(done)))
+    what = plain_markdown(capitalised(operation_in_words(done)))
     if not done.by or done.pick:
         return f"**{what}: {plain_markdown(done.result)}**"
     return f"**{what}**{_over_rows(done)}"
@@ -196,18 +110,8 @@ def _table_phrase(done: Computation) -> str:
     return where
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _is_listed(done: Computation) -> bool:
     return bool(done.values or done.rows or done.groups)
-
-
-def groups_header(done: Computation) -> tuple[str, str, str]:
-    """Return the headings of the three columns in a table of groups or sides."""
-    of = group_in_words(done) if done.by else _("Rows that count")
-    return _capital(of), _capital(_operation(done)) if done.by else done.column or _("Number"), _("Rows")
 
 
 def _groups(done: Computation) -> str:

@@ -18,6 +18,7 @@ from localcrag.records.enums import Action, Grade, Policy, ScorerKind
 from localcrag.records.errors import ModelError, StoreError
 from localcrag.records.events import Decided, Evaluated, Event, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage, Thresholds
+from localcrag.records.wording import between, compare_with_thresholds, shown_relevance
 from localcrag.text.translation import format_decimals, ngettext
 from localcrag.text.translation import gettext as _
 
@@ -62,7 +63,7 @@ def why_not_correct(
     correct, number = _count(passages, Grade.CORRECT), len(passages)
     match policy:
         case Policy.MAX:
-            best = _shown(max(passage.relevance for passage in passages), thresholds)
+            best = shown_relevance(max(passage.relevance for passage in passages), thresholds)
             return _(
                 "The best passage has a relevance of %(best)s; CORRECT begins at %(upper)s.",
                 best=best,
@@ -133,7 +134,7 @@ def _by_fraction(passages: Sequence[GradedItem]) -> tuple[Action, str]:
         return Action.CORRECT, f"{counted}: {share:.2f} ≥ {ENOUGH_CORRECT:.2f}"
     if share <= TOO_FEW_CORRECT:
         return Action.INCORRECT, f"{counted}: {share:.2f} ≤ {TOO_FEW_CORRECT:.2f}"
-    return Action.AMBIGUOUS, f"{counted}: {_between(f'{share:.2f}', TOO_FEW_CORRECT, ENOUGH_CORRECT)}"
+    return Action.AMBIGUOUS, f"{counted}: {between(f'{share:.2f}', TOO_FEW_CORRECT, ENOUGH_CORRECT)}"
 
 
 def _by_ratio(passages: Sequence[GradedItem], enough: float) -> tuple[Action, str]:
@@ -170,31 +171,6 @@ def _by_count(passages: Sequence[GradedItem], thresholds: Thresholds) -> tuple[A
 
 def _count(passages: Sequence[GradedItem], grade: Grade) -> int:
     return sum(passage.grade is grade for passage in passages)
-
-
-def compare_with_thresholds(relevance: float, thresholds: Thresholds) -> str:
-    """Return a relevance compared with the thresholds, which is the reason for its grade: "0.41 ≥ 0.33"."""
-    shown = _shown(relevance, thresholds)
-    if relevance >= thresholds.upper:
-        return f"{shown} ≥ {format_decimals(thresholds.upper)}"
-    if relevance < thresholds.lower:
-        return f"{shown} < {format_decimals(thresholds.lower)}"
-    return _between(shown, thresholds.lower, thresholds.upper)
-
-
-def _between(shown: str, low: float, high: float) -> str:
-    return _(
-        "%(shown)s, between %(low)s and %(high)s", shown=shown, low=format_decimals(low), high=format_decimals(high)
-    )
-
-
-def _shown(relevance: float, thresholds: Thresholds) -> str:
-    """Return a relevance in two digits, or as many as show the right side of a threshold (0.698 is not 0.70)."""
-    for digits in (2, 3, 4):
-        text = f"{relevance:.{digits}f}"
-        if all((float(text) >= limit) == (relevance >= limit) for limit in (thresholds.lower, thresholds.upper)):
-            return text
-    return f"{relevance:.6f}"
 
 
 BUDGET_BATCH = 2

@@ -28,7 +28,7 @@ from localcrag.records.documents import Chunk
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
 from localcrag.records.events import Event, GradePiece, StepStarted, Warned
-from localcrag.records.passages import GradedPassage, Judgement, Judgements, Passage, Thresholds
+from localcrag.records.passages import GradedPassage, Judgement, Judgements, Passage, Thresholds, grade
 from localcrag.records.protocols import Calibration, ChunkStore, LanguageModel, Scorer, Vectors
 from localcrag.records.run import Message
 from localcrag.text.blocks import INTRODUCTION_END, BlockKind, split_blocks
@@ -157,13 +157,6 @@ def graded(
         reason=reason,
         scored=scored,
     )
-
-
-def grade(relevance: float, thresholds: Thresholds) -> Grade:
-    """Return the grade of a relevance."""
-    if relevance >= thresholds.upper:
-        return Grade.CORRECT
-    return Grade.INCORRECT if relevance < thresholds.lower else Grade.AMBIGUOUS
 
 
 LARGEST_LOGIT = 5.0

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from localcrag.crag.evaluate import compare_with_thresholds
 from localcrag.crag.grading import is_scored
 from localcrag.evaluation.metrics import answer_match, contains_answer, local, token_f1, unmarked_invention
 from localcrag.records.enums import Action, Backing, Grade, Origin
 from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Run
+from localcrag.records.wording import compare_with_thresholds
 from localcrag.text.places import place_name
 
 MIN_SHARED_F1 = 0.5

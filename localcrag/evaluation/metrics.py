@@ -14,11 +14,10 @@ from enum import StrEnum
 from functools import lru_cache
 
 from localcrag.crag.answer import verify
-from localcrag.crag.answer.verify import citations, without_citations
 from localcrag.crag.grading import is_scored
 from localcrag.records.enums import Action, Backing, Origin, Strictness
 from localcrag.records.evaluation_set import AnswerLocation, Question
-from localcrag.records.passages import Evidence, GradedPassage, Source
+from localcrag.records.passages import Evidence, GradedPassage, Source, citations, without_citations
 from localcrag.records.run import Run
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")

@@ -1,4 +1,4 @@
-"""Passages, strips and evidence: the text that a question is answered from, as frozen records.
+"""Passages, strips and evidence, as frozen records, and which of them an answer cites.
 
 Offsets are in characters, end exclusive. Relevances are calibrated probabilities in 0..1; logits are the scorer's raw
 output. Pages count from 1 and are None for kinds of file without pages.
@@ -6,8 +6,9 @@ output. Pages count from 1 and are None for kinds of file without pages.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import Field
@@ -24,6 +25,13 @@ class Thresholds:
     upper: float
     lower: float
     strip: float
+
+
+def grade(relevance: float, thresholds: Thresholds) -> Grade:
+    """Return the grade of a relevance."""
+    if relevance >= thresholds.upper:
+        return Grade.CORRECT
+    return Grade.INCORRECT if relevance < thresholds.lower else Grade.AMBIGUOUS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +114,37 @@ class Strip:
     points: tuple[str, ...] = ()
 
 
+NEVER_KEPT = frozenset({StripReason.INSTRUCTION, StripReason.HIDDEN})
+"""Reasons for which a strip can never be put in: it is not a sentence that readers of the document see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Sentences (by passage and start) and whole passages (by id) that a person put in (True) or took out (False).
+
+    A choice about a sentence overrules the choice about its passage.
+    """
+
+    sentences: Mapping[tuple[str, int], bool] = field(default_factory=dict)
+    passages: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def puts_in(self) -> bool:
+        """Whether anything is put in."""
+        return any([*self.sentences.values(), *self.passages.values()])
+
+    def of(self, strip: Strip) -> bool | None:
+        """Return the choice that applies to a strip, or None if there is none."""
+        own = self.sentences.get((strip.passage, strip.start))
+        return self.passages.get(strip.passage) if own is None else own
+
+    def and_then(self, other: Choice) -> Choice:
+        """Return both choices together; where they differ, `other` applies."""
+        # A later choice about a passage applies to all its sentences.
+        kept = {key: wording for key, wording in self.sentences.items() if key[0] not in other.passages}
+        return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The source of evidence: a page of a document, or a web page. `dated` is its date, if known.
@@ -146,3 +185,40 @@ class Evidence:
         """The path of headings without the sheet's name, which is part of its rows; may be empty."""
         sheets = {row.sheet for row in self.rows}
         return SEPARATOR.join(name for name in (self.section or "").split(SEPARATOR) if name not in sheets)
+
+
+def strips_by_piece(evidence: Sequence[Evidence], strips: Sequence[Strip]) -> dict[int, list[Strip]]:
+    """Return the kept strips that each piece of evidence is made of, in order, by the number of the piece."""
+    found: dict[int, list[Strip]] = {piece.n: [] for piece in evidence}
+    for passage in {piece.passage for piece in evidence}:
+        pieces = [piece for piece in evidence if piece.passage == passage]
+        # Strips and pieces are both in reading order, so the search only moves forward.
+        at = place = 0
+        for strip in (strip for strip in strips if strip.kept and strip.passage == passage):
+            for number in range(at, len(pieces)):
+                here = pieces[number].text.find(strip.text, place if number == at else 0)
+                if here >= 0:
+                    at, place = number, here + len(strip.text)
+                    found[pieces[number].n].append(strip)
+                    break
+    return found
+
+
+_CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
+
+
+def citations(text: str) -> list[int]:
+    """Return the numbers cited in a text, in order, each once."""
+    found = [int(number) for group in _CITATION.findall(text) for number in group.split(",")]
+    return list(dict.fromkeys(found))
+
+
+def cited(answer: str, evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Return the pieces of evidence that an answer cites, in their order."""
+    numbers = set(citations(answer))
+    return [piece for piece in evidence if piece.n in numbers]
+
+
+def without_citations(text: str) -> str:
+    """Return the text without any citation."""
+    return _CITATION.sub("", text).strip()

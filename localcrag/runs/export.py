@@ -13,8 +13,13 @@ from types import MappingProxyType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from localcrag.crag.answer.verify import citations, cited
-from localcrag.crag.compute import (
+from localcrag.records.enums import StripReason
+from localcrag.records.errors import LabelError
+from localcrag.records.evaluation_set import AnswerLocation, Question, dump
+from localcrag.records.passages import Evidence, GradedPassage, Source, Strip, citations, cited
+from localcrag.records.run import Chat, ChatTurn, Computation, Run, StepCost, TurnState
+from localcrag.records.wording import (
+    compare_with_thresholds,
     computation_in_words,
     groups_header,
     left_out_in_words,
@@ -22,12 +27,6 @@ from localcrag.crag.compute import (
     result_in_words,
     rows_in_words,
 )
-from localcrag.crag.evaluate import compare_with_thresholds
-from localcrag.records.enums import StripReason
-from localcrag.records.errors import LabelError
-from localcrag.records.evaluation_set import AnswerLocation, Question, dump
-from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
-from localcrag.records.run import Chat, ChatTurn, Computation, Run, StepCost, TurnState
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.runs.recording import describe_grader, describe_reading, describe_scope, describe_totals, totals
 from localcrag.text import places

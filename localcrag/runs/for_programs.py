@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from typing_extensions import TypedDict
 
-from localcrag.crag.answer.quotations import NOT_ASKED
-from localcrag.crag.answer.verify import cited
-from localcrag.crag.compute import computation_in_words
 from localcrag.crag.grading import is_scored
-from localcrag.records.passages import Evidence, GradedPassage, Passage, Source
+from localcrag.records.passages import Evidence, GradedPassage, Passage, Source, cited
 from localcrag.records.run import Run
+from localcrag.records.wording import NOT_ASKED, computation_in_words
 from localcrag.runs.export import TEMPLATES, describe_run
 from localcrag.runs.recording import totals
 from localcrag.text import places

@@ -14,12 +14,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from localcrag.crag.answer import layout
-from localcrag.crag.answer.verify import cited, without_citations
 from localcrag.crag.refine.refine import MAX_BEST_STRIPS
 from localcrag.records.enums import Action, Origin, ScorerKind
 from localcrag.records.errors import LabelError
 from localcrag.records.evaluation_set import AnswerLocation, Question
-from localcrag.records.passages import Evidence, GradedPassage
+from localcrag.records.passages import Evidence, GradedPassage, cited, without_citations
 from localcrag.records.run import Run, Support
 from localcrag.text.translation import whole_number
 from localcrag.text.words import one_line

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 
 from localcrag.crag.condense import context_turns
 from localcrag.crag.context import Context
-from localcrag.crag.evaluate import compare_with_thresholds
+from localcrag.crag.evaluate import why_not_correct
 from localcrag.crag.read_all import wordings
-from localcrag.records.enums import Action, Grade, ScorerKind
+from localcrag.records.enums import Action, Grade, Origin, ScorerKind
 from localcrag.records.errors import QuestionError
 from localcrag.records.events import (
     Answered,
@@ -46,6 +46,7 @@ from localcrag.records.events import (
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import RunLog
 from localcrag.records.run import RetrievalAttempt, Run, Turn, WebUse
+from localcrag.records.wording import compare_with_thresholds
 from localcrag.text.question_form import asks_for_all
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
@@ -120,6 +121,18 @@ def describe_grader(run: Run) -> str:
     if run.scorer is ScorerKind.LLM:
         return _("the language model %(name)s", name=run.models.get("llm", "")).strip()
     return _("the cross-encoder %(name)s", name=run.models.get("relevance", "")).strip()
+
+
+def describe_shortfall(run: Run) -> str | None:
+    """Return why the documents' passages were not enough; None if they were, or if nothing was decided."""
+    if run.action in (None, Action.CORRECT):
+        return None
+    return why_not_correct(
+        [passage for passage in run.passages if passage.origin is Origin.LOCAL],
+        policy=run.policy,
+        thresholds=run.thresholds,
+        enough_relevant=float(run.settings.get("relevance_threshold") or 0.0),
+    )
 
 
 def totals(run: Run) -> Totals:

@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from localcrag.crag.evaluate import apply_policy
-from localcrag.crag.grading import grade
 from localcrag.records.enums import Action, Grade, Policy, ScorerKind
-from localcrag.records.passages import Thresholds
+from localcrag.records.passages import Thresholds, grade
 from localcrag.records.protocols import Calibration
 
 BINS = 20

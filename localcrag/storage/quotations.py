@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localcrag.crag.answer.verify import citations
 from localcrag.records.documents import RemovedQuotations
+from localcrag.records.passages import citations
 from localcrag.records.run import chat_title
 from localcrag.storage.chat_store import delete_turn
 from localcrag.storage.database import Database

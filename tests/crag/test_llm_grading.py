@@ -7,10 +7,10 @@ import math
 
 import pytest
 
-from localcrag.crag.grading import JUDGEMENT, apply_judgement, grade, graded, prompt, relevance, rescale
+from localcrag.crag.grading import JUDGEMENT, apply_judgement, graded, prompt, relevance, rescale
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
-from localcrag.records.passages import Judgement, Passage, Thresholds
+from localcrag.records.passages import Judgement, Passage, Thresholds, grade
 from localcrag.records.thresholds import REFERENCE
 from localcrag.text.sanitize import sanitize
 from tests.support.hostile_texts import HOSTILE

@@ -11,14 +11,14 @@ import pytest
 from localcrag.crag import condense, rewrite, web
 from localcrag.crag.answer import generate
 from localcrag.crag.evaluate import apply_policy, usable, why_not_correct
-from localcrag.crag.grading import best, grade
+from localcrag.crag.grading import best
 from localcrag.crag.retrieve import document_shares, fuse
 from localcrag.documents import prepare
 from localcrag.documents.chunking import join_pages, split_into_chunks
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Action, Grade, Origin, Policy
 from localcrag.records.errors import GenerationError
-from localcrag.records.passages import Evidence, GradedPassage, Thresholds
+from localcrag.records.passages import Evidence, GradedPassage, Thresholds, grade
 from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Message, Turn
 from localcrag.text.words import content_words

@@ -9,10 +9,10 @@ import pytest
 
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
-from localcrag.crag.answer.verify import citations
 from localcrag.crag.refine.refine import WEAKEST_SHARE
 from localcrag.records.enums import Action, Origin, StripMode, StripReason
 from localcrag.records.events import AnswerPiece, GradePiece, PointPiece, RunFinished
+from localcrag.records.passages import citations
 from localcrag.records.run import Run, Turn
 from localcrag.settings import load
 

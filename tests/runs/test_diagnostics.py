@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from localcrag.crag.answer.generate import plain_prompt
-from localcrag.crag.evaluate import compare_with_thresholds
 from localcrag.interfaces.cli.terminal import answer_text
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import RetrievalAttempt, Run, StepCost, Turn, WebUse
+from localcrag.records.wording import compare_with_thresholds
 from localcrag.runs import export, recording, replay
 from localcrag.runs.recording import describe_totals, totals
 from localcrag.runs.statistics import RunLine, aggregate

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from localcrag.app.collections.locator import CollectionBackend, Store
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
@@ -17,6 +16,7 @@ from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
 from localcrag.storage.postgres.document_store import PostgresStore
 from localcrag.storage.postgres.search import PgVectorIndex
+from localcrag.storage.protocol import CollectionBackend, Store
 from tests.support.fakes import FakeEmbedder
 from tests.support.postgres import opened
 

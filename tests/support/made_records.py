@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcrag.crag.grading import grade
 from localcrag.records.enums import Action, Origin
-from localcrag.records.passages import GradedPassage, Thresholds
+from localcrag.records.passages import GradedPassage, Thresholds, grade
 from localcrag.records.run import Run
 from localcrag.records.thresholds import REFERENCE
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from localcrag.crag.grading import grade
 from localcrag.records.enums import Action, Grade, Origin, ScorerKind
-from localcrag.records.passages import GradedPassage, Thresholds
+from localcrag.records.passages import GradedPassage, Thresholds, grade
 from localcrag.records.run import Run, StepCost
 from localcrag.records.thresholds import Logistic
 

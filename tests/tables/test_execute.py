@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.crag.compute import MAX_SHOWN, answer_text, computation_in_words, result_in_words
+from localcrag.crag.compute import answer_text
 from localcrag.records.run import Computation
+from localcrag.records.wording import MAX_SHOWN, computation_in_words, result_in_words
 from localcrag.tables.execute import MOST_ROWS, compute
 from localcrag.tables.parse import tables_in
 from localcrag.tables.plan import build_plan

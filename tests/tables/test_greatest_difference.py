@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.crag.compute import answer_text, computation_in_words
+from localcrag.crag.compute import answer_text
+from localcrag.records.wording import computation_in_words
 from tests.support.table_questions import computed_on
 
 DEPARTMENTS = """# Departments

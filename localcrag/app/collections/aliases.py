@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from localcrag.app.collections.locator import CollectionBackend, CollectionLocator
+from localcrag.app.collections.locator import CollectionLocator
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.documents import Document
 from localcrag.records.restriction import parent_folders
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.database import Database
+from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.places import REPLACED
 
 MAX_LOOKUPS = 500

@@ -8,14 +8,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from localcrag.app.collections.aliases import DocumentNames, Tags, document_aliases, with_aliases
-from localcrag.app.collections.locator import (
-    CollectionBackend,
-    CollectionLocator,
-    CollectionMover,
-    Index,
-    Store,
-    move_documents,
-)
+from localcrag.app.collections.locator import CollectionLocator, CollectionMover, move_documents
 from localcrag.app.collections.open_collections import CollectionEmbedders, OpenCollections
 from localcrag.app.models.hardware import cores, page_workers, workers
 from localcrag.app.models.lifecycle import LoadedModels
@@ -31,7 +24,7 @@ from localcrag.storage.collections import admin, queries
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.database import Database
 from localcrag.storage.files import temporary_file
-from localcrag.storage.postgres.collection import PostgresCollection
+from localcrag.storage.protocol import CollectionBackend, Index, Store
 from localcrag.text.lexicon import ENGLISH
 from localcrag.text.places import place_name
 
@@ -138,9 +131,10 @@ class Collections:
         """Remove a collection and its documents, wherever it lives. Raises UnknownCollection and StoreError."""
         # Get the index before the deletion: asking for the index of a missing collection would create it again.
         home, index = self.homes.of(name), self.index(name)
-        if isinstance(home, PostgresCollection):
-            home.delete()
-        admin.delete_collection(self._database, name)
+        home.delete()
+        if home.server:
+            # The database here still has the collection's name and where it was.
+            admin.delete_collection(self._database, name)
         self.opened.forget(name)
         index.remove_file()
 
@@ -275,7 +269,7 @@ class Collections:
         name = self._settings.collection(collection)
         home = self.homes.of(name)
         # A server's database cannot take part in a local transaction.
-        with nullcontext() if isinstance(home, PostgresCollection) else self._database.transaction():
+        with nullcontext() if home.server else self._database.transaction():
             home.rename_document(old, new)
             FolderStore(self._database).renamed(name, {old: admin.normalised_name(new, "document")})
 
@@ -286,7 +280,7 @@ class Collections:
         """
         self.store(target)
         homes = self.homes.of(origin), self.homes.of(target)
-        if any(isinstance(home, PostgresCollection) for home in homes):
+        if any(home.server for home in homes):
             move_documents(names, *homes)
         else:
             admin.move_documents(self._database, names, origin, target)

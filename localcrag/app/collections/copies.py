@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import CollectionBackend, TransferProgress
+from localcrag.app.collections.locator import TransferProgress
 from localcrag.app.shared_state import LazyCache
 from localcrag.records.documents import StoredDocument
 from localcrag.records.enums import Preset, WebMode
@@ -24,7 +24,7 @@ from localcrag.storage.collections.collection_file import (
     refresh_import_lock,
 )
 from localcrag.storage.database import Database
-from localcrag.storage.postgres.collection import PostgresCollection
+from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.titles import passage_context, title_from_name
 
 LONGEST_TRANSACTION = 0.1
@@ -97,7 +97,7 @@ class CollectionCopies:
         source, into = self._collections.homes.of(origin), self._collections.homes.of(target)
         if source.embedder() != into.embedder():
             raise admin.embedders_differ(origin, source.embedder()[0], target, into.embedder()[0])
-        if isinstance(source, PostgresCollection) or isinstance(into, PostgresCollection):
+        if source.server or into.server:
             merged = _merge_by_copies(source, into)
             with self._database.transaction() as connection:
                 admin.reassign_history(connection, origin, target)

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import CollectionBackend
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.app.tasks import PeriodicTask
 from localcrag.records.documents import (
@@ -36,8 +35,7 @@ from localcrag.records.evaluation_set import RUNS
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.engines import quantised
 from localcrag.storage.database import Database
-from localcrag.storage.postgres import schema
-from localcrag.storage.postgres.collection import PostgresCollection
+from localcrag.storage.protocol import CollectionBackend
 from localcrag.storage.quotations import QuotedDocuments, found_passages, has_quotations, remove_quotations
 from localcrag.storage.residue import search as table_traces
 from localcrag.storage.residue.search import search
@@ -189,7 +187,7 @@ def _other_texts(database: Database, home: CollectionBackend, own: Documents) ->
     """Yield the texts of all other documents, one at a time."""
     for number in _other_document_ids(database, own):
         yield from (row["text"] for row in database.rows("SELECT text FROM documents WHERE id = ?", number))
-    if isinstance(home, PostgresCollection):
+    if home.server:
         yield from (text for name, text in home.texts().items() if (home.name, name) not in own)
 
 
@@ -354,7 +352,7 @@ class DocumentDeletion:
         self._forget()
         self.overwrite(collection)
         found = self._searched(marks)
-        left = schema.tables_containing(home.database, marks) if isinstance(home, PostgresCollection) else []
+        left = home.tables_containing(marks)
         return ErasureReport(
             documents=looked.names,
             removed=removed,
@@ -376,9 +374,7 @@ class DocumentDeletion:
         name = self._settings.collection(collection)
         self._collections.index(name).rebuild()
         full_text.overwrite_deleted_words(self._database, vacuum=True)
-        home = self._collections.homes.of(name)
-        if isinstance(home, PostgresCollection):
-            home.vacuum()
+        self._collections.homes.of(name).vacuum()
 
     def overwrite_all(self) -> None:
         """Remove all deleted data from the database files and from all vector indexes. Raises StoreError."""

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import CollectionBackend
 from localcrag.app.uploads import is_file_or_folder, link_refusal
 from localcrag.documents.folders import FileToRead, FolderPlan, FolderSnapshot, plan_changes
 from localcrag.documents.prepare import checksum
@@ -39,6 +38,7 @@ from localcrag.records.ingest import (
 )
 from localcrag.storage.collections.folder_store import FolderStore, now
 from localcrag.storage.database import Database
+from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.translation import gettext as _
 
 

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
 
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.documents import Document, StoredDocument
@@ -24,7 +23,6 @@ from localcrag.records.errors import NameRefused, StoreError, UnknownCollection,
 from localcrag.settings import Settings
 from localcrag.storage.collections import admin, document_store, queries
 from localcrag.storage.collections.admin import MoveState, ServerLocation, embedders_differ, name_taken
-from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.queries import no_document
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
@@ -33,19 +31,11 @@ from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
-from localcrag.storage.postgres.document_store import PostgresStore
-from localcrag.storage.postgres.search import PgVectorIndex
+from localcrag.storage.protocol import CollectionBackend, Index, Store
 from localcrag.text.translation import gettext as _
-
-if TYPE_CHECKING:
-    from localcrag.storage.collections.vector_index import ChunkIndex
-
 
 SILENT_SECONDS = 60.0
 """Seconds to wait after a failed connection before polling that server for pending work again."""
-CollectionBackend = SqliteCollection | PostgresCollection
-Store = DocumentStore | PostgresStore
-Index = Union["ChunkIndex", PgVectorIndex]
 
 
 class CollectionLocator:
@@ -68,18 +58,14 @@ class CollectionLocator:
         """Return the place of a collection in the data folder, even if it lives elsewhere."""
         return SqliteCollection(self._database, collection, self._indexes)
 
-    def elsewhere(self) -> list[PostgresCollection]:
+    def elsewhere(self) -> list[CollectionBackend]:
         """Return the collections that live in a PostgreSQL server."""
         homes = map(self.of, admin.names_on_servers(self._database))
-        return [home for home in homes if isinstance(home, PostgresCollection)]
+        return [home for home in homes if home.server]
 
     def index(self, store: Store) -> Index:
         """Return the vector index of a collection's documents."""
-        if isinstance(store, PostgresStore):
-            return PgVectorIndex(store)
-        from localcrag.storage.collections.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
-
-        return ChunkIndex(store, self._indexes, engines=EngineChoice(self._settings.now.index_engine))
+        return store.open_index(self._indexes, EngineChoice(self._settings.now.index_engine))
 
     def has_pages_to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
         """Return the names of the collections with pages that wait for text recognition.
@@ -96,7 +82,7 @@ class CollectionLocator:
         here = [one for one in queries.with_other_embedder(self._database, own) if one not in there]
         return [*here, *self._elsewhere(lambda home: home.embedder()[0] != own)]
 
-    def _elsewhere(self, fits: Callable[[PostgresCollection], bool]) -> list[str]:
+    def _elsewhere(self, fits: Callable[[CollectionBackend], bool]) -> list[str]:
         """Return the names of the collections in servers for which `fits` is true.
 
         Servers that do not answer are left out, and not asked again for a while. Opening one of their collections
@@ -127,7 +113,7 @@ class CollectionLocator:
         schema.ensure_schema(database)
         return database
 
-    def connect(self, collection: str, address: str, there: str | None = None) -> PostgresCollection:
+    def connect(self, collection: str, address: str, there: str | None = None) -> CollectionBackend:
         """Use a collection in a server, which is called `there` in it, under a local name.
 
         Raises NameRefused if the name is taken, UnknownCollection and StoreError.
@@ -146,7 +132,7 @@ class CollectionLocator:
 
     def disconnect(self, collection: str) -> None:
         """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it lives here."""
-        if not isinstance(self.of(collection), PostgresCollection):
+        if not self.of(collection).server:
             raise UnknownCollection(f"The collection “{collection}” lives on this computer: there is nothing to leave.")
         admin.delete_collection(self._database, collection)
 
@@ -156,7 +142,7 @@ class CollectionLocator:
         Raises UnknownCollection, also if it lives on this computer, and StoreError.
         """
         home = self.of(collection)
-        if not isinstance(home, PostgresCollection):
+        if not home.server:
             raise UnknownCollection(
                 f"The collection “{collection}” lives on this computer, where deleting leaves nothing behind."
             )

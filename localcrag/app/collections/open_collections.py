@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from localcrag.app.collections.locator import CollectionLocator, Index, Store
+from localcrag.app.collections.locator import CollectionLocator
 from localcrag.app.models.lifecycle import LoadedModels
 from localcrag.app.shared_state import CurrentSettings, LazyCache
 from localcrag.app.tasks import BackgroundList, Task, TaskState, UpdateTask
@@ -15,9 +15,8 @@ from localcrag.records.errors import IndexFileError, ModelError, StoreError
 from localcrag.records.protocols import Embedder
 from localcrag.storage.collections import chunks as new_vectors
 from localcrag.storage.collections import queries
-from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.database import Database
-from localcrag.storage.postgres.collection import PostgresCollection
+from localcrag.storage.protocol import CollectionBackend, Index, Store
 from localcrag.storage.schema import error_reason
 
 
@@ -89,7 +88,7 @@ class CollectionEmbedders:
         re-indexing continues with that model, unless it made the old vectors. Raises ModelError and StoreError.
         """
         home, embedder = self._locator.of(collection), self._models.embedder_named(self.wanted(collection))
-        if isinstance(home, PostgresCollection):
+        if home.server:
             yield from _in_server(home, embedder)
             return
         new_vectors.discard_outdated(self._database, collection, embedder.name)
@@ -122,7 +121,7 @@ class CollectionEmbedders:
             yield from self.reindex(collection)
 
 
-def _in_server(home: PostgresCollection, embedder: Embedder) -> Iterator[tuple[int, int]]:
+def _in_server(home: CollectionBackend, embedder: Embedder) -> Iterator[tuple[int, int]]:
     chunks = home.chunk_texts()
     vectors = {}
     for at in range(0, len(chunks), EMBED_BATCH):
@@ -249,7 +248,7 @@ class OpenCollections:
         Searches work even if the index file cannot be written. A server maintains its own index.
         """
         try:
-            if isinstance(self.store(name), DocumentStore):
+            if not self.store(name).server:
                 index = self.following(name)
                 index.refresh()
                 index.save()

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from localcrag.crag.answer.verify import without_citations, without_preface
+from localcrag.crag.answer.verify import without_preface
 from localcrag.crag.context import AskedQuestion
 from localcrag.crag.grading import is_scored
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.records.enums import Grade
 from localcrag.records.errors import GenerationError
-from localcrag.records.passages import Evidence, GradedPassage, Passage
+from localcrag.records.passages import Evidence, GradedPassage, Passage, without_citations
 from localcrag.records.run import Conflict, Message, Turn, WebUse
 from localcrag.text.lexicon import ENGLISH, current_language
 from localcrag.text.question_form import asks_for_list, asks_how, asks_yes_or_no

@@ -17,12 +17,13 @@ from localcrag.crag.answer.layout import Fragment
 from localcrag.crag.answer.verify import says_all
 from localcrag.crag.context import Context
 from localcrag.crag.grading import nearest_passages
-from localcrag.crag.refine.refine import NEVER_KEPT, QUOTED_SHARE
-from localcrag.crag.refine.strips import count_words, split_into_strips, strips_by_piece
+from localcrag.crag.refine.refine import QUOTED_SHARE
+from localcrag.crag.refine.strips import count_words, split_into_strips
 from localcrag.crag.screen import injection
-from localcrag.records.enums import Grade, NotAsked, Origin, Skill, StripMode
-from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
+from localcrag.records.enums import Grade, Origin, Skill, StripMode
+from localcrag.records.passages import NEVER_KEPT, Evidence, GradedPassage, Source, Strip, strips_by_piece
 from localcrag.records.run import WebUse
+from localcrag.records.wording import NOT_ASKED
 from localcrag.settings import Settings
 from localcrag.text.blocks import BlockKind, split_blocks
 from localcrag.text.places import page_name, row_names
@@ -30,7 +31,6 @@ from localcrag.text.question_form import asks_for_list, asks_how, needs_inferenc
 from localcrag.text.sentences import Span
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import gettext_noop
 from localcrag.text.words import one_line, overlap, split_words
 
 MAX_WORDS = 220
@@ -318,16 +318,6 @@ def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
                 break
         else:
             return first, last
-
-
-NOT_ASKED = {
-    NotAsked.DECLINED: gettext_noop("you did not allow it"),
-    NotAsked.UNANSWERED: gettext_noop("nobody answered whether it may be"),
-    NotAsked.NO_ONE_TO_ASK: gettext_noop("it needs your consent, and there was nobody to ask"),
-    NotAsked.FORBIDDEN_TERM: gettext_noop("the query holds a term that you said may never be sent"),
-    NotAsked.NO_TIME: gettext_noop("too little of the time budget was left"),
-}
-"""Reasons why the web was not asked, worded to follow "because"."""
 
 
 def no_evidence_answer(

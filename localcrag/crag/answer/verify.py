@@ -23,39 +23,21 @@ import numpy as np
 
 from localcrag.crag.answer.support import SupportJudgement, concludes_yes, judge
 from localcrag.records.enums import Backing, Strictness
-from localcrag.records.passages import Evidence, Source
+from localcrag.records.passages import Evidence, Source, citations, without_citations
 from localcrag.records.protocols import Scorer
 from localcrag.records.run import Support
+from localcrag.records.wording import MARKS
 from localcrag.text.sanitize import quotable
 from localcrag.text.sentences import Span, split_sentences
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import gettext_noop
 from localcrag.text.words import content_words
 
-_CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 _PREFACE = re.compile(
     r"^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: provided)?"
     r"(?: (?:is|shows|says|states|suggests|indicates))?(?::| that\b)\s*",
     re.IGNORECASE,
 )
 """Words that small models put before an answer; they say nothing, and would count as words without backing."""
-
-
-def citations(text: str) -> list[int]:
-    """Return the numbers cited in a text, in order, each once."""
-    found = [int(number) for group in _CITATION.findall(text) for number in group.split(",")]
-    return list(dict.fromkeys(found))
-
-
-def cited(answer: str, evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the pieces of evidence that an answer cites, in their order."""
-    numbers = set(citations(answer))
-    return [piece for piece in evidence if piece.n in numbers]
-
-
-def without_citations(text: str) -> str:
-    """Return the text without any citation."""
-    return _CITATION.sub("", text).strip()
 
 
 def without_preface(text: str) -> str:
@@ -107,12 +89,6 @@ _OWN_PREFIX = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s
 unless it is a conclusion (`_without_no` in support.py)."""
 _STEP = re.compile(r"(\s*)\d{1,2}([.)]\s)")
 _YES = re.compile(r"\W*yes\W*", re.IGNORECASE)
-MARKS = {
-    Backing.SUPPORTED: "",
-    Backing.PARTLY: gettext_noop("(only partly backed)"),
-    Backing.NOT: gettext_noop("(not backed)"),
-}
-"""Note on a sentence in the answer's text, after its citations."""
 _RANKS = tuple(Backing)
 SHOWN = {
     Strictness.STRICT: (Backing.SUPPORTED,),

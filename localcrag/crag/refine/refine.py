@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from localcrag.crag.grading import nearest_if_doubtful, strip_logits
 from localcrag.crag.refine.completeness import CountTokens, Wording, are_duplicates, complete
 from localcrag.crag.refine.strips import group_into_runs, heading_path, join_run, sheet_rows, split_into_strips
 from localcrag.records.enums import StripMode, StripReason
-from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
+from localcrag.records.passages import NEVER_KEPT, Choice, Evidence, GradedPassage, Source, Strip
 from localcrag.records.protocols import Scorer, Vectors
 
 KEPT_REASONS = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
@@ -307,37 +307,6 @@ def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
 
 def _document_key(passage: GradedPassage) -> str:
     return passage.document or passage.url or passage.id
-
-
-NEVER_KEPT = frozenset({StripReason.INSTRUCTION, StripReason.HIDDEN})
-"""Reasons for which a strip can never be put in: it is not a sentence that readers of the document see."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Sentences (by passage and start) and whole passages (by id) that a person put in (True) or took out (False).
-
-    A choice about a sentence overrules the choice about its passage.
-    """
-
-    sentences: Mapping[tuple[str, int], bool] = field(default_factory=dict)
-    passages: Mapping[str, bool] = field(default_factory=dict)
-
-    @property
-    def puts_in(self) -> bool:
-        """Whether anything is put in."""
-        return any([*self.sentences.values(), *self.passages.values()])
-
-    def of(self, strip: Strip) -> bool | None:
-        """Return the choice that applies to a strip, or None if there is none."""
-        own = self.sentences.get((strip.passage, strip.start))
-        return self.passages.get(strip.passage) if own is None else own
-
-    def and_then(self, other: Choice) -> Choice:
-        """Return both choices together; where they differ, `other` applies."""
-        # A later choice about a passage applies to all its sentences.
-        kept = {key: text for key, text in self.sentences.items() if key[0] not in other.passages}
-        return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
 
 
 def apply_choice(strips: Sequence[Strip], passages: Sequence[GradedPassage], choice: Choice) -> Refinement:

@@ -23,7 +23,6 @@ from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.crag.refine import refine as manual_selection
 from localcrag.crag.refine.completeness import CountTokens
 from localcrag.crag.refine.refine import (
-    Choice,
     Refinement,
     RefineRules,
     by_relevance,
@@ -37,7 +36,7 @@ from localcrag.records import thresholds
 from localcrag.records.enums import RefinerKind, StripReason
 from localcrag.records.errors import GenerationError, ModelError
 from localcrag.records.events import Event, PointPiece, Refined, StepStarted, Warned
-from localcrag.records.passages import GradedPassage, Strip
+from localcrag.records.passages import Choice, GradedPassage, Strip
 from localcrag.records.protocols import LanguageModel, Scorer
 from localcrag.records.run import Message, Run
 from localcrag.text.sanitize import sanitize

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from localcrag.records.enums import StripMode
-from localcrag.records.passages import Evidence, Passage, Strip
+from localcrag.records.passages import Passage, Strip
 from localcrag.text.blocks import INTRODUCTION_END, Block, BlockKind, split_blocks
 from localcrag.text.places import SheetRow, rows_within, shift_rows
 from localcrag.text.sentences import Span, split_sentences, splitting_language
@@ -295,23 +295,6 @@ def sheet_rows(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
 def has_rows_or_items(text: str) -> bool:
     """Return whether a text contains a list or a table."""
     return any(block.kind in (BlockKind.ITEM, BlockKind.ROW) for block in _blocks(text))
-
-
-def strips_by_piece(evidence: Sequence[Evidence], strips: Sequence[Strip]) -> dict[int, list[Strip]]:
-    """Return the kept strips that each piece of evidence is made of, in order, by the number of the piece."""
-    found: dict[int, list[Strip]] = {piece.n: [] for piece in evidence}
-    for passage in {piece.passage for piece in evidence}:
-        pieces = [piece for piece in evidence if piece.passage == passage]
-        # Strips and pieces are both in reading order, so the search only moves forward.
-        at = place = 0
-        for strip in (strip for strip in strips if strip.kept and strip.passage == passage):
-            for number in range(at, len(pieces)):
-                here = pieces[number].text.find(strip.text, place if number == at else 0)
-                if here >= 0:
-                    at, place = number, here + len(strip.text)
-                    found[pieces[number].n].append(strip)
-                    break
-    return found
 
 
 def passage_blocks(passage: Passage) -> Sequence[Block]:

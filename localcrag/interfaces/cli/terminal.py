@@ -17,16 +17,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from localcrag.crag.answer.quotations import NOT_ASKED
-from localcrag.crag.answer.verify import cited
-from localcrag.crag.compute import computation_in_words
-from localcrag.crag.evaluate import compare_with_thresholds
 from localcrag.interfaces.cli.command import counted
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
-from localcrag.records.passages import Passage, Source
+from localcrag.records.passages import Passage, Source, cited
 from localcrag.records.run import Run, StepCost, WebUse
+from localcrag.records.wording import NOT_ASKED, compare_with_thresholds, computation_in_words
 from localcrag.runs.recording import (
     Recording,
     describe_grader,

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from localcrag.crag import compute as computing
-from localcrag.crag.answer.quotations import NOT_ASKED
-from localcrag.crag.evaluate import compare_with_thresholds, why_not_correct
-from localcrag.crag.refine.refine import NEVER_KEPT, Choice
-from localcrag.crag.refine.strips import strips_by_piece
 from localcrag.interfaces.page.renderers import TEMPLATES
-from localcrag.records.enums import Action, Origin, StripReason
-from localcrag.records.passages import Evidence, GradedPassage, Strip
+from localcrag.records import wording
+from localcrag.records.enums import Origin, StripReason
+from localcrag.records.passages import NEVER_KEPT, Choice, Evidence, GradedPassage, Strip, strips_by_piece
 from localcrag.records.run import Claim, Run
+from localcrag.records.wording import NOT_ASKED, compare_with_thresholds
 from localcrag.runs.labels import Pin
-from localcrag.runs.recording import describe_grader, describe_reading, describe_scope, describe_totals, totals
+from localcrag.runs.recording import (
+    describe_grader,
+    describe_reading,
+    describe_scope,
+    describe_shortfall,
+    describe_totals,
+    totals,
+)
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
 
@@ -130,9 +134,9 @@ def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None 
         seconds=sum(step.seconds for step in run.steps),
         points=points([passage for passage in passages if passage.id not in unscored]),
         unscored=unscored,
-        why_not=_why_not_correct(run),
+        why_not=describe_shortfall(run),
         not_asked=NOT_ASKED,
-        computing=computing,
+        wording=wording,
         never=NEVER_KEPT,
         not_asked_to_write=_consists_of_quotations(run) and not busy,
         unsure=LOW_CONFIDENCE,
@@ -144,18 +148,6 @@ def _consists_of_quotations(run: Run) -> bool:
     """Return whether the answer consists of the sources' own lines, and no language model was asked to write it."""
     answered = bool(run.answer and run.evidence) and run.answered and not run.stopped
     return answered and not run.computation and "generate" not in {step.name for step in run.steps}
-
-
-def _why_not_correct(run: Run) -> str | None:
-    """Return why the documents' passages were not enough; None if they were, or if nothing was decided."""
-    if run.action in (None, Action.CORRECT):
-        return None
-    return why_not_correct(
-        [passage for passage in run.passages if passage.origin is Origin.LOCAL],
-        policy=run.policy,
-        thresholds=run.thresholds,
-        enough_relevant=float(run.settings.get("relevance_threshold") or 0.0),
-    )
 
 
 def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:

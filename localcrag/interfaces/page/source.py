@@ -12,13 +12,12 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from localcrag.app.assembly import Assembly
-from localcrag.crag.refine.strips import strips_by_piece
 from localcrag.interfaces.page.handlers import QUEUED, or_show_error
 from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
 from localcrag.records.documents import PagePicture
 from localcrag.records.enums import Origin
 from localcrag.records.errors import UnknownDocument, UnknownRun
-from localcrag.records.passages import GradedPassage
+from localcrag.records.passages import GradedPassage, strips_by_piece
 from localcrag.records.run import Run
 from localcrag.text.places import row_names
 from localcrag.text.translation import gettext as _

@@ -54,7 +54,7 @@ def _in_context(rows: Iterable[sqlite3.Row], titles: Mapping[int, str]) -> dict[
 
 
 def replace_vectors(
-    database: Database, collection: str, *, embedder: str, dimension: int, vectors: dict[int, Vectors]
+    database: Database, collection: str, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]
 ) -> None:
     """Replace the vectors of a collection's chunks with those of another embedding model, in one transaction.
 

@@ -10,6 +10,8 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +32,7 @@ from localcrag.storage.collections.chunks import (
     title_to_store,
     titles_of,
 )
+from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.index_folder import IndexRow
 from localcrag.storage.collections.queries import (
     DOCUMENTS_QUERY,
@@ -42,6 +45,9 @@ from localcrag.storage.database import Database
 from localcrag.storage.files import keep_file
 from localcrag.storage.schema import IS_VISIBLE
 from localcrag.text.titles import BEGINNING, find_title
+
+if TYPE_CHECKING:
+    from localcrag.storage.collections.vector_index import ChunkIndex
 
 _SCAN = "SELECT s.* FROM scans s WHERE s.document_id = ?"
 
@@ -195,6 +201,9 @@ _COLLECTION = (
 
 class DocumentStore:
     """The documents and chunks of one collection."""
+
+    server = None
+    """Address of the server's database; None, because this collection is on no server."""
 
     def __init__(self, database: Database, collection: str, *, embedder: str, dimension: int) -> None:
         """Open the collection, creating it if it does not exist. Raises EmbedderMismatch and StoreError."""
@@ -403,6 +412,12 @@ class DocumentStore:
         """Return the number of documents."""
         rows = self._database.rows("SELECT count(*) AS number FROM documents WHERE collection_id = ?", self.id)
         return int(rows[0]["number"])
+
+    def open_index(self, folder: Path, engines: EngineChoice) -> ChunkIndex:
+        """Open the vector index; its files are in `folder`. Raises StoreError."""
+        from localcrag.storage.collections.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
+
+        return ChunkIndex(self, folder, engines=engines)
 
     def index_file(self) -> IndexRow | None:
         """Return the row of the vector index file that was written last, or None."""

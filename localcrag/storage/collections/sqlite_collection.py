@@ -8,7 +8,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from localcrag.records import documents as stored_document
-from localcrag.records.documents import Document, ScannedPage, StoredChunk, StoredDocument, StoredScan
+from localcrag.records.documents import (
+    Document,
+    ResidueLocation,
+    ResidueSignature,
+    ScannedPage,
+    StoredChunk,
+    StoredDocument,
+    StoredScan,
+)
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections import admin, document_store, queries
 from localcrag.storage.collections import chunks as stored_vectors
@@ -72,6 +80,10 @@ class SqliteCollection:
         """Return the recognised content of a page, or None if there is none."""
         return document_store.recognised_page(self._database, self.name, name, page)
 
+    def has_pages_to_recognise(self) -> bool:
+        """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
+        return self.name in document_store.collections_to_recognise(self._database)
+
     def rename_document(self, old: str, new: str) -> None:
         """Rename a document. Raises NameRefused and UnknownDocument."""
         admin.rename_document(self._database, self.name, old, new)
@@ -93,7 +105,7 @@ class SqliteCollection:
         """Return the id and the text to embed of each chunk, shortest text first."""
         return stored_vectors.chunk_texts(self._database, self.name)
 
-    def replace_vectors(self, *, embedder: str, dimension: int, vectors: dict[int, Vectors]) -> None:
+    def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
         """Replace all vectors with those of another embedding model, in one transaction. Raises StoreError."""
         stored_vectors.replace_vectors(
             self._database, self.name, embedder=embedder, dimension=dimension, vectors=vectors
@@ -162,6 +174,18 @@ class SqliteCollection:
         for name in documents:
             with self._database.transaction() as connection:
                 _remove(connection, admin.collection_row(connection, self.name)["id"], name)
+
+    def delete(self) -> None:
+        """Delete the collection and its documents. Raises UnknownCollection and StoreError."""
+        admin.delete_collection(self._database, self.name)
+
+    def vacuum(self) -> None:
+        """Do nothing: `full_text.overwrite_deleted_words` cleans the whole database at once."""
+
+    @staticmethod
+    def tables_containing(_marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
+        """Return no table, because this collection is on no server."""
+        return []
 
     def put_folder_tags(self, tags: Mapping[str, Sequence[str]]) -> None:
         """Replace the tags of all folders with these. Raises StoreError."""

@@ -10,20 +10,20 @@ from __future__ import annotations
 import heapq
 import math
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localcrag.records.errors import IndexFileError
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.engines import LEAST_CANDIDATES, Ids, NearestRows
-from localcrag.storage.collections.full_text import CHANGES_KEPT, State
+from localcrag.storage.collections.full_text import CHANGES_KEPT, Changes, State
 from localcrag.storage.collections.index_files import IndexBuilder, IndexFile
 from localcrag.storage.collections.index_folder import IndexFolder, IndexRow
 
@@ -76,12 +76,33 @@ class _RecentChunks:
         return list(zip(self.chunks[top].tolist(), cosines[top].tolist(), strict=True))
 
 
+class IndexedChunks(Protocol):
+    """The chunks of a collection, their changes, and the record of its index file; see DocumentStore."""
+
+    id: int
+    dimension: int
+
+    def number_of_documents(self) -> int: ...
+
+    def chunk_ids(self) -> list[int]: ...
+
+    def documents_of(self, ids: Sequence[int]) -> dict[int, int]: ...
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]: ...
+
+    def changes(self, since: State | None) -> tuple[State, Changes | None]: ...
+
+    def index_file(self) -> IndexRow | None: ...
+
+    def set_index_file(self, row: IndexRow | None) -> str | None: ...
+
+
 class ChunkIndex:
     """The vector index of one collection."""
 
     def __init__(
         self,
-        store: DocumentStore,
+        store: IndexedChunks,
         folder: Path,
         *,
         engines: EngineChoice = EngineChoice(),  # noqa: B008 - a frozen record

@@ -7,7 +7,15 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from localcrag.records import documents as stored_document
-from localcrag.records.documents import Document, ScannedPage, StoredChunk, StoredDocument, StoredScan
+from localcrag.records.documents import (
+    Document,
+    ResidueLocation,
+    ResidueSignature,
+    ScannedPage,
+    StoredChunk,
+    StoredDocument,
+    StoredScan,
+)
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.admin import name_taken, normalised_name
@@ -309,6 +317,10 @@ class PostgresCollection:
         with self.database.transaction(self.id) as session:
             schema.drop_partition(session, self.id)
             session.run("DELETE FROM localcrag.collections WHERE id = :id", id=self.id)
+
+    def tables_containing(self, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
+        """Return the server's tables, of any collection, that contain the text of a mark. Raises StoreError."""
+        return schema.tables_containing(self.database, marks)
 
     def stored(self, name: str) -> StoredDocument:
         """Return a document with everything stored about it. Raises UnknownDocument."""

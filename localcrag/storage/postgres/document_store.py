@@ -6,17 +6,19 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 from localcrag.records.documents import Chunk, Document, ScannedPage
 from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.chunks import stored_chunks, title_to_store
+from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.queries import no_document
 from localcrag.storage.files import read_pieces
 from localcrag.storage.postgres import rows as scan_rows
 from localcrag.storage.postgres.connection import Row, Session
 from localcrag.storage.postgres.rows import DOCUMENTS_QUERY, document_from, put_chunks, release_chunks, vector_from
-from localcrag.storage.postgres.search import IN_COLLECTION, PostgresChunks
+from localcrag.storage.postgres.search import IN_COLLECTION, PgVectorIndex, PostgresChunks
 from localcrag.text.titles import BEGINNING, find_title, with_context
 
 NEW_DOCUMENT = (
@@ -34,6 +36,10 @@ TAGS_QUERY = (
 
 class PostgresStore(PostgresChunks):
     """The documents and chunks of one collection."""
+
+    def open_index(self, _folder: Path, _engines: EngineChoice) -> PgVectorIndex:
+        """Open the vector index, which the server keeps and which has no files here."""
+        return PgVectorIndex(self)
 
     def find(self, name: str) -> Document | None:
         """Return the document of that name, or None."""

@@ -11,6 +11,7 @@ from localcrag.records.documents import Chunk, Document
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.chunks import COLUMNS, chunk_from, titles_of
 from localcrag.storage.collections.queries import embedder_mismatch
+from localcrag.storage.postgres.address import PostgresAddress
 from localcrag.storage.postgres.connection import PostgresDatabase, Row
 from localcrag.storage.postgres.rows import (
     DOCUMENTS_QUERY,
@@ -215,6 +216,11 @@ class PostgresChunks:
         self.embedder, self.dimension = embedder, dimension
         self._counted: tuple[int, dict[str, int]] | None = None
         self.row()
+
+    @property
+    def server(self) -> PostgresAddress:
+        """The address of the server's database."""
+        return self.database.address
 
     def documents(self) -> list[Document]:
         """Return all documents, sorted by name."""

@@ -25,7 +25,7 @@ from localcrag.app.assembly import Assembly
 from localcrag.crag.answer import generate
 from localcrag.crag.answer.generate import GenerationTask
 from localcrag.crag.answer.step import evidence_to_read, generate_and_verify
-from localcrag.crag.answer.verify import citations, claims, verify, without_citations
+from localcrag.crag.answer.verify import claims, verify
 from localcrag.crag.context import AskedQuestion, Budget, Context
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.evaluation import results
@@ -34,6 +34,7 @@ from localcrag.evaluation.wording import estimate
 from localcrag.records.enums import Backing, Strictness
 from localcrag.records.evaluation_set import Question
 from localcrag.records.events import Answered
+from localcrag.records.passages import citations, without_citations
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Run
 from localcrag.settings import load

@@ -34,7 +34,6 @@ from typing import Any
 import numpy as np
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.collections.locator import Index, Store
 from localcrag.app.uploads import uploads_from
 from localcrag.crag.retrieve import NEARBY_FACTOR
 from localcrag.privacy.guard import allow_all_programs
@@ -46,6 +45,7 @@ from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.vector_index import ChunkIndex
 from localcrag.storage.database import Database
+from localcrag.storage.protocol import Index, Store
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import content_words
 

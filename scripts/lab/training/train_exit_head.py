@@ -32,10 +32,10 @@ from safetensors.torch import save_file
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from localcrag.crag.grading import best, grade, graded
+from localcrag.crag.grading import best, graded
 from localcrag.models.reranker import CUT, EXIT_HEAD_FILE, LAYERS, CrossEncoder
 from localcrag.records.enums import Grade, NumberFormat, Origin
-from localcrag.records.passages import GradedPassage, Passage
+from localcrag.records.passages import GradedPassage, Passage, grade
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.text.words import overlap
 

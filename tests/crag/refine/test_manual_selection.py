@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.crag.refine.refine import Choice, apply_choice
+from localcrag.crag.refine.refine import apply_choice
 from localcrag.pipeline import answer_selection
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.events import RunFinished
+from localcrag.records.passages import Choice
 from localcrag.records.run import Run
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 from tests.support.fakes import FakeLanguageModel

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from localcrag.app.collections.locator import Store
 from localcrag.records.documents import Chunk
 from localcrag.storage.collections.full_text import MOST_CHUNKS
+from localcrag.storage.protocol import Store
 from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
 from tests.support.hostile_texts import HOSTILE

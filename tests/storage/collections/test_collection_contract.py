@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localcrag.app.collections.locator import Store
-from localcrag.records.documents import Chunk, ScannedLine, ScannedPage, StoredChunk, StoredDocument, StoredScan
-from localcrag.records.errors import NameRefused, StoreError, UnknownDocument, UnreadableDocument
+from localcrag.records.documents import (
+    Chunk,
+    ResidueSignature,
+    ScannedLine,
+    ScannedPage,
+    StoredChunk,
+    StoredDocument,
+    StoredScan,
+)
+from localcrag.records.errors import NameRefused, StoreError, UnknownCollection, UnknownDocument, UnreadableDocument
 from localcrag.records.ingest import OriginalFile
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.protocol import Store
 from localcrag.text.places import SheetRow
 from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
@@ -85,6 +94,7 @@ def test_scanned_pages_wait_are_read_and_get_into_the_text(homes: Homes) -> None
     (document,) = scans.documents()
     assert (document.waiting, document.recognised) == (2, 0)
     assert scans.waiting(document) == [1, 2]
+    assert home.has_pages_to_recognise()
     scans.keep(document, 1, READ, 0.5)
     scans.record_failure(document, 2, "No letters.")
     assert (scans.waiting(document), scans.read(document)) == ([], {1: READ})
@@ -98,6 +108,7 @@ def test_scanned_pages_wait_are_read_and_get_into_the_text(homes: Homes) -> None
         title="Notice", pages=[1],
     )  # fmt: skip
     assert scans.documents() == []
+    assert not home.has_pages_to_recognise()
     assert (scans.text(document), home.text("scan.pdf")) == (text, text)
     assert store.full_text("Keller", 5) == store.chunk_ids()
     (document,) = home.documents()
@@ -186,6 +197,36 @@ def test_a_stored_document_is_the_same_wherever_it_is_put(homes: Homes, text: st
     assert store.chunk_ids() == []
     with pytest.raises(UnknownDocument):
         home.stored("x")
+
+
+def test_a_store_opens_the_index_of_its_collection(homes: Homes, tmp_path: Path) -> None:
+    store = homes.store()
+    put(store, "a.txt", "The deposit is paid in three parts.", "Bicycles stay in the cellar.")
+    index = store.open_index(tmp_path, EngineChoice())
+    assert index.refresh()
+    assert index.is_consistent()
+    (found, _cosine), *_ = index.nearest(FakeEmbedder().embed(["Bicycles stay in the cellar."])[0], 1)
+    assert store.chunks([found])[found][1].text == "Bicycles stay in the cellar."
+
+
+def test_a_deleted_document_leaves_nothing_in_the_tables_of_a_server(homes: Homes) -> None:
+    store, home = homes.store(), homes.home()
+    put(store, "a.txt", "Nine purple herons slept here.")
+    marks = [ResidueSignature("“purple herons”", (b"purple herons",))]
+    assert {one.table for one in home.tables_containing(marks)} == ({"documents", "chunks"} if home.server else set())
+    store.delete("a.txt")
+    home.vacuum()
+    assert home.tables_containing(marks) == []
+
+
+def test_a_deleted_collection_is_gone_and_others_stay(homes: Homes) -> None:
+    put(homes.store(), "a.txt", "one")
+    put(homes.store("another"), "b.txt", "two")
+    home = homes.home()
+    home.delete()
+    with pytest.raises(UnknownCollection):
+        home.embedder()
+    assert homes.home("another").texts() == {"b.txt": "two"}
 
 
 def test_documents_take_each_others_names_and_one_in_the_way_is_replaced(homes: Homes) -> None:

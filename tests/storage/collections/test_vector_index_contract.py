@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.app.collections.locator import Index, Store
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
@@ -17,6 +16,7 @@ from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.vector_index import MOST_RECENT, ChunkIndex
 from localcrag.storage.database import Database
+from localcrag.storage.protocol import Index, Store
 from tests.support.engines import HNSWLIB, USEARCH, needs_hnswlib
 from tests.support.homes import Homes, LocalHomes, PostgresHomes
 from tests.support.threads import DEADLOCK, start

@@ -25,13 +25,13 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from localcrag.app import samples
 from localcrag.app.assembly import Assembly
 from localcrag.app.egress import may_leave, outgoing
-from localcrag.crag.answer.verify import MARKS
 from localcrag.interfaces.page.renderers import TEMPLATES, message
 from localcrag.records.enums import Action, Origin, Skill
 from localcrag.records.errors import LocalcragError
 from localcrag.records.models import Model, ModelState
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import ChatTurn, Run, TurnState
+from localcrag.records.wording import MARKS
 from localcrag.runs.export import source_place
 from localcrag.runs.recording import unread_passages
 from localcrag.text.translation import gettext

@@ -10,14 +10,13 @@ import gradio as gr
 from localcrag.app.collections.settings import Calibrations
 from localcrag.app.feedback import PastQuestions
 from localcrag.app.shared_state import CurrentSettings
-from localcrag.crag.grading import grade
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.handlers import PRIVATE, showing_errors
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.interfaces.page.settings.answers import POLICIES
 from localcrag.records.enums import Policy
 from localcrag.records.errors import LocalcragError
-from localcrag.records.passages import Thresholds
+from localcrag.records.passages import Thresholds, grade
 from localcrag.runs.threshold_explorer import STEP, Exploration, slider_threshold
 from localcrag.text.translation import gettext as _
 

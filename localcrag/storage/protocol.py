@@ -1,0 +1,243 @@
+"""The protocols of a collection, which lives in SQLite or in PostgreSQL: its documents, its chunks and its index.
+
+`SqliteCollection` and `PostgresCollection` have these methods. Callers know a collection by these protocols alone; only
+app/collections/locator.py names the two classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from localcrag.records.documents import Chunk, Document, ResidueLocation, ResidueSignature, ScannedPage, StoredDocument
+from localcrag.records.ingest import OriginalFile
+from localcrag.records.protocols import ChunkStore, VectorIndex, Vectors
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.postgres.address import PostgresAddress
+
+
+class Index(VectorIndex, Protocol):
+    """The vector index of a collection. A server maintains its own, so that most methods have nothing to do there."""
+
+    def refresh(self) -> bool:
+        """Update the index to the content of the collection; return whether anything changed. Raises StoreError."""
+
+    def save(self) -> None:
+        """Write the index file if enough has changed. Raises StoreError."""
+
+    def rebuild(self) -> None:
+        """Write the index again, without anything that was deleted. Raises StoreError."""
+
+    def remove_file(self) -> None:
+        """Remove the index file."""
+
+    def is_consistent(self) -> bool:
+        """Return whether the index file is intact; True if there is none."""
+
+    def __len__(self) -> int: ...
+
+
+class Store(ChunkStore, Protocol):
+    """The documents and chunks of a collection that is open with its embedding model."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def embedder(self) -> str:
+        """The name of the embedding model."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def server(self) -> PostgresAddress | None:
+        """The address of the server's database; None if the collection is on no server."""
+
+    def find(self, name: str) -> Document | None:
+        """Return the document of that name, or None."""
+
+    def twin(self, sha256: str, but: str) -> str | None:
+        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
+
+    def put(
+        self,
+        name: str,
+        *,
+        sha256: str,
+        media_type: str,
+        pages: int | None,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        title: str | None = None,
+        dated: str | None = None,
+        original: OriginalFile | None = None,
+        unread: Sequence[int] = (),
+    ) -> None:
+        """Store a document in one transaction, replacing an earlier one of the same name. Raises StoreError."""
+
+    def text(self, name: str) -> str:
+        """Return a document's text. Raises UnknownDocument."""
+
+    def title(self, name: str) -> str | None:
+        """Return a document's title, or None if it is made from the name."""
+
+    def delete(self, name: str) -> int:
+        """Remove a document and its attachments; return the number of attachments. Raises UnknownDocument."""
+
+    def open_index(self, folder: Path, engines: EngineChoice) -> Index:
+        """Open the vector index; its files, if it has any, are in `folder`. Raises StoreError."""
+
+
+class ScannedPages(Protocol):
+    """The scanned pages of a collection's documents."""
+
+    def documents(self) -> list[Document]:
+        """Return the documents with pages to recognise or to add to the text."""
+
+    def original(self, document: Document) -> bytes | None:
+        """Return a document's file, or None if it was not kept."""
+
+    def text(self, document: Document) -> str: ...
+
+    def waiting(self, document: Document) -> list[int]:
+        """Return the pages of a document that wait for text recognition."""
+
+    def read(self, document: Document) -> dict[int, ScannedPage]:
+        """Return the recognised pages of a document."""
+
+    def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
+        """Store the content of a page, and how long its recognition took."""
+
+    def record_failure(self, document: Document, page: int, error: str) -> None:
+        """Store the reason why a page could not be recognised."""
+
+    def retry_failed(self) -> None:
+        """Let pages that could not be recognised wait again."""
+
+    def vectors(self, document: Document) -> dict[str, Vectors]:
+        """Return the vectors of a document's chunks, by the text that was embedded."""
+
+    def replace_text(
+        self,
+        document: Document,
+        *,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        title: str,
+        pages: Sequence[int],
+    ) -> None:
+        """Replace a document's text and chunks by those with its recognised `pages`, in one transaction."""
+
+
+class Names(Protocol):
+    """The names of a collection's documents: bulk renaming, and look-up by name or content."""
+
+    def rename_all(self, names: Mapping[str, str]) -> None:
+        """Rename several documents at once, even if they swap names; a document that has a new name is replaced."""
+
+    def there(self, names: Iterable[str]) -> set[str]:
+        """Return those of these names that belong to documents."""
+
+    def within(self, name: str) -> list[str]:
+        """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
+
+    def find_by_checksum(self, sha256: str) -> str | None:
+        """Return the first name, in order, of a document with that checksum, or None."""
+
+
+class CollectionBackend(Protocol):
+    """A collection, wherever it lives: all operations that need no embedding model. All raise StoreError."""
+
+    @property
+    def name(self) -> str:
+        """The collection's name on this computer."""
+
+    @property
+    def server(self) -> PostgresAddress | None:
+        """The address of the server's database; None if the collection is on no server.
+
+        A collection on a server takes part in no transaction of the data folder's database.
+        """
+
+    @property
+    def names(self) -> Names: ...
+
+    def writer(self) -> str:
+        """Return who else is writing to the collection right now, "" for no one."""
+
+    def embedder(self) -> tuple[str, int]:
+        """Return the name of the collection's embedding model and its dimension. Raises UnknownCollection."""
+
+    def open(self, embedder: str, dimension: int) -> Store:
+        """Return the store of its documents and chunks. Raises EmbedderMismatch."""
+
+    def together(self) -> AbstractContextManager[object]:
+        """Begin a transaction for storing several documents at once."""
+
+    def scans(self) -> ScannedPages:
+        """Return the scanned pages of its documents."""
+
+    def has_pages_to_recognise(self) -> bool:
+        """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
+
+    def documents(self) -> list[Document]:
+        """Return all documents, sorted by name."""
+
+    def texts(self) -> dict[str, str]:
+        """Return the text of all documents, by name."""
+
+    def text(self, name: str) -> str:
+        """Return a document's text. Raises UnknownDocument."""
+
+    def original(self, name: str) -> bytes | None:
+        """Return a document's file, or None if it was not kept."""
+
+    def scanned_page(self, name: str, page: int) -> ScannedPage | None:
+        """Return the recognised content of a page, or None if there is none."""
+
+    def rename_document(self, old: str, new: str) -> None:
+        """Rename a document. Raises NameRefused and UnknownDocument."""
+
+    def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
+        """Add the tags `put` to documents or folders and remove the tags `take`, all or nothing.
+
+        Raises NameRefused and UnknownDocument.
+        """
+
+    def folder_tags(self) -> dict[str, list[str]]:
+        """Return the tags of its folders; folders and tags are sorted."""
+
+    def put_folder_tags(self, tags: Mapping[str, Sequence[str]]) -> None:
+        """Replace the tags of all folders with these."""
+
+    def chunk_texts(self) -> list[tuple[int, str]]:
+        """Return the id and the text to embed of each chunk, shortest text first."""
+
+    def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
+        """Replace all vectors with those of another embedding model, in one transaction."""
+
+    def stored(self, name: str) -> StoredDocument:
+        """Return a document with everything stored about it. Raises UnknownDocument."""
+
+    def save_document(self, document: StoredDocument) -> None:
+        """Store a document unchanged, replacing one of the same name, in one transaction."""
+
+    def as_stored(self, document: StoredDocument) -> StoredDocument:
+        """Return a document as it would be stored: not every database can store every character."""
+
+    def remove(self, documents: Iterable[str]) -> None:
+        """Remove those of these documents that exist."""
+
+    def delete(self) -> None:
+        """Delete the collection where it lives, for everyone who uses it."""
+
+    def vacuum(self) -> None:
+        """Remove deleted content from the server's files of tables and indexes, if the collection is on a server."""
+
+    def tables_containing(self, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
+        """Return the tables of its server, of any collection, that contain the text of a mark."""
