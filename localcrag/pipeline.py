@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from localcrag.crag.answer.generate import Task
+from localcrag.crag.answer.generate import GenerationTask
 from localcrag.crag.answer.step import generate_and_verify
 from localcrag.crag.compute import compute
 from localcrag.crag.condense import condense
@@ -109,7 +109,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
 
     refinement, used = yield from refine(question, used, context)
     refinement, conflicts = yield from reconcile(refinement, context)
-    yield from generate_and_verify(Task(asked, refinement, conflicts, used, local, web), context)
+    yield from generate_and_verify(GenerationTask(asked, refinement, conflicts, used, local, web), context)
 
 
 def _selection_flow(run: Run, before: Run, choice: Choice, context: Context) -> Generator[Event, None, None]:
@@ -119,5 +119,5 @@ def _selection_flow(run: Run, before: Run, choice: Choice, context: Context) -> 
     asked = AskedQuestion(run.question, run.standalone_question, history)
     refinement, used = yield from refine_selection(before, choice, context)
     refinement, conflicts = yield from reconcile(refinement, context)
-    task = Task(asked, refinement, conflicts, used, run.passages, run.web, believed=choice.puts_in)
+    task = GenerationTask(asked, refinement, conflicts, used, run.passages, run.web, believed=choice.puts_in)
     yield from generate_and_verify(task, context)

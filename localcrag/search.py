@@ -229,7 +229,7 @@ def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError
 MAX_SNIPPET_CHARACTERS = 10_000
 
 
-class _Result(BaseModel):
+class _WebResult(BaseModel):
     """The fields used from one entry of `results`; some kinds of result have no `url`."""
 
     url: str | None = None
@@ -255,7 +255,7 @@ def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
     malformed = 0
     for entry in answer.results:
         try:
-            result = _web_result(_Result.model_validate(entry))
+            result = _web_result(_WebResult.model_validate(entry))
         except (ValidationError, httpx.InvalidURL, UnicodeError):
             malformed += 1
             continue
@@ -325,7 +325,7 @@ def _validated(body: bytes, address: str) -> _Answer:
         ) from error
 
 
-def _web_result(entry: _Result) -> WebResult | None:
+def _web_result(entry: _WebResult) -> WebResult | None:
     """Return the result, or None if it has no text or no http(s) address. Raises httpx.InvalidURL, UnicodeError."""
     url = (entry.url or "").strip()
     # httpx validates the port and the host immediately; urllib would do so only when they are read.

@@ -193,7 +193,7 @@ class EvaluationSettings(SettingsGroup):
 
     scorer: ScorerKind = Field(
         ScorerKind.CROSS_ENCODER,
-        # Measured with the embedded model: AUC 0.59 instead of 0.85, and fifty times the time (docs/measurements.md).
+        # Measured with the embedded model: AUC 0.59 instead of 0.85, at fifty times the time (docs/lab/measurements.md)
         description="What grades the passages; llm: the language model, one passage at a time; needs a good one.",
     )
     preset: Preset = Field(
@@ -205,7 +205,7 @@ class EvaluationSettings(SettingsGroup):
     retry: bool = Field(True, description="Look once more, in other words, when the first passages are not enough.")
     rewriter: Rewriter = Field(
         Rewriter.AUTO,
-        # The embedded model's were accepted for 15 of 140 questions, and took a third of the time (docs/evaluation.md).
+        # The embedded model's were accepted for 15 of 140 questions, for a third of the time (docs/lab/evaluation.md).
         description="What rewrites follow-ups, second looks and web queries; auto: the language model, if it is one "
         "that can.",
     )
@@ -372,7 +372,7 @@ class Settings(
         """True if questions may go to a search server: one is configured, and the mode is not `never`."""
         return self.searxng_url is not None and self.web is not WebMode.NEVER
 
-    def of_collection(self, web: WebMode | None) -> Settings:
+    def for_collection(self, web: WebMode | None) -> Settings:
         """Return the settings with a collection's web mode, unless the user set a web mode for all collections."""
         return self if web is None or "web" in self.model_fields_set else self.model_copy(update={"web": web})
 
@@ -457,10 +457,10 @@ class Limits:
         """Return the limits in words: "between 0 and 1"."""
         if self.least is not None and self.most is not None:
             return f"between {self.least} and {self.most}"
-        said = [f"{self.least} or more"] if self.least is not None else []
-        said += [f"above {self.above}"] if self.above is not None else []
-        said += [f"at most {self.most}"] if self.most is not None else []
-        return " and ".join(said)
+        text = [f"{self.least} or more"] if self.least is not None else []
+        text += [f"above {self.above}"] if self.above is not None else []
+        text += [f"at most {self.most}"] if self.most is not None else []
+        return " and ".join(text)
 
 
 def parse_number(name: str, text: str) -> float:

@@ -81,7 +81,9 @@ def require(*, environment: bool, compiler: bool) -> None:
     """Raise SetupFailed now, rather than after minutes, if something is missing that pip cannot install."""
     missing = [*(missing_for_environment() if environment else []), *(missing_for_build() if compiler else [])]
     if missing:
-        without = f"\nOr set {LLAMA_INDEX} to an index that has it compiled (docs/install.md)." if compiler else ""
+        without = (
+            f"\nOr set {LLAMA_INDEX} to an index that has it compiled (docs/guide/install.md)." if compiler else ""
+        )
         raise SetupFailed(
             f"It {'compiles llama.cpp' if compiler else 'makes a virtual environment'}, and this is missing: "
             f"{', '.join(missing)}. Install:\n{COMPILER_HELP}{without}"

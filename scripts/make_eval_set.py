@@ -6,8 +6,8 @@
 DATA contains dev/squad2.jsonl.gz, dev/nq_oracle.jsonl.gz and corpora/wikipedia.jsonl.gz (lab/evaluation_sets/texts.py).
 OUT/NAME-1 and OUT/NAME-2 have the same questions, and each has one half of the documents. So every question can be
 answered from the documents of one set, but not of the other. There, recorded web results answer half of those
-questions, and nothing answers the other half. The same arguments give the same files. docs/evaluation-sets.md describes
-how questions are chosen and checked.
+questions, and nothing answers the other half. The same arguments give the same files. docs/lab/evaluation-sets.md
+describes how questions are chosen and checked.
 """
 
 from __future__ import annotations

@@ -21,8 +21,12 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
 TESTS = [
-    f"tests/browser/test_{name}.py"
-    for name in ("first_start", "page", "page_consent", "page_language", "conflict_page", "read_all_page", "desktop")
+    "tests/interfaces/page/chat",
+    "tests/interfaces/page/settings/test_language.py",
+    "tests/interfaces/page/test_document_list.py",
+    "tests/interfaces/page/test_first_start.py",
+    "tests/interfaces/page/test_page.py",
+    "tests/app/desktop/test_desktop_window.py",
 ]
 COLOURS = 256
 
@@ -43,7 +47,9 @@ def main() -> int:
         if taken is None:
             taken = Path(temporary)
             subprocess.run(
-                [sys.executable, "-m", "pytest", "-q", "--screens", str(taken), *TESTS], cwd=ROOT, check=True
+                [sys.executable, "-m", "pytest", "-q", "-m", "browser", "--screens", str(taken), *TESTS],
+                cwd=ROOT,
+                check=True,
             )
         missing = sorted(name for name in names if not (taken / name).is_file())
         for name in sorted(names.difference(missing)):

@@ -144,7 +144,7 @@ def llama_step(pin: str, base: str) -> Step:
         return Step(
             LLAMA,
             f"llama.cpp, which is compiled, once: 5 to 6 minutes on two cores\n"
-            f"      (seconds if {LLAMA_INDEX} names an index that has it compiled: docs/install.md)",
+            f"      (seconds if {LLAMA_INDEX} names an index that has it compiled: docs/guide/install.md)",
             key,
             lambda: install_pinned(pin),
             f"{NETWORK_ADVICE} If it was the compiler, install:\n{COMPILER_HELP}",

@@ -17,14 +17,8 @@ from prerequisites import APT_MEGABYTES, SYSTEM_PACKAGES, can_install_packages, 
 from setup_steps import PYTHON, ROOT
 
 CHECKS = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
-EVERYDAY = (
-    "tests/unit",
-    "tests/contracts",
-    "tests/models",
-    "tests/process/test_cli.py",
-    "tests/browser/test_first_start.py",
-)
-"""Tests that run without --all; tests/README.md lists the folders and their times."""
+EVERYDAY = "not slow and (everyday or not (process or browser or lab))"
+"""Tests that run without --all, as an expression of pytest's markers; tests/README.md has their times."""
 WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 """Options for three worker processes; each file's tests share a worker, and tests/conftest.py orders the files.
 
@@ -45,7 +39,7 @@ def main() -> int:
         epilog="All other arguments go to pytest, which then runs those tests alone, without the other checks.",
         allow_abbrev=False,
     )
-    parser.add_argument("--all", action="store_true", help="run every test, also the slow folders")
+    parser.add_argument("--all", action="store_true", help="run every test, also the slow ones")
     for marker, packages in LEFT_OUT.items():
         parser.add_argument(f"--without-{marker}", action="store_true", help=f"leave out what needs {packages[0]}")
     parser.add_argument(
@@ -63,8 +57,8 @@ def main() -> int:
     statuses = [] if chosen else [call("-m", *check) for check in CHECKS]
     if compared:
         statuses.append(call(*SPEED, threads={}))
-    everyday = () if chosen or given.all else EVERYDAY
-    tests = ("pytest", *shared_out(more), *selection(given.markers, without), *more, *everyday)
+    markers = given.markers if chosen or given.all else EVERYDAY
+    tests = ("pytest", *shared_out(more), *selection(markers, without), *more)
     return max([*statuses, call("-m", *tests)])
 
 
@@ -72,7 +66,7 @@ def plan(*, chosen: bool, everything: bool, compared: bool) -> str:
     """Return a line that announces the checks and tests to be run."""
     if chosen:
         return "The tests that were asked for, alone; without arguments also lint, format and types."
-    tests = "every test" if everything else f"the tests of {', '.join(EVERYDAY)}; --all for every test"
+    tests = "every test" if everything else "the everyday tests; --all for every test"
     speed = "the speed beside an earlier version's, " if compared else ""
     return f"Lint, format, types, {speed}then {tests}. Times are in tests/README.md."
 

@@ -1,4 +1,4 @@
-"""What many tests share: folders as markers, the real models loaded once, a collection with a real PDF."""
+"""What many tests share: their order, the real models loaded once, a collection with a real PDF."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support.documents import handbook_pdf
 from tests.support.first_start import shared_folder, started_before
 
 TESTS = Path(__file__).parent
-SLOWEST_FIRST = ("browser", "process", "lab", "models", "contracts", "unit")
-"""The folders, by what one of their files takes."""
+SLOWEST_FIRST = ("browser", "process", "lab", "models", "contract")
+"""Markers of the kinds of tests, by the time that a file of each takes. A test without one of them is fast."""
 NEEDS_SEARX = "searx"
 """The fixture that starts Debian's searx."""
 
@@ -28,6 +28,7 @@ pytest_plugins = [
     "tests.support.fixtures_search",
     "tests.support.fixtures_egress",
     "tests.support.fixtures_app",
+    "tests.support.fixtures_browser",
     "tests.support.fixtures_handbook",
     "tests.support.fixtures_postgres",
 ]
@@ -49,20 +50,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with the folder that it is in, and with `search` when it asks Debian's searx.
+    """Mark the tests that need Debian's searx with `search`, and sort the tests by kind.
 
-    The files that take longest come first: workers that share them out then end at about the same time.
+    The files that take longest come first, so that the workers that share them end at about the same time.
     """
     for item in items:
-        item.add_marker(folder(item))
         if NEEDS_SEARX in getattr(item, "fixturenames", ()):
             item.add_marker("search")
-    items.sort(key=lambda item: SLOWEST_FIRST.index(folder(item)))
+    items.sort(key=_place)
 
 
-def folder(item: pytest.Item) -> str:
-    """Return the name of the folder that a test is in."""
-    return item.path.relative_to(TESTS).parts[0]
+def _place(item: pytest.Item) -> int:
+    """Return the place of a test's kind in the order."""
+    kinds = [number for number, kind in enumerate(SLOWEST_FIRST) if item.get_closest_marker(kind)]
+    return min(kinds, default=len(SLOWEST_FIRST))
 
 
 @pytest.fixture(scope="session")

@@ -328,7 +328,7 @@ class Assembly:
         a forgotten reference to this object holds little memory; a thread that is using a model finishes its call.
         """
         self.collections.close()
-        if self.models.put_away():
+        if self.models.unload():
             trim_heap()
         self.web.close()
         self.storage.close(overwrites=overwrites)

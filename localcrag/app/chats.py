@@ -32,13 +32,13 @@ class WaitingConsent:
 
     def __init__(self, seconds: float = CONSENT_SECONDS) -> None:
         self._seconds = seconds
-        self._said = threading.Event()
+        self._answered = threading.Event()
         self._query: str | None = None
         self._ended = False
 
     def __call__(self, query: str) -> str | None:
         """Return the query that the person approved, or None. Raises ConsentMissing on timeout or after `end`."""
-        if not self._said.wait(self._seconds):
+        if not self._answered.wait(self._seconds):
             raise ConsentMissing(
                 f"The web was not asked: for {self._seconds / 60:g} minutes nobody said whether the query may be sent. "
                 "Ask the question again to be asked again."
@@ -50,13 +50,13 @@ class WaitingConsent:
     def say(self, query: str | None) -> None:
         """Record the decision: the query to send, or None to send nothing."""
         self._query = query
-        self._said.set()
+        self._answered.set()
 
     def end(self) -> None:
         """Stop waiting. A decision that was made before still counts."""
-        if not self._said.is_set():
+        if not self._answered.is_set():
             self._ended = True
-            self._said.set()
+            self._answered.set()
 
 
 POLL_SECONDS = 0.1
@@ -321,7 +321,7 @@ class Conversations:
         models: ModelTurn,
     ) -> Generator[AnswerProgress, None, None]:
         run: Run | None = None
-        state, said = TurnState.STOPPED, ""
+        state, text = TurnState.STOPPED, ""
         try:
             with closing(run_when_model_is_free(answer, models, self._any_unloaded)) as happened:
                 for one in happened:
@@ -330,14 +330,14 @@ class Conversations:
                         state = TurnState.ANSWERED
                     yield one
         except LocalcragError as error:
-            state, said = TurnState.FAILED, str(error)
+            state, text = TurnState.FAILED, str(error)
             raise
         except Exception:
-            state, said = TurnState.FAILED, "This question ended in an error; the terminal shows which."
+            state, text = TurnState.FAILED, "This question ended in an error; the terminal shows which."
             raise
         finally:
             # Runs also when the answer is stopped, which closes this generator: the partial answer is kept.
-            said = said or (run.answer if run else "")
+            text = text or (run.answer if run else "")
             self._chats.put(
-                chat_id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)
+                chat_id, dataclasses.replace(turn, answer=text, run_id=run.run_id if run else None, state=state)
             )

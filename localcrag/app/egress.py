@@ -38,12 +38,12 @@ def summary_line(summary: EgressSummary) -> str:
 
     Downloads during set-up are counted apart: "0 connections to other machines since set-up (2 model downloads)".
     """
-    said = [_connections(summary)]
-    said += [
+    parts = [_connections(summary)]
+    parts += [
         ngettext("%(num)s search through %(place)s", "%(num)s searches through %(place)s", times, place=place)
         for place, times in summary.searches
     ]
-    said += [
+    parts += [
         ngettext(
             "%(num)s request to the model server %(place)s",
             "%(num)s requests to the model server %(place)s",
@@ -52,7 +52,7 @@ def summary_line(summary: EgressSummary) -> str:
         )
         for place, times in summary.to_models
     ]
-    said += [
+    parts += [
         ngettext(
             "%(num)s connection to the PostgreSQL server %(place)s",
             "%(num)s connections to the PostgreSQL server %(place)s",
@@ -62,8 +62,8 @@ def summary_line(summary: EgressSummary) -> str:
         for place, times in summary.to_collections
     ]
     if summary.refused:
-        said.append(ngettext("%(num)s attempt refused", "%(num)s attempts refused", summary.refused))
-    return "; ".join(said)
+        parts.append(ngettext("%(num)s attempt refused", "%(num)s attempts refused", summary.refused))
+    return "; ".join(parts)
 
 
 def _connections(summary: EgressSummary) -> str:
@@ -83,12 +83,12 @@ def _connections(summary: EgressSummary) -> str:
 def describe_attempt(attempt: EgressAttempt) -> str:
     """Return one line that describes an attempt."""
     verdict = _("let through") if attempt.allowed else _("refused")
-    told = [_(attempt.kind.value), attempt.destination, verdict]
+    parts = [_(attempt.kind.value), attempt.destination, verdict]
     if attempt.query_bytes is not None:
-        told.append(ngettext("a query of %(num)s byte", "a query of %(num)s bytes", attempt.query_bytes))
+        parts.append(ngettext("a query of %(num)s byte", "a query of %(num)s bytes", attempt.query_bytes))
     if attempt.purpose in _FOR:
-        told.append(_(_FOR[attempt.purpose]))
-    return ", ".join(told)
+        parts.append(_(_FOR[attempt.purpose]))
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

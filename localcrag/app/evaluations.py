@@ -199,7 +199,7 @@ class LabelledData:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EvaluationOutcome:
     """The result of fitting. `applied` is None if that was not requested, or `refused` because it is worse."""
 
     before: FittedCalibration
@@ -208,7 +208,9 @@ class Outcome:
     refused: bool
 
 
-def fit(assembly: Assembly, labelled: LabelledData, criterion: Criterion, *, apply: bool, force: bool) -> Outcome:
+def fit(
+    assembly: Assembly, labelled: LabelledData, criterion: Criterion, *, apply: bool, force: bool
+) -> EvaluationOutcome:
     """Fit a calibration for the current collection; `force` applies it even if it is worse.
 
     Raises EvaluationError for too few labels, ModelError and StoreError.
@@ -227,7 +229,7 @@ def fit(assembly: Assembly, labelled: LabelledData, criterion: Criterion, *, app
     )
     refused = apply and fitted.worse and not force
     applied = assembly.calibrations.apply(fitted.calibration, how) if apply and not refused else None
-    return Outcome(before, fitted, applied, refused)
+    return EvaluationOutcome(before, fitted, applied, refused)
 
 
 @contextmanager

@@ -78,8 +78,8 @@ def choose_web_passage(run: Run, number: int | None = None) -> GradedPassage:
         return wanted
     cited = [n for support in run.support if support.shown and support.supported for n in support.citations]
     behind = [piece.passage for n in cited for piece in run.evidence if piece.n == n]
-    of_web = {passage.id: passage for passage in found}
-    return next((of_web[name] for name in behind if name in of_web), max(found, key=lambda one: one.relevance))
+    by_id = {passage.id: passage for passage in found}
+    return next((by_id[name] for name in behind if name in by_id), max(found, key=lambda one: one.relevance))
 
 
 def make_web_document(passage: GradedPassage) -> WebDocument:
@@ -237,7 +237,7 @@ class Gaps:
         if twin := next((one.name for one in there if one.sha256 == document.sha256), None):
             raise GapError(f"The collection “{collection}” has this web text already, as “{twin}”.")
         name = free_name(document, {one.name for one in there})
-        with temporary_file(document.text.encode(), self._data_dir, prefix=".web-", what="The web text") as path:
+        with temporary_file(document.text.encode(), self._data_dir, prefix=".web-", description="The web text") as path:
             yield from self._collections.add([Upload(path, name)], collection)
 
     def forget(self) -> None:
@@ -262,13 +262,13 @@ class Learning:
             return None
         return self.label_all(run_id, [(kind, target, good)])[0]
 
-    def label_all(self, run_id: str, said: Sequence[tuple[LabelKind, str, bool]]) -> list[Label]:
+    def label_all(self, run_id: str, text: Sequence[tuple[LabelKind, str, bool]]) -> list[Label]:
         """Add several labels to a run, or none on error: kind, target, and whether it is good.
 
         Raises as `label` does.
         """
         run = self._runs.get(run_id)
-        made = [labels.make_label(run, kind, target, good) for kind, target, good in said]
+        made = [labels.make_label(run, kind, target, good) for kind, target, good in text]
         return [self.labels.put(label) for label in made]
 
     def pin(self, run_id: str, answers: Sequence[str]) -> Pin:

@@ -193,8 +193,8 @@ def _relevance(assembly: Assembly) -> str:
 def _llm(assembly: Assembly) -> str:
     if is_served(assembly.settings.llm):
         model = assembly.library.servers.language_model(assembly.settings.llm)
-        said = "as its server says" if model.says_window else "as set: its server does not say"
-        return f"{model.name} ({model.program}): window of {model.context_tokens} tokens, {said}"
+        source = "as its server says" if model.says_window else "as set: its server does not say"
+        return f"{model.name} ({model.program}): window of {model.context_tokens} tokens, {source}"
     threads = assembly.settings.threads or os.cpu_count()
     return f"{assembly.models.llm.name}: window of {assembly.models.llm.context_tokens} tokens, {threads} threads"
 
@@ -204,18 +204,18 @@ def _database(assembly: Assembly) -> str:
     if problems[0][0] != "ok":
         found = "; ".join(row[0] for row in problems)
         raise StoreError(f"{assembly.database.path} is damaged: {found}. Restore it from a backup.")
-    said = f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
+    text = f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
     free = assembly.database.free()
     if free >= MIN_EMPTY_BYTES:
-        said += (
+        text += (
             f"; {free / 1e6:.1f} MB of it are empty, where something was deleted: documents to come take them, and "
             "`localcrag forget` gives them back"
         )
     if full_text.has_pending_words(assembly.database):
-        said += (
+        text += (
             "; words of what was deleted or changed are left to be overwritten: the page does it, or localcrag forget"
         )
-    return said
+    return text
 
 
 def _collection(assembly: Assembly, name: str) -> str:
@@ -226,10 +226,10 @@ def _collection(assembly: Assembly, name: str) -> str:
     index.refresh()
     index.save()
     held = f"{counted(len(documents), 'document')}, {counted(chunks, 'chunk')}"
-    said = f"{held}, {len(index)} of them in the index{rebuilt}"
+    text = f"{held}, {len(index)} of them in the index{rebuilt}"
     if assembly.collections.mostly_foreign(documents):
-        said += f". {ADVICE}"
-    return said + unsupported_languages_note(documents)
+        text += f". {ADVICE}"
+    return text + unsupported_languages_note(documents)
 
 
 def unsupported_languages_note(documents: Sequence[Document]) -> str:
@@ -247,8 +247,8 @@ def unsupported_languages_note(documents: Sequence[Document]) -> str:
 def _confined() -> Finding:
     held = confinement_mechanisms()
     if not held:
-        said = "by the egress guard alone: this system lets no process confine itself"
-        return Finding("reading files", CheckState.OFF, said)
+        text = "by the egress guard alone: this system lets no process confine itself"
+        return Finding("reading files", CheckState.OFF, text)
     what = {"seccomp": "open no socket and start no program", "Landlock": "change no file"}
     can = ", and ".join(what[one] for one in held)
     return Finding("reading files", CheckState.OK, f"in processes that can {can} ({', '.join(held)})")
@@ -278,12 +278,12 @@ def _graphics() -> Finding:
 
 def _memory() -> Finding:
     there = memory()
-    said = (
+    text = (
         f"{there.total / 2**30:.1f} GiB of memory, {there.free / 2**30:.1f} GiB free"
         if there
         else "memory unknown on this system"
     )
-    return Finding("machine", CheckState.OK, f"{counted(os.cpu_count() or 1, 'core')}, {said}, {platform.platform()}")
+    return Finding("machine", CheckState.OK, f"{counted(os.cpu_count() or 1, 'core')}, {text}, {platform.platform()}")
 
 
 REBUILT_FOLDERS = ("index", "cache")
@@ -297,13 +297,13 @@ def restore(settings: Settings, file: Path) -> BackupSummary:
     """
     path = settings.data_dir / DATABASE_NAME
     check_data_folder(path)
-    told = backup.restore(path, file, migrate)
+    restored = backup.restore(path, file, migrate)
     database = Database(path)
     try:
         database.restore_files(settings.data_dir)
     finally:
         database.close()
-    return told
+    return restored
 
 
 def repair(settings: Settings) -> Iterator[Finding]:
@@ -345,10 +345,10 @@ def _repair_database(path: Path) -> Finding:
         raise StoreError(
             f"Nothing could be saved of {path}: {error}. It is as it was. Restore a backup: localcrag restore FILE"
         ) from error
-    said = ", ".join(f"{number} {table.replace('_', ' ')}" for table, number in came.items() if number)
+    counts = ", ".join(f"{number} {table.replace('_', ' ')}" for table, number in came.items() if number)
     return Finding(
         "database", CheckState.FAILED,
-        f"{path} was damaged. Saved into a new one: {said or 'nothing'}. The damaged one is kept in {kept}; compare, "
+        f"{path} was damaged. Saved into a new one: {counts or 'nothing'}. The damaged one is kept in {kept}; compare, "
         "add again what is missing, or restore a backup (localcrag restore FILE); then remove it",
     )  # fmt: skip
 

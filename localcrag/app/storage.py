@@ -80,17 +80,17 @@ class Storage:
         Its name in the backup folder begins with the stem of `name`. Raises StoreError if it is damaged or not a backup
         of localcrag.
         """
-        told = backup.check(path, called=Path(name))
+        backup_info = backup.check(path, called=Path(name))
         kept = self.backups / f"{Path(name).stem[:80]}-{secrets.token_hex(2)}.sqlite3"
         try:
             with atomic_file(kept) as temporary:
                 shutil.copyfile(path, temporary)
         except OSError as error:
-            said = error.strerror or str(error)
+            reason = error.strerror or str(error)
             raise StoreError(
-                f"{name} was not taken in: {said}. Check that the disk is not full, and try again."
+                f"{name} was not taken in: {reason}. Check that the disk is not full, and try again."
             ) from error
-        return replace(told, path=kept)
+        return replace(backup_info, path=kept)
 
     def restore(self, path: Path) -> BackupSummary:
         """Replace all data with a backup and return its description. Raises StoreError; then nothing has changed.

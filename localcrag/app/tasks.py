@@ -248,8 +248,8 @@ class BackgroundList(Generic[AnyTask]):
             except Cancelled:
                 pass
             except BaseException as error:  # noqa: BLE001 - shown on the page, also a panic in Rust; others still run
-                said = describe_failure(error, self._failure_message.format(name=one.name))
-                self._end(dataclasses.replace(one, state=TaskState.FAILED, error=said))
+                message = describe_failure(error, self._failure_message.format(name=one.name))
+                self._end(dataclasses.replace(one, state=TaskState.FAILED, error=message))
 
     def _tell(self, now: AnyTask) -> None:
         if not self._change(now, {TaskState.WORKING}):

@@ -124,8 +124,8 @@ def _size(file: str) -> int:
 
 def _unreadable_folder(folder: Path, name: str, error: OSError) -> Upload:
     name = folder.name if name == "." else name
-    said = f"The folder {visible_name(name)} cannot be opened: {error.strerror or error}. Check who may read it."
-    return Upload(folder / name, name, original=True, refused=said)
+    reason = f"The folder {visible_name(name)} cannot be opened: {error.strerror or error}. Check who may read it."
+    return Upload(folder / name, name, original=True, refused=reason)
 
 
 def link_refusal(file: Path, name: str, folder: Path) -> str | None:
@@ -157,8 +157,8 @@ def first_messages(failed: Sequence[str]) -> list[str]:
     """Return the messages of the first files that were not added, and a last one with the number of the others."""
     if (more := len(failed) - MAX_MESSAGES) <= 0:
         return [*failed]
-    said = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
-    return [*failed[:MAX_MESSAGES], said]
+    last = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
+    return [*failed[:MAX_MESSAGES], last]
 
 
 def folder_result(name: str, count: int, failed: Sequence[str]) -> IngestResult:
@@ -167,11 +167,11 @@ def folder_result(name: str, count: int, failed: Sequence[str]) -> IngestResult:
     return IngestResult(name, IngestStatus.ADDED, note=note, warnings=tuple(first_messages(failed)))
 
 
-def with_warnings(results: Sequence[Result], said: Collection[str]) -> list[Result]:
-    """Return the results, with the warnings `said` about the collection attached to the last one that succeeded."""
+def with_warnings(results: Sequence[Result], warnings: Collection[str]) -> list[Result]:
+    """Return the results, with the warnings `warnings` about the collection attached to the last one that succeeded."""
     last = max((at for at, one in enumerate(results) if not one.error), default=-1)
     return [
-        dataclasses.replace(one, warnings=(*one.warnings, *said)) if at == last else one
+        dataclasses.replace(one, warnings=(*one.warnings, *warnings)) if at == last else one
         for at, one in enumerate(results)
     ]
 
@@ -223,8 +223,8 @@ class UploadTask(Task):
 
 def is_plain_success(one: UploadTask) -> bool:
     """Return whether a row is done and has no warnings."""
-    told = [one.result] if one.result else one.results
-    return one.state is TaskState.DONE and not any(result.warnings for result in told)
+    results = [one.result] if one.result else one.results
+    return one.state is TaskState.DONE and not any(result.warnings for result in results)
 
 
 def finish_task(one: UploadTask, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> UploadTask:
@@ -233,8 +233,8 @@ def finish_task(one: UploadTask, own: Sequence[IngestResult], within: Sequence[I
     # An error of the file itself fails the row; errors of files inside it become warnings.
     if error := next((result.error for result in own if result.error), None):
         locked = any(result.locked for result in own)
-        said = "\n".join([error, *failed])
-        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=said, locked=locked)
+        message = "\n".join([error, *failed])
+        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=message, locked=locked)
     result = dataclasses.replace(own[0], warnings=(*own[0].warnings, *failed))
     return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
 
@@ -324,8 +324,8 @@ class Uploads:
         """Start text recognition for these collections, unless it is already under way."""
         with self._files.lock:
             for name in collections:
-                of_it = (one for one in reversed(self._files.items()) if one.recognises and one.collection == name)
-                last = next(of_it, None)
+                rows = (one for one in reversed(self._files.items()) if one.recognises and one.collection == name)
+                last = next(rows, None)
                 if last and last.open:
                     continue  # The one under way also finds scans that were added since.
                 if last and last.state is TaskState.DONE:
@@ -340,10 +340,10 @@ class Uploads:
         If an update of it is running, queue one more: files may have changed since it started.
         """
         with self._files.lock:
-            of_it = [one for one in self._files.items() if one.follows == folder.id]
-            if any(one.state is TaskState.WAITING for one in of_it):
+            rows = [one for one in self._files.items() if one.follows == folder.id]
+            if any(one.state is TaskState.WAITING for one in rows):
                 return
-            if ended := [one.id for one in of_it if not one.open]:
+            if ended := [one.id for one in rows if not one.open]:
                 self._files.dismiss(ended)
             self._files.start(
                 UploadTask(

@@ -39,7 +39,7 @@ def answer_text(done: Computation, citation: str) -> str:
     """Return the answer in Markdown; `citation` goes after its first sentence."""
     first = f"{_first_sentence(done)} {citation}".rstrip()
     first += ":" if _is_listed(done) else "."
-    said = [
+    paragraphs = [
         first,
         *(
             " ".join(part)
@@ -48,18 +48,18 @@ def answer_text(done: Computation, citation: str) -> str:
         ),
     ]
     if done.groups:
-        said.append(_groups(done))
+        paragraphs.append(_groups(done))
         more = len(done.groups) - MAX_SHOWN
-        said += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
+        paragraphs += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
     elif done.values:
-        said.append("\n".join(f"- {inline_markdown(value)}" for value in done.values[:MAX_SHOWN]))
+        paragraphs.append("\n".join(f"- {inline_markdown(value)}" for value in done.values[:MAX_SHOWN]))
         more = len(done.values) - MAX_SHOWN
     else:
-        said += [_table(done)] if done.rows else []
+        paragraphs += [_table(done)] if done.rows else []
         more = done.row_count - min(len(done.rows), MAX_SHOWN)
     if more > 0:
-        said.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
-    return "\n\n".join(said)
+        paragraphs.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
+    return "\n\n".join(paragraphs)
 
 
 def _first_sentence(done: Computation) -> str:
@@ -72,12 +72,12 @@ def _first_sentence(done: Computation) -> str:
 
 def _result_phrase(done: Computation) -> str:
     """Return the result with its operation, and its column or number of rows."""
-    of_column = _(" of %(column)s", column=plain_markdown(done.column or ""))
+    column_text = _(" of %(column)s", column=plain_markdown(done.column or ""))
     if done.operation is Operation.VALUES:
-        return f"**{result_in_words(done)}**{of_column}"
+        return f"**{result_in_words(done)}**{column_text}"
     if done.operation is Operation.COUNT and done.column:
         number = ngettext("%(num)s different value", "%(num)s different values", int(done.result))
-        return f"**{number}**{of_column}"
+        return f"**{number}**{column_text}"
     if done.operation in (Operation.COUNT, Operation.FILTER):
         return f"**{rows_in_words(done.row_count)}**"
     if not done.row_count:

@@ -215,15 +215,15 @@ def _open_pronoun(question: str) -> str:
     return ""
 
 
-def _has_antecedent(said: str, pronoun: str) -> bool:
-    """Return whether a pronoun can stand for something in `said`, the part of the question before it.
+def _has_antecedent(before: str, pronoun: str) -> bool:
+    """Return whether a pronoun can stand for something in `before`, the part of the question before it.
 
     That part has to name something, in another clause than the pronoun.
     """
     # The first word, such as “when” or “is”, opens the question and not another clause.
-    behind_the_first = said.strip().partition(" ")[2]
+    behind_the_first = before.strip().partition(" ")[2]
     apart = _WITHIN_A_CLAUSE.fullmatch(pronoun) or _CLAUSE.search(behind_the_first) or _SAYS.search(behind_the_first)
-    named = len(content_words(said.replace("_", " "))) >= MIN_WORDS_BEFORE_PRONOUN or _NAMED_THING.search(said)
+    named = len(content_words(before.replace("_", " "))) >= MIN_WORDS_BEFORE_PRONOUN or _NAMED_THING.search(before)
     return bool(apart and named)
 
 
@@ -371,7 +371,7 @@ def with_topic(question: str, history: Sequence[Turn]) -> str:
     before = " ".join(dict.fromkeys([topic(history), one_line(history[-1].question)]))
     if _PERSON.search(question) is None:
         return f"{before} {one_line(question)}"
-    said = content_words(f"{before} {question}")
+    text = content_words(f"{before} {question}")
     answer = one_line(history[-1].answer)[:ANSWER_CHARACTERS]
     # A single capitalised word at the start of a sentence may be any word.
     found = [
@@ -379,7 +379,7 @@ def with_topic(question: str, history: Sequence[Turn]) -> str:
         for name in _CAPITALISED.finditer(answer)
         if " " in name[0] or answer[: name.start()].strip()[-1:].isalnum()
     ]
-    new = [name[0] for name in found if content_words(name[0]) - said]
+    new = [name[0] for name in found if content_words(name[0]) - text]
     names = ", ".join(dict.fromkeys(new[:MAX_NAMES]))
     return " ".join(part for part in (before, names, one_line(question)) if part)
 

@@ -313,8 +313,8 @@ class Context:
         """Number of passages that are scored before the others, which are not scored if one of these is CORRECT.
 
         In that case the others cannot change the action, and have hardly any line that these lack: of the lines that
-        123 questions need, 0.943 are among the kept ones either way (docs/evaluation.md). Policies that weigh passages
-        against each other see all.
+        123 questions need, 0.943 are among the kept ones either way (docs/lab/evaluation.md). Policies that weigh
+        passages against each other see all.
         """
         return self.settings.k if self.settings.policy is Policy.MAX else self.retrieved
 

@@ -207,16 +207,16 @@ def _name_word(word: str) -> str:
 def _dates(text: str) -> Iterator[Fact]:
     for pattern in DATES:
         for match in pattern.finditer(text):
-            said = match.groupdict()
-            month = MONTH_NUMBERS[said["name"].lower()] if said.get("name") else int(said.get("month") or 0)
-            year, day = int(said.get("year") or 0), int(said.get("day") or 0)
+            parts = match.groupdict()
+            month = MONTH_NUMBERS[parts["name"].lower()] if parts.get("name") else int(parts.get("month") or 0)
+            year, day = int(parts.get("year") or 0), int(parts.get("day") or 0)
             # 3/4/2024 may put the day or the month first; an ISO date (2024-04-03) is unambiguous.
-            readings = {(year, month, day), (year, day, month)} if said.get("month") else {(year, month, day)}
+            readings = {(year, month, day), (year, day, month)} if parts.get("month") else {(year, month, day)}
             if "-" in match[0]:
                 readings = {(year, month, day)}
             values = tuple((float(y), float(m), float(d)) for y, m, d in sorted(readings) if m <= 12 and d <= 31)
             if values:
-                places = [match.span(name) for name, part in said.items() if part]
+                places = [match.span(name) for name, part in parts.items() if part]
                 yield Fact(FactKind.DATE, values, "", min(places)[0], max(end for _, end in places))
 
 
@@ -283,8 +283,8 @@ def _ordinal(text: str, value: float, start: int, end: int) -> Fact:
 def _quantity(
     text: str, start: int, end: int, values: Sequence[float], step: float, *, currency: str | None = None
 ) -> Fact:
-    of_money = MONEY_MAGNITUDES[0 if currency else 1]
-    if magnitude := MAGNITUDE.match(text, end) or of_money.match(text, end):
+    magnitudes = MONEY_MAGNITUDES[0 if currency else 1]
+    if magnitude := MAGNITUDE.match(text, end) or magnitudes.match(text, end):
         factor, end = MAGNITUDES[magnitude[1].lower()], magnitude.end()
         values, step = [value * factor for value in values], step * factor
     label = LABEL.fullmatch(text[:start])
@@ -491,8 +491,8 @@ def _is_bound(statement: _Statement, fact: Fact) -> bool:
 def _have_different_rates(*places: tuple[_Statement, Fact]) -> bool:
     """Return whether two facts are rates of different units: 2 euros an hour do not contradict 20 euros a day."""
     rates = [_RATE.match(statement.text, fact.end) for statement, fact in places]
-    said = {rate[1] or rate[2] for rate in rates if rate}
-    return all(rates) and len(said) > 1
+    text = {rate[1] or rate[2] for rate in rates if rate}
+    return all(rates) and len(text) > 1
 
 
 def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:

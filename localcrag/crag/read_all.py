@@ -20,7 +20,7 @@ import numpy as np
 
 from localcrag.crag import evaluate as policies
 from localcrag.crag.answer import quotations
-from localcrag.crag.answer.generate import Task
+from localcrag.crag.answer.generate import GenerationTask
 from localcrag.crag.answer.quotations import NEAR_SHARE
 from localcrag.crag.answer.step import generate_and_verify
 from localcrag.crag.context import EVERY_STEP, NO_STRIPS, AskedQuestion, Clock, Context
@@ -110,14 +110,14 @@ class Section:
     """Passages of a document under one heading.
 
     `nearest` are the ids of the chunks nearest to the section's mean, in reading order; `begins` is the id of its first
-    chunk. `mean` is the mean of the section's passages, `of_document` that of the whole document's: unit vectors, shape
-    (dimension,).
+    chunk. `mean` is the mean of the section's passages, `document_mean` that of the whole document's: unit vectors,
+    shape (dimension,).
     """
 
     nearest: tuple[int, ...]
     begins: int
     mean: Vectors
-    of_document: Vectors
+    document_mean: Vectors
 
 
 def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> list[tuple[Section, int]]:
@@ -132,13 +132,13 @@ def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> lis
     groups = _groups(chunks, most)
     longest = sorted(range(len(groups)), key=lambda at: -_characters(groups[at], chunks))[:most]
     whole = sum(_characters(groups[at], chunks) for at in longest) or 1
-    of_document = _mean([vectors[chunk_id] for chunk_id in chunks])
+    document_mean = _mean([vectors[chunk_id] for chunk_id in chunks])
     found = []
     for at in sorted(longest):
         mean = _mean([vectors[chunk_id] for chunk_id in groups[at]])
         near = sorted(groups[at], key=lambda chunk_id: -float(vectors[chunk_id] @ mean))[:read]
         share = max(1, round(most * _characters(groups[at], chunks) / whole))
-        found.append((Section(tuple(sorted(near)), groups[at][0], mean, of_document), share))
+        found.append((Section(tuple(sorted(near)), groups[at][0], mean, document_mean), share))
     return found
 
 
@@ -158,7 +158,7 @@ def central_sentences(
     chosen: list[int] = []
     if can:
         vectors = embedder.embed([cut[n][1].text for n in can])
-        worth = vectors @ section.mean + DOCUMENT_WEIGHT * (vectors @ section.of_document)
+        worth = vectors @ section.mean + DOCUMENT_WEIGHT * (vectors @ section.document_mean)
         begins = f"chunk-{section.begins}"
         if cut[can[0]][0].id == begins:
             worth[0] += FIRST_SENTENCE_BONUS
@@ -243,18 +243,18 @@ def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, 
     yield from screen(passages, context.parts.rules)
     refinement = Refinement(strips, *recompose(injection.screened(passages, context.parts.rules), strips))
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
-    task = Task(asked, refinement, (), passages, passages, WebUse())
+    task = GenerationTask(asked, refinement, (), passages, passages, WebUse())
     # A model that cannot be trusted alone would make things up: the sentences are quoted instead.
     if Skill.ALONE in context.parts.skills:
         yield from generate_and_verify(task, context)
         return True
-    said = ngettext(
+    intro = ngettext(
         "What %(num)s passage says most, in its own words:",
         "What %(num)s passages say most, in their own words:",
         read,
     )
     shown = quotations.render(quotations.all_quotations(task, context), refinement.sources)
-    yield Answered(f"{said}\n\n{shown}", abstained=False)
+    yield Answered(f"{intro}\n\n{shown}", abstained=False)
     return True
 
 
@@ -292,7 +292,7 @@ def _choose_sentences(
     return tuple(kept), tuple(strip for strip in strips if strip.passage in there), read
 
 
-def list_findings(task: Task, context: Context, scope: SearchScope) -> str:
+def list_findings(task: GenerationTask, context: Context, scope: SearchScope) -> str:
     """Return the evidence of all passages, laid out: what answers, what may answer, what only has the words.
 
     No language model is used: it could leave out exactly what the person had all passages read for.
@@ -304,10 +304,10 @@ def list_findings(task: Task, context: Context, scope: SearchScope) -> str:
     doubtful = [one for one in shown if one not in sure and one not in worded]
     parts, titled = [_coverage(scope)], scope.documents > 1
     if sure:
-        said = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
+        text = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
         if asks_how_many(task.asked.standalone):
-            said = _("%(places)s They are places, not things: count what they name.", places=said)
-        parts += [said, quotations.render(sure, task.refinement.sources, titled=titled)]
+            text = _("%(places)s They are places, not things: count what they name.", places=text)
+        parts += [text, quotations.render(sure, task.refinement.sources, titled=titled)]
     if doubtful:
         number = len(doubtful)
         also = ngettext("%(num)s place may be about it as well:", "%(num)s places may be about it as well:", number)
@@ -416,9 +416,9 @@ def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event
                   why=context.budget.exhaustion_reason)
             )  # fmt: skip
             break
-        said = _progress(at, len(ids), clock.cost().seconds)
+        text = _progress(at, len(ids), clock.cost().seconds)
         with clock.paused():  # Another question may go first; its time does not count.
-            yield StepStarted("evaluate", said)
+            yield StepStarted("evaluate", text)
         graded = yield from _grade_batch(question, ids[at : at + BATCH_SIZE], vectors, context, clock)
         now = [passage for passage in graded if passage.grade is not Grade.INCORRECT]
         relevant += now
@@ -437,8 +437,8 @@ def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event
         )  # fmt: skip
     kept = _most_relevant(relevant, MAX_PASSAGES)
     ids_kept = {passage.id for passage in kept}
-    of_kept = tuple(strip for strip in strips if strip.passage in ids_kept)
-    return _Findings(kept, of_kept, _most_relevant(worded, MAX_PASSAGES - len(kept)), nearest, read)
+    kept_strips = tuple(strip for strip in strips if strip.passage in ids_kept)
+    return _Findings(kept, kept_strips, _most_relevant(worded, MAX_PASSAGES - len(kept)), nearest, read)
 
 
 def _grade_batch(
@@ -485,7 +485,7 @@ def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clo
         yield Answered(no_findings(question, found.nearest, context, scope), abstained=True)
         return
     refinement = yield from _refine_findings(question, found, context)
-    task = Task(asked, refinement, (), kept, kept, WebUse())
+    task = GenerationTask(asked, refinement, (), kept, kept, WebUse())
     yield Answered(list_findings(task, context, scope), abstained=False, uncertain=action is not Action.CORRECT)
 
 
@@ -505,8 +505,8 @@ def _refine_findings(question: str, found: _Findings, context: Context) -> Gener
     words = content_words(requested_topic(question) or question)
     strips += tuple(strip for passage in worded for strip in _keyword_strips(passage, words))
     evidence, sources = recompose((*relevant, *worded), strips)
-    said = injection.add_removed_strips(strips, (*found.relevant, *found.worded), rules)
-    yield Refined(said, evidence, sources, clock.cost())
+    text = injection.add_removed_strips(strips, (*found.relevant, *found.worded), rules)
+    yield Refined(text, evidence, sources, clock.cost())
     return Refinement(strips, evidence, sources)
 
 

@@ -1,7 +1,7 @@
 """Reconcile: find conflicts between documents and the web, and decide them by a rule.
 
 Contradictions are found by comparing facts (contradiction.py), or by asking the language model (below). The second is
-for people whose language model judges well; docs/measurements.md has figures.
+for people whose language model judges well; docs/lab/measurements.md has figures.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def resolve_conflicts(
         # Facts cost no call, so the model judges only the pairs in which they found nothing.
         known = [pair for pair, _, _ in found]
         asked = [pair for pair in pairs if pair not in known][:MAX_LLM_PAIRS]
-        told = yield from _contradicting(asked, llm, clock)
-        found += [(pair, Difference("", ""), ConflictJudge.LLM) for pair in told]
+        reported = yield from _contradicting(asked, llm, clock)
+        found += [(pair, Difference("", ""), ConflictJudge.LLM) for pair in reported]
     return resolve(_first_per_pair(found), sources, evidence, rule)
 
 
@@ -185,18 +185,18 @@ def _contradicting(
     pairs: Sequence[StatementPair], llm: LanguageModel, clock: Clock
 ) -> Generator[Event, None, list[StatementPair]]:
     """Return the pairs in which the language model finds a contradiction; a failure yields a warning."""
-    told = []
+    reported = []
     for number, pair in enumerate(pairs, start=1):
         yield StepStarted("reconcile", _("comparing statement %(number)s of %(all)s", number=number, all=len(pairs)))
         try:
             if contradicts(pair.local_text, pair.web_text, llm=llm, clock=clock):
-                told.append(pair)
+                reported.append(pair)
         except GenerationError as error:
             yield Warned(
                 _("Whether documents and web contradict each other was not told to the end: %(error)s", error=error)
             )
             break
-    return told
+    return reported
 
 
 def _first_per_pair(
@@ -345,11 +345,11 @@ def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> st
     named = {source.id: source for source in sources}
     lines = []
     for conflict in (conflict for conflict in conflicts if conflict.winner is None):
-        for claim, said in (
+        for claim, text in (
             (conflict.local, gettext_noop("Your document %(title)s (%(day)s) says:")),
             (conflict.web, gettext_noop("The web page %(title)s (%(day)s) says:")),
         ):
-            side = _(said, title=_source_name(named[claim.source], claim.rows), day=claim.dated or _("no date"))
+            side = _(text, title=_source_name(named[claim.source], claim.rows), day=claim.dated or _("no date"))
             lines.append(f"- {side} “{claim.text}” [{claim.n}]")
     head = _("Your documents and the web disagree here.")
     return "\n".join([head, "", *dict.fromkeys(lines)]) if lines else ""

@@ -45,7 +45,7 @@ def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dic
 RANK_CONSTANT = 10
 """k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 
-With 60 as in the paper, meant for lists of 1,000, the order within lists of 30 hardly counts (docs/evaluation.md).
+With 60 as in the paper, meant for lists of 1,000, the order within lists of 30 hardly counts (docs/lab/evaluation.md).
 """
 SHARE_BONUS = 0.4
 """Bonus on the cosine of the document with most of the question's words; 0.3 to 0.5 gave the same results."""
@@ -125,8 +125,8 @@ def _ranked(
     shares = document_shares(query, [*(chunk_id for chunk_id, _ in near), *sparse], store)
     # A third ranking moves documents with the question's words forward.
     by_document = sorted(near, key=lambda found: -(found[1] + SHARE_BONUS * shares.get(found[0], 0.0)))
-    dense, in_them = ([chunk_id for chunk_id, _ in found[:candidates]] for found in (near, by_document))
-    fused = fuse([dense, sparse, in_them])
+    dense, by_share = ([chunk_id for chunk_id, _ in found[:candidates]] for found in (near, by_document))
+    fused = fuse([dense, sparse, by_share])
     return sorted(fused, key=lambda chunk_id: -fused[chunk_id] * (1.0 + SHARE_WEIGHT * shares.get(chunk_id, 0.0)))
 
 

@@ -191,7 +191,7 @@ def _allowed(
     """Return the query that the person allows to be sent, or the reason why none may be."""
     if parts.consent is None:
         yield Warned(_(CONSENT_IMPOSSIBLE))
-        return NotAsked.NOBODY_TO_ASK
+        return NotAsked.NO_ONE_TO_ASK
     try:
         with clock.paused():
             yield QueryProposed(proposed)

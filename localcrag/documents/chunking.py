@@ -5,7 +5,7 @@ group (a list with the sentence that introduces it, a table with its header) sta
 
 A chunk never crosses a page, and contains more than one section only if the sections are too short to be found. It
 stores the path of headings above it. If a list or a table had to be cut, the chunk also stores its introduction,
-because the meaning of a sentence depends on its heading, its table's header or its list (docs/evaluation.md).
+because the meaning of a sentence depends on its heading, its table's header or its list (docs/lab/evaluation.md).
 """
 
 from __future__ import annotations
@@ -264,9 +264,9 @@ def chunks_from_units(pages: Sequence[Page], units: Sequence[TextUnit], *, targe
     """Return the chunks made from the units of a document (see find_units), as `split_into_chunks` does."""
     target = min(target, limit)
     chunks: list[Chunk] = []
-    offset, of_page = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
+    offset, page_units = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
     for number, page in enumerate(pages):
-        on_page = of_page.get(number, [])
+        on_page = page_units.get(number, [])
         # No question would find a page without tokens.
         if _tokens(on_page):
             chunks += [
@@ -385,17 +385,17 @@ def cut_pages(
 
     Yields the progress in characters if there is much to cut.
     """
-    (of_title,) = embedder.count_tokens([title])
+    (title_tokens,) = embedder.count_tokens([title])
     # If the context window is small, long headings may push out the end of a passage, but not half of it.
-    limit = max(embedder.max_tokens - of_title - SECTION_TOKENS, embedder.max_tokens // 2)
+    limit = max(embedder.max_tokens - title_tokens - SECTION_TOKENS, embedder.max_tokens // 2)
     ends = [0, *accumulate(len(page.text) for page in pages)]
     units: list[TextUnit] = []
-    told = told_up_to = 0
+    reported_units = reported_end = 0
     for some in find_units(pages, embedder.count_tokens, title=title, target=min(target, limit), limit=limit):
         units += some
         done = ends[units[-1].page] + units[-1].end if units else 0
-        if len(units) - told >= PORTION_UNITS or done - told_up_to >= PORTION_CHARACTERS:
-            told, told_up_to = len(units), done
+        if len(units) - reported_units >= PORTION_UNITS or done - reported_end >= PORTION_CHARACTERS:
+            reported_units, reported_end = len(units), done
             yield at("cutting", done, ends[-1])
     return chunks_from_units(pages, units, target=target, limit=limit)
 
@@ -440,7 +440,7 @@ def embed_documents(
     """
     for texts, at in documents:
         yield at("embedding", 0, len(texts))
-    of = [number for number, (texts, _) in enumerate(documents) for _ in texts]
+    owners = [number for number, (texts, _) in enumerate(documents) for _ in texts]
     every = [text for texts, _ in documents for text in texts]
     vectors = np.zeros((len(every), embedder.dimension), dtype=np.float32)
     by_length = sorted(range(len(every)), key=lambda place: -len(every[place]))
@@ -452,6 +452,6 @@ def embed_documents(
             yield at("embedding", done, len(texts))
         some = by_length[start : start + EMBED_BATCH]
         vectors[some] = embedder.embed([every[place] for place in some])
-        done += sum(of[place] == longest for place in some)
+        done += sum(owners[place] == longest for place in some)
     ends = list(accumulate(len(texts) for texts, _ in documents))
     return [vectors[end - len(texts) : end] for end, (texts, _) in zip(ends, documents, strict=True)]

@@ -104,14 +104,14 @@ def ingest(
     read_scans: bool = False,
     workers: int = 1,
     abandon: Callable[[], None] = lambda: None,
-    together: Transaction = nullcontext,
+    transaction: Transaction = nullcontext,
 ) -> Generator[IngestEvent, None, None]:
     """Add files in their order, and the files within them, which `as_file` provides while they are needed.
 
     `unlock` opens files that come with a password; they are stored without it. With `read_scans`, pages that are
     pictures wait for text recognition (scans.py). `workers` files are read at once. `abandon` ends calls of `open_file`
-    and `unlock` that are waiting. Everything that is stored inside `together` is one transaction. Raises StoreError if
-    the database fails, and what `as_file` raises.
+    and `unlock` that are waiting. Everything that is stored inside `transaction` is one transaction. Raises StoreError
+    if the database fails, and what `as_file` raises.
     """
     tools = ReadingTools(
         open_file=open_file,
@@ -133,7 +133,7 @@ def ingest(
         _numbered(uploads), work, bounds, size_of=memory_size, discard=discard_item, abandon=abandon
     )
     try:
-        with ahead, closing(_Group(embedder, shelf, pace, together)) as group:
+        with ahead, closing(_Group(embedder, shelf, pace, transaction)) as group:
             yield from _embed_and_store(ahead.items(), group)
     finally:
         # Also after an interruption, so that the next question finds the documents that were stored.
@@ -264,17 +264,19 @@ class _Group:
         seconds = round(time.perf_counter() - archive.begun, 3)
         count = len(self._within.intersection(archive.members))
         if not count:
-            said = f"{archive.name} holds no file that could be added."
-            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=said)
-        said = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
-        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=said)
+            message = f"{archive.name} holds no file that could be added."
+            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=message)
+        message = ngettext(
+            "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
+        )
+        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=message)
 
 
 def _note(waits: Sequence[int], twin: str | None) -> str | None:
-    said = [f"The same content is in the collection as “{twin}”."] if twin else []
+    parts = [f"The same content is in the collection as “{twin}”."] if twin else []
     if waits:
-        said.append(prepare.waiting_pages_note(waits))
-    return " ".join(said) or None
+        parts.append(prepare.waiting_pages_note(waits))
+    return " ".join(parts) or None
 
 
 Result = TypeVar("Result")

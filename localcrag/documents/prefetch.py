@@ -80,15 +80,15 @@ class OrderedPrefetch(Generic[Job, Item]):
         Raises the error of a job when its turn comes.
         """
         self._start()
-        told = False
+        waiting = False
         while True:
             with self._changed:
-                if told:
+                if waiting:
                     self._changed.wait_for(self._is_ready, POLL_SECONDS)
                 if not self._order and self._exhausted:
                     return
                 found = self._taken()
-            told = found is None
+            waiting = found is None
             yield found
 
     def close(self) -> None:

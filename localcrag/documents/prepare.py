@@ -373,8 +373,10 @@ def _prepare(
     except DocumentError as error:
         seconds = round(time.perf_counter() - begun, 3)
         locked = isinstance(error, PasswordNeeded)
-        said = f"{error} It has to be added by itself for that." if locked and depth else str(error)
-        yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=said, locked=locked and not depth)
+        message = f"{error} It has to be added by itself for that." if locked and depth else str(error)
+        yield IngestResult(
+            upload.name, IngestStatus.FAILED, seconds=seconds, error=message, locked=locked and not depth
+        )
 
 
 def _prepare_own_content(

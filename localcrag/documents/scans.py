@@ -41,15 +41,16 @@ class Recogniser(ProcessPool):
     def __init__(self, patience: float = PATIENCE) -> None:
         super().__init__(MODULE, patience)
 
-    def read(self, picture: bytes, what: str, *, threads: int = 0, go_on: Callable[[], None]) -> ScannedPage:
+    def read(self, picture: bytes, what: str, *, threads: int = 0, checkpoint: Callable[[], None]) -> ScannedPage:
         """Return the text of a page's picture (PNG); `what` is the page's name in errors.
 
-        `go_on` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is the
-        number of CPU threads; 0 means one per core. Raises UnreadableDocument. Several threads may call this at once.
+        `checkpoint` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is
+        the number of CPU threads; 0 means one per core. Raises UnreadableDocument. Several threads may call this at
+        once.
         """
         process = self.take()
         try:
-            page = self._read(process, picture, what, threads, go_on)
+            page = self._read(process, picture, what, threads, checkpoint)
         except BaseException:
             # The next message of this process would be taken for the answer to the next page.
             self.drop(process)
@@ -58,9 +59,9 @@ class Recogniser(ProcessPool):
         return page
 
     def _read(
-        self, process: ChildProcess, picture: bytes, what: str, threads: int, go_on: Callable[[], None]
+        self, process: ChildProcess, picture: bytes, what: str, threads: int, checkpoint: Callable[[], None]
     ) -> ScannedPage:
-        go_on()
+        checkpoint()
         process.ask({"threads": threads}, picture)
         while True:
             try:
@@ -71,7 +72,7 @@ class Recogniser(ProcessPool):
                 raise UnreadableDocument(f"The text of {what} cannot be recognised: {content['error']}.")
             if "page" in content:
                 return ScannedPage.of(content["page"])
-            go_on()
+            checkpoint()
             process.ask({"go": "on"}, b"")
 
 
@@ -150,10 +151,10 @@ class _ScanProgress:
     begun: float = field(default_factory=time.perf_counter)
 
     def progress(self, document: Document) -> IngestProgress:
-        of_one = (time.perf_counter() - self.begun) / self.done if self.done else None
-        left = of_one * self.waiting if of_one is not None else None
+        per_page = (time.perf_counter() - self.begun) / self.done if self.done else None
+        left = per_page * self.waiting if per_page is not None else None
         total = self.done + self.waiting
-        return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, of_one)
+        return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, per_page)
 
 
 @dataclass(slots=True)
@@ -285,14 +286,14 @@ def _illegible_error(what: str, text: str) -> str:
     """Return the error for a page whose letters are not recognised; `text` is the other text of the document."""
     names = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in text if letter.isalpha())
     script = max(names, key=lambda name: names[name], default="")
-    of = (
+    script_note = (
         f" in {script.capitalize()} letters, as the rest of the document"
         if script and script not in RECOGNISED_SCRIPTS
         else ""
     )
     return (
-        f"{what} shows text{of} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is sharp "
-        "enough to be read. Add what it says as a text file, or make the PDF searchable with another program."
+        f"{what} shows text{script_note} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is "
+        "sharp enough to be read. Add what it says as a text file, or make the PDF searchable with another program."
     )
 
 

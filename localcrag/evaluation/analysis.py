@@ -288,7 +288,7 @@ def figures(evaluation: Evaluation) -> Figures:
     actions = {name: found for name in asked if (found := _actions(evaluation, name, asked[0], values))}
     full = _full(asked)
     scored = full if full in actions else next(reversed(actions), None)
-    of_scored = evaluation.pairs(scored) if scored else []
+    scored_pairs = evaluation.pairs(scored) if scored else []
     return Figures(
         about=evaluation.about,
         questions=len(evaluation.questions),
@@ -307,9 +307,9 @@ def figures(evaluation: Evaluation) -> Figures:
         against_former=tuple(paired(values, groups, *pair) for pair in _steps(asked)),
         actions=actions,
         scored=scored,
-        reliability=curves.relevance_reliability(of_scored),
-        sweep=curves.sweep(of_scored),
-        retention=curves.retention(of_scored),
+        reliability=curves.relevance_reliability(scored_pairs),
+        sweep=curves.sweep(scored_pairs),
+        retention=curves.retention(scored_pairs),
         times={name: _time(evaluation, name, values) for name in asked},
         losses={name: _losses(evaluation, name) for name in asked},
         full=full,

@@ -209,9 +209,9 @@ def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[ThresholdSt
     """Return for each threshold the shares of questions without and with an answer that are called INCORRECT."""
     steps = []
     for threshold in STEPS:
-        said = best < threshold
-        found = float(np.average(said[~there], weights=weights[~there]))
-        missed = float(np.average(said[there], weights=weights[there]))
+        text = best < threshold
+        found = float(np.average(text[~there], weights=weights[~there]))
+        missed = float(np.average(text[there], weights=weights[there]))
         steps.append(ThresholdStep(float(threshold), found, missed, missed <= MOST_MISSED))
     return steps
 
@@ -221,8 +221,8 @@ def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Flo
 
     `passages` numbers the passage of each sentence from 0; each passage has a marked sentence.
     """
-    of_passage = np.bincount(passages, weights=weights)
-    best = np.full(len(of_passage), -np.inf)
+    passage_weights = np.bincount(passages, weights=weights)
+    best = np.full(len(passage_weights), -np.inf)
     np.maximum.at(best, passages, relevances)
     steps = []
     for threshold in STEPS:
@@ -230,7 +230,7 @@ def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Flo
         kept = (relevances >= threshold) | (relevances == best[passages])
         answered = np.zeros(len(best), dtype=bool)
         answered[passages[kept & marks]] = True
-        dropped, lost = float(np.average(~kept, weights=weights)), float(np.average(~answered, weights=of_passage))
+        dropped, lost = float(np.average(~kept, weights=weights)), float(np.average(~answered, weights=passage_weights))
         steps.append(ThresholdStep(float(threshold), dropped, lost, lost <= MOST_LOST))
     return steps
 
@@ -323,13 +323,13 @@ def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> P
     correct = np.zeros(len(data.own), dtype=bool)
     counted = data.counted
     for known, asked in _folds(data.there, seed):
-        of_known, of_asked = np.isin(data.rows.questions, known), np.isin(data.rows.questions, asked)
-        fitted = fit(data.rows.only(of_known), PASSAGE, smoothed=True)
-        said = predict(fitted, data.rows).astype(np.float64)
-        best = data.best(said)
+        is_known, is_asked = np.isin(data.rows.questions, known), np.isin(data.rows.questions, asked)
+        fitted = fit(data.rows.only(is_known), PASSAGE, smoothed=True)
+        text = predict(fitted, data.rows).astype(np.float64)
+        best = data.best(text)
         deciding = np.intersect1d(known, counted)
         upper = choose_upper(best[deciding], data.there[deciding], criterion)
-        relevances[of_asked] = said[of_asked]
+        relevances[is_asked] = text[is_asked]
         correct[asked] = best[asked] >= upper
     return Predicted(relevances, correct[counted])
 
@@ -352,30 +352,30 @@ def changes(
     place = {int(number): at for at, number in enumerate(counted)}
 
     def over_rows(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(said: Predicted, drawn: Places) -> float:
+        def value(text: Predicted, drawn: Places) -> float:
             chosen = np.concatenate([rows[number] for number in drawn])
-            return figure(said.relevances[chosen], marks[chosen])
+            return figure(text.relevances[chosen], marks[chosen])
 
         return value
 
-    def of_questions(figure: Callable[[Marks, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(said: Predicted, drawn: Places) -> float:
+    def over_questions(figure: Callable[[Marks, Marks], float]) -> Callable[[Predicted, Places], float]:
+        def value(text: Predicted, drawn: Places) -> float:
             chosen = np.array([place[number] for number in drawn.tolist() if number in place], dtype=np.intp)
-            return figure(said.correct[chosen], there[chosen])
+            return figure(text.correct[chosen], there[chosen])
 
         return value
 
     figures = {
-        "log loss": over_rows(lambda said, true: float(log_losses(said, true).mean())),
+        "log loss": over_rows(lambda given, true: float(log_losses(given, true).mean())),
         "calibration error": over_rows(calibration_error),
-        "Brier score": over_rows(lambda said, true: float(squared_errors(said, true).mean())),
-        "AUC": over_rows(lambda said, true: auc(true, said)),
-        "action accuracy": of_questions(accuracy),
-        "web rate": of_questions(lambda said, _: web_rate(said)),
-        "F1 of CORRECT": of_questions(f1),
+        "Brier score": over_rows(lambda given, true: float(squared_errors(given, true).mean())),
+        "AUC": over_rows(lambda given, true: auc(true, given)),
+        "action accuracy": over_questions(accuracy),
+        "web rate": over_questions(lambda given, _: web_rate(given)),
+        "F1 of CORRECT": over_questions(f1),
     }
     if criterion.kind is CriterionKind.COST:
-        figures["cost of a question"] = of_questions(lambda said, true: cost(said, true, criterion.cost))
+        figures["cost of a question"] = over_questions(lambda given, true: cost(given, true, criterion.cost))
     every = np.arange(len(data.own))
     return tuple(_change(name, every, figure, (before, after), seed) for name, figure in figures.items())
 
@@ -515,12 +515,12 @@ def _strips(
         fitted = fit(Rows(features, marks, zeros, zeros), _STRIP, smoothed=True)
     except ValueError:
         return *kept, ("What is in force for strips stays: those that hold an answer have no higher scores.",)
-    of_passages = passage.probabilities(
+    passage_probabilities = passage.probabilities(
         np.array([strip.passage_logit for strip in strips], dtype=np.float32),
         np.array([strip.passage_cosine for strip in strips], dtype=np.float32),
         np.array([strip.passage_overlap for strip in strips], dtype=np.float32),
     )
-    relevances = fitted.probabilities(features[:, 0].astype(np.float32)) * of_passages
+    relevances = fitted.probabilities(features[:, 0].astype(np.float32)) * passage_probabilities
     numbers = np.unique([f"{strip.question}\0{strip.passage}" for strip in strips], return_inverse=True)[1]
     steps = sweep_strip(relevances, marks, numbers, np.ones(len(strips)))
     return fitted, choose(steps, in_force.thresholds.strip), ()

@@ -171,9 +171,9 @@ def _differing(before: Side, after: Side) -> tuple[Differing, ...]:
 
 def _described(side: Side) -> dict[str, str]:
     about = side[0].about
-    of_configuration: Mapping[str, Any] = about.configurations[side[1]]
-    settings = {**about.settings, **of_configuration.get("changes", {})}
-    steps = of_configuration.get("steps", {})
+    configuration: Mapping[str, Any] = about.configurations[side[1]]
+    settings = {**about.settings, **configuration.get("changes", {})}
+    steps = configuration.get("steps", {})
     return {
         "made at": about.created_at,
         "localcrag": about.version,

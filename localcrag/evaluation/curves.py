@@ -35,7 +35,7 @@ BINS = 10
 class CalibrationBin:
     """One bin of a reliability curve: mean probability `said`, share `relevant`, and its share of all rows."""
 
-    said: float
+    predicted: float
     relevant: float
     share: float
     count: int
@@ -65,16 +65,16 @@ def reliability(probabilities: Floats, marks: Marks, weights: Floats | None = No
     weights = np.ones(len(probabilities)) if weights is None else weights
     places = bin_numbers(probabilities)
     # All bins are summed at once, because a bootstrap needs thousands of curves.
-    counts, of_bins, said, relevant = (
+    counts, bin_places, text, relevant = (
         np.bincount(places, values, minlength=BINS)
         for values in (None, weights, weights * probabilities, weights * marks)
     )
-    total = of_bins.sum()
+    total = bin_places.sum()
     return [
         CalibrationBin(
-            float(said[at] / of_bins[at]),
-            float(relevant[at] / of_bins[at]),
-            float(of_bins[at] / total),
+            float(text[at] / bin_places[at]),
+            float(relevant[at] / bin_places[at]),
+            float(bin_places[at] / total),
             int(counts[at]),
         )
         for at in np.flatnonzero(counts)
@@ -83,7 +83,7 @@ def reliability(probabilities: Floats, marks: Marks, weights: Floats | None = No
 
 def calibration_error(probabilities: Floats, marks: Marks, weights: Floats | None = None) -> float:
     """Return the expected calibration error (Guo et al. 2017, equation 3)."""
-    return sum(abs(one.said - one.relevant) * one.share for one in reliability(probabilities, marks, weights))
+    return sum(abs(one.predicted - one.relevant) * one.share for one in reliability(probabilities, marks, weights))
 
 
 def log_losses(probabilities: Floats, marks: Marks) -> Floats:
@@ -196,8 +196,8 @@ def _bin(number: int, relevances: Floats, held: Marks) -> RelevanceBin:
 def _answers(question: Question, passage: GradedPassage) -> bool:
     if question.held_by is not AnswerLocation.DOCUMENTS:
         return False
-    of_named = not question.documents or passage.document in question.documents
-    return of_named and contains_answer(passage.text, question.answers)
+    from_named = not question.documents or passage.document in question.documents
+    return from_named and contains_answer(passage.text, question.answers)
 
 
 def sweep(pairs: Pairs) -> Sweep | None:

@@ -91,7 +91,7 @@ def _trace_answer(question: Question, run: Run) -> Loss:
         return Loss(Cause.EVALUATOR, _set_aside(max(holding, key=lambda passage: passage.relevance), run))
     if not any(contains_answer(piece.text, question.answers) for piece in run.evidence):
         return Loss(Cause.STRIP, _dropped(question, run))
-    return _not_said(question, run)
+    return _missing_from_answer(question, run)
 
 
 def severity(question: Question, run: Run, loss: Loss) -> tuple[float, ...]:
@@ -179,7 +179,7 @@ def _dropped(question: Question, run: Run) -> str:
     return f"{best.reason or 'dropped'}, relevance {best.relevance:.2f}"
 
 
-def _not_said(question: Question, run: Run) -> Loss:
+def _missing_from_answer(question: Question, run: Run) -> Loss:
     if any(not support.shown and contains_answer(support.sentence, question.answers) for support in run.support):
         why = "; ".join(dict.fromkeys(support.why for support in run.support if not support.shown and support.why))
         return Loss(Cause.VERIFY, why or "taken out")

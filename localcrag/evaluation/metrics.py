@@ -68,9 +68,9 @@ def answer_text(run: Run) -> str:
 
 
 def _f1(text: str, answer: str) -> float:
-    said, accepted = normalised(text).split(), normalised(answer).split()
-    common = sum((Counter(said) & Counter(accepted)).values())
-    return 2 * common / (len(said) + len(accepted)) if common else 0.0
+    message, accepted = normalised(text).split(), normalised(answer).split()
+    common = sum((Counter(message) & Counter(accepted)).values())
+    return 2 * common / (len(message) + len(accepted)) if common else 0.0
 
 
 def in_texts(question: Question, texts: Iterable[str]) -> float | None:
@@ -139,12 +139,12 @@ def local(run: Run) -> list[GradedPassage]:
 
 def hit_document(question: Question, run: Run) -> float | None:
     """Return whether a passage is from a document that the evaluation set names."""
-    return _hit(_of_named_documents(question, run))
+    return _hit(_from_named_documents(question, run))
 
 
 def mrr_document(question: Question, run: Run) -> float | None:
     """Return 1 / rank of the first passage from a document that the evaluation set names, 0 without such a passage."""
-    return _rank(_of_named_documents(question, run))
+    return _rank(_from_named_documents(question, run))
 
 
 def hit_answer(question: Question, run: Run) -> float | None:
@@ -157,7 +157,7 @@ def mrr_answer(question: Question, run: Run) -> float | None:
     return _rank(_with_answer(question, run))
 
 
-def _of_named_documents(question: Question, run: Run) -> list[bool] | None:
+def _from_named_documents(question: Question, run: Run) -> list[bool] | None:
     if not question.documents:
         return None
     return [passage.document in question.documents for passage in local(run)]

@@ -123,8 +123,8 @@ def _card(one: Changed, found: Comparison) -> Card:
 def _quote(name: str, outcome: QuestionOutcome) -> Quote:
     decided = f"{outcome.action}: {outcome.rule}" if outcome.action else ""
     given = "abstained" if outcome.abstained else "not certain" if outcome.uncertain else ""
-    said = ", ".join(part for part in (given, decided) if part)
-    return Quote(name, outcome.answer, said, "right" if outcome.right else "")
+    text = ", ".join(part for part in (given, decided) if part)
+    return Quote(name, outcome.answer, text, "right" if outcome.right else "")
 
 
 CHANGED, QUESTION_CHARACTERS = 5, 90

@@ -114,9 +114,9 @@ def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
     The copy is made once, in half a second, or three seconds with an adapter.
 
     llama.cpp has a fast path for multiplying Q8_0, but not Q4_1: measured on two cores with the embedded model, 715
-    prompt tokens a second instead of 315, and 140 written tokens instead of 130 (docs/measurements.md). The weights are
-    the same to within Q8_0's rounding. If no copy can be made (the folder cannot be written, the disk is full, or the
-    adapter does not fit), return `path`.
+    prompt tokens a second instead of 315, and 140 written tokens instead of 130 (docs/lab/measurements.md). The weights
+    are the same to within Q8_0's rounding. If no copy can be made (the folder cannot be written, the disk is full, or
+    the adapter does not fit), return `path`.
     """
     try:
         source = path.stat()

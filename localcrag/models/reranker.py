@@ -73,8 +73,8 @@ class ExitHead(torch.nn.Linear):
         self.load_state_dict(tensors)
         self.requires_grad_(False)
         with safe_open(path, framework="pt") as file:
-            told = file.metadata() or {}
-        self.layers, self.cut = int(told[LAYERS]), float(told[CUT])
+            reported = file.metadata() or {}
+        self.layers, self.cut = int(reported[LAYERS]), float(reported[CUT])
 
     def estimate(self, states: torch.Tensor, passage: torch.Tensor) -> torch.Tensor:
         """Return logits, shape (pairs,), from hidden states, shape (pairs, tokens, size).
@@ -127,13 +127,13 @@ class TokenScores:
     """The place head's values for the tokens of one passage.
 
     `places`: start and end of each token that the model saw, in characters of the passage, shape (tokens, 2).
-    `values`, shape (tokens,): if `of_lines`, a relevance score for each token; otherwise each token's share of the
+    `values`, shape (tokens,): if `scores_lines`, a relevance score for each token; otherwise each token's share of the
     model's attention to the answer, and the shares add up to 1.
     """
 
     places: NDArray[np.int64]
     values: Vectors
-    of_lines: bool = False
+    scores_lines: bool = False
 
     def sees(self, span: Span) -> bool:
         """Return whether at least one token of the span was within the model's context window."""
@@ -145,7 +145,7 @@ class TokenScores:
         A head of lines gives the log-odds that the answer needs the span; a head of shares, that it is in the span.
         """
         values = self.values[self._within(span)]
-        if self.of_lines:
+        if self.scores_lines:
             return float(values.mean())
         share = float(np.clip(values.sum(), MIN_SHARE, 1.0 - MIN_SHARE))
         return float(np.log(share) - np.log1p(-share))
@@ -183,7 +183,7 @@ class SpanHead(torch.nn.Linear):
         super().__init__(tensors["weight"].shape[1], 1)
         self.load_state_dict(tensors)
         self.requires_grad_(False)
-        self.of_lines = is_line_head(path)
+        self.scores_lines = is_line_head(path)
 
     def values(self, states: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
         """Return each token's value, shape (passages, tokens), from hidden states, shape (passages, tokens, size).
@@ -192,7 +192,7 @@ class SpanHead(torch.nn.Linear):
         tokens get 0.
         """
         scores: torch.Tensor = self(states.float())[:, :, 0]
-        if self.of_lines:
+        if self.scores_lines:
             return scores
         # A passage without a token in the window has only -inf: its softmax is NaN, which becomes 0.
         return torch.softmax(scores.masked_fill(~inside, -torch.inf), dim=1).nan_to_num(0.0)
@@ -229,8 +229,8 @@ class Int8Linear(nn.Module):
         largest = torch.maximum(tokens.amax(1, keepdim=True), tokens.amin(1, keepdim=True).neg_())
         token_scale = largest.div_(MAX_INT8).clamp_min_(MIN_SCALE)
         rounded = tokens.mul(token_scale.reciprocal()).round_().to(torch.int8)
-        # torch has this product under a private name only. Its version is pinned, and tests/models/test_scorer_int8.py
-        # fails if the name changes.
+        # torch has this product under a private name only. Its version is pinned, and
+        # tests/models/test_reranker_int8.py fails if the name changes.
         outputs = torch._int_mm(rounded, self.weight.t()).float().mul_(token_scale)
         if self.bias is None:
             outputs.mul_(self.scale)
@@ -457,7 +457,7 @@ class CrossEncoder:
                 for row, at in enumerate(np.array(some)[passed.whole.cpu().numpy()].tolist()):
                     within = inside[row].numpy()
                     offsets = np.array(tokens["offset_mapping"][at], dtype=np.int64).reshape(-1, 2)
-                    lines = TokenScores(offsets[within[: len(offsets)]], values[row][within], place.of_lines)
+                    lines = TokenScores(offsets[within[: len(offsets)]], values[row][within], place.scores_lines)
                     readings[at] = replace(readings[at], lines=lines)
         return [readings[at] for at in range(len(pairs))]
 

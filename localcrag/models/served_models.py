@@ -105,7 +105,7 @@ class ServerLanguageModel:
         if decoding.stop:
             body["stop"] = list(decoding.stop)
         body |= server_exchange.extra_options(self._model.program, decoding.schema)
-        return ServerStream(self._exchange, body, self._turn, Usage(tokens, estimated=not self.counts))
+        return ServerStream(self._exchange, body, self._turn, TokenUsage(tokens, estimated=not self.counts))
 
     def _ask_count(self, messages: Sequence[Message]) -> int | None:
         try:
@@ -115,7 +115,7 @@ class ServerLanguageModel:
 
 
 @dataclass(slots=True)
-class Usage:
+class TokenUsage:
     """Token counts of an answer and its prompt; `estimated` until the server has reported them."""
 
     prompt: int
@@ -126,7 +126,7 @@ class Usage:
 class ServerStream:
     """An answer being written. Closing it, or dropping the last reference to it, ends the connection and the answer."""
 
-    def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage) -> None:
+    def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage) -> None:
         """Prepare the stream; the request is sent when the first piece is requested."""
         self._usage = usage
         self._update_usage()
@@ -172,7 +172,7 @@ class _Stop:
 
 
 def _write(
-    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: Usage, stopped: _Stop
+    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage, stopped: _Stop
 ) -> Generator[str, None, None]:
     """Yield pieces of text as they arrive, and an empty piece now and then while none does.
 
@@ -183,18 +183,18 @@ def _write(
             return
         lines = exchange.lines(exchange.address.below("/chat/completions"), body)
         stopped.ends(lines)
-        said = _StreamParser(exchange, usage)
+        message = _StreamParser(exchange, usage)
         try:
             for line in lines:
                 if stopped.is_set:
                     return
-                text = said.by(line) if line else ""
-                if text or line is None or said.thinks:
+                text = message.by(line) if line else ""
+                if text or line is None or message.thinks:
                     yield text
-                if said.ended:
+                if message.ended:
                     return
             if not stopped.is_set:
-                said.end()
+                message.end()
         except ServerError as error:
             raise GenerationError(str(error)) from error
         finally:
@@ -204,9 +204,9 @@ def _write(
 class _StreamParser:
     """Parser of the events of one stream: collects the text, counts tokens, and removes the model's reasoning."""
 
-    def __init__(self, exchange: Exchange, usage: Usage) -> None:
+    def __init__(self, exchange: Exchange, usage: TokenUsage) -> None:
         self._address, self._usage = exchange.address, usage
-        self._finished = self._told = self._begun = False
+        self._finished = self._usage_reported = self._begun = False
         self._held = ""
         self.ended = self.thinks = False
 
@@ -231,7 +231,7 @@ class _StreamParser:
         choices = event.get("choices") or [{}]
         self._finished |= bool(choices[0].get("finish_reason"))
         text = (choices[0].get("delta") or {}).get("content") or ""
-        if text and not self._told:
+        if text and not self._usage_reported:
             # Until the server reports a count, each event is taken for one token.
             self._usage.completion += 1
         return self._strip_reasoning(text)
@@ -246,7 +246,7 @@ class _StreamParser:
         if isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
             self._usage.prompt = int(usage.get("prompt_tokens") or self._usage.prompt)
             self._usage.completion = usage["completion_tokens"]
-            self._usage.estimated, self._told = False, True
+            self._usage.estimated, self._usage_reported = False, True
 
     def _strip_reasoning(self, text: str) -> str:
         """Return a piece of text without the reasoning between <think> and </think> before the answer."""

@@ -78,7 +78,7 @@ class ServerAddress:
         """Return the URL of a path below the server's address, which is its API."""
         return f"{self}{path}"
 
-    def beside(self, path: str) -> str:
+    def sibling(self, path: str) -> str:
         """Return the URL of a path on the server that is outside the API."""
         root = RERANK.sub("", self.url.path.rstrip("/")).removesuffix(API)
         return str(self.url.copy_with(path=f"{root}{path}"))

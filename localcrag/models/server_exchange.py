@@ -40,35 +40,35 @@ _TOO_LONG = re.compile(
 _NO_MODEL = re.compile(r"model.{0,200}?(?:not (?:found|exist|loaded)|does not exist|not available)", re.IGNORECASE)
 
 
-def status_error(status: int, said: str, address: ServerAddress) -> ServerError:
-    """Return the error for an unsuccessful HTTP status; `said` is the server's own message."""
+def status_error(status: int, text: str, address: ServerAddress) -> ServerError:
+    """Return the error for an unsuccessful HTTP status; `text` is the server's own message."""
     if status in (401, 403):
         return ServerError(
             f"The model server {address} wants a key (status {status}), and the one it got, if any, was not right. "
             f"Give it with `localcrag models key {address}`, or on the page in Settings › Models."
         )
-    if _TOO_LONG.search(said):
-        return prompt_too_long(address, said)
-    if _NO_MODEL.search(said):
+    if _TOO_LONG.search(text):
+        return prompt_too_long(address, text)
+    if _NO_MODEL.search(text):
         return model_missing(address)
     kind: type[ServerError] = ServerError
     what, then = "failed", "Look into its own window or log for the reason, and start it anew."
     if status in (404, 405, 501):
-        kind, what, said = ServerPathMissing, "has no such service", ""
+        kind, what, text = ServerPathMissing, "has no such service", ""
         then = "Check the address: for most servers it ends in /v1, and for a relevance model in /rerank."
     elif status in (429, 503):
         kind, what = ServerNotRunning, "is busy, or still loading its model"
         then = "Wait a moment and ask again."
     elif 300 <= status < 400:
-        what, said = "sends on to another address, and localcrag did not go there", ""
+        what, text = "sends on to another address, and localcrag did not go there", ""
         then = "Give the address at which the models themselves answer."
-    return kind(f"The model server {address} {what} (status {status}){_quoted(said)}. {then}")
+    return kind(f"The model server {address} {what} (status {status}){_quoted(text)}. {then}")
 
 
-def prompt_too_long(address: ServerAddress, said: str = "") -> ServerError:
+def prompt_too_long(address: ServerAddress, text: str = "") -> ServerError:
     """Return the error for a prompt that is too long for the server's context window."""
     return ServerError(
-        f"The question with its evidence is too long for the window of the model at {address}{_quoted(said)}. Start "
+        f"The question with its evidence is too long for the window of the model at {address}{_quoted(text)}. Start "
         "the server with a larger one, or lower context_tokens or evidence_tokens in the settings."
     )
 
@@ -132,8 +132,8 @@ def error_message(body: str) -> str:
     return str(found)
 
 
-def _quoted(said: str) -> str:
-    line = " ".join(said.split())
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
     return f": {line[:MAX_QUOTED].rstrip('. ')}" if line else ""
 
 
@@ -347,19 +347,19 @@ def context_window(exchange: Exchange, model: ServedModel) -> int | None:
     try:
         match model.program:
             case Program.LLAMA_SERVER:
-                said = exchange.get(address.beside("/props"))["default_generation_settings"]["n_ctx"]
+                text = exchange.get(address.sibling("/props"))["default_generation_settings"]["n_ctx"]
             case Program.OLLAMA:
-                said = _find_entry(exchange.get(address.beside("/api/ps"))["models"], "name", model.id)[
+                text = _find_entry(exchange.get(address.sibling("/api/ps"))["models"], "name", model.id)[
                     "context_length"
                 ]
             case Program.LM_STUDIO:
-                one = _find_entry(exchange.get(address.beside("/api/v0/models"))["data"], "id", model.id)
-                said = one["loaded_context_length"]
+                one = _find_entry(exchange.get(address.sibling("/api/v0/models"))["data"], "id", model.id)
+                text = one["loaded_context_length"]
             case _:
-                said = model.window
+                text = model.window
     except (ServerError, KeyError, TypeError, ValueError, StopIteration):
-        said = model.window
-    return said if isinstance(said, int) and said > 0 else None
+        text = model.window
+    return text if isinstance(text, int) and text > 0 else None
 
 
 def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Message]) -> int | None:
@@ -367,16 +367,16 @@ def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Mess
     address, plain = exchange.address, as_json(messages)
     match model.program:
         case Program.LLAMA_SERVER:
-            prompt = exchange.post(address.beside("/apply-template"), {"messages": plain})["prompt"]
-            counted = exchange.post(address.beside("/tokenize"), {"content": prompt, "add_special": True})["tokens"]
+            prompt = exchange.post(address.sibling("/apply-template"), {"messages": plain})["prompt"]
+            counted = exchange.post(address.sibling("/tokenize"), {"content": prompt, "add_special": True})["tokens"]
             return len(counted)
         case Program.VLLM:
-            counted = exchange.post(address.beside("/tokenize"), {"model": model.id, "messages": plain})
+            counted = exchange.post(address.sibling("/tokenize"), {"model": model.id, "messages": plain})
             return int(counted["count"])
         case Program.LLAMA_CPP_PYTHON:
             # Its API does not offer the chat template. Most templates are as long as ChatML's, which is used here.
             prompt = "".join(f"<|im_start|>{one.role}\n{one.content}<|im_end|>\n" for one in messages)
-            url = address.beside("/extras/tokenize/count")
+            url = address.sibling("/extras/tokenize/count")
             return int(exchange.post(url, {"input": prompt + "<|im_start|>assistant\n"})["count"])
     return None
 
@@ -405,8 +405,8 @@ def as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
 def _parse_model(entry: dict[str, Any]) -> ServedModel:
     program = _OWNED_BY.get(str(entry.get("owned_by")), Program.OTHER_PROGRAM)
     meta = entry.get("meta") if isinstance(entry.get("meta"), dict) else {}
-    said = entry.get("max_model_len") or (meta or {}).get("n_ctx")
-    return ServedModel(entry["id"], program, said if isinstance(said, int) else None)
+    text = entry.get("max_model_len") or (meta or {}).get("n_ctx")
+    return ServedModel(entry["id"], program, text if isinstance(text, int) else None)
 
 
 def _find_entry(entries: Any, key: str, value: str) -> dict[str, Any]:

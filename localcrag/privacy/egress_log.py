@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class Purpose(StrEnum):
-    """The purpose of an attempt; docs/privacy.md has a row for each. Without a purpose (NONE), connections are refused.
+    """The purpose of an attempt, listed in docs/reference/data-inventory.md; with NONE, connections are refused.
 
     SET_UP: download of a model that set-up installs, also if that happens later.
 
@@ -78,8 +78,8 @@ class _LogState:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        told = os.environ.get(FOLDER_VARIABLE)
-        self.folder = Path(told) if told else None
+        reported = os.environ.get(FOLDER_VARIABLE)
+        self.folder = Path(reported) if reported else None
         self.waiting: list[EgressAttempt] = []
 
 

@@ -5,7 +5,7 @@ our code, Gradio, the Hugging Face client, torch or a file reader. It allows con
 that an open `passage` allows for the current thread: a web search to the configured SearXNG, a download from its hosts.
 Everything else raises EgressRefused before a byte is sent, and is logged (egress_log.py).
 
-The guard does not see C code that opens sockets itself. `tests/browser/test_no_network.py` checks that from outside the
+The guard does not see C code that opens sockets itself. `tests/privacy/test_no_network.py` checks that from outside the
 process.
 """
 
@@ -64,7 +64,7 @@ class EgressPermit:
     def admit(self, host: str, port: int) -> None:
         """Allow connections to a host, and report it with `tell` if it is new and not this computer.
 
-        Raises ValueError if the passage has no purpose, because docs/privacy.md must list each one.
+        Raises ValueError if the passage has no purpose, because docs/reference/data-inventory.md must list each one.
         """
         if self.purpose is Purpose.NONE:
             raise ValueError(

@@ -134,7 +134,7 @@ def silence() -> None:
     os.environ.update(SWITCHES)
     # GNU OpenMP reads this when it is loaded: the threads of llama.cpp and torch then spin only briefly before they
     # sleep. By default they spin for long and take the cores from each other and from other programs: with two other
-    # busy programs, an answer then takes twice as long (docs/measurements.md).
+    # busy programs, an answer then takes twice as long (docs/lab/measurements.md).
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
@@ -164,9 +164,9 @@ def error_places(error: BaseException | None) -> str:
 
 def kinds_and_places(error: BaseException | None) -> str:
     """Return the kinds of an error and its causes, the last cause first, each after its places in the code."""
-    said: list[str] = []
+    text: list[str] = []
     while error is not None:
         frames = traceback.extract_tb(error.__traceback__)
-        said.append("".join(traceback.format_list(frames)) + type(error).__name__)
+        text.append("".join(traceback.format_list(frames)) + type(error).__name__)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return "\n".join(reversed(said))
+    return "\n".join(reversed(text))

@@ -110,8 +110,8 @@ def _refuse_changes(libc: ctypes.CDLL) -> None:
         return
     try:
         _allow_writing(libc, rules, Path(os.devnull), FILE_RIGHTS & handled)
-        if told := os.environ.get(FOLDER_VARIABLE):
-            folder = Path(told)
+        if reported := os.environ.get(FOLDER_VARIABLE):
+            folder = Path(reported)
             with suppress(OSError):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _allow_writing(libc, rules, folder, handled & ~EXECUTE)

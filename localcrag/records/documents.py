@@ -309,7 +309,7 @@ class ResidueSignature:
     The pieces are chosen so that only one document has them. `said` describes the piece for a person.
     """
 
-    said: str
+    description: str
     forms: tuple[bytes, ...]
 
     def within(self, value: object) -> bool:
@@ -323,7 +323,7 @@ class ResidueLocation:
     """A place where a mark was found: a file of the data folder and the byte offset `at`, or a table of a database."""
 
     file: str
-    said: str
+    description: str
     at: int | None = None
     table: str | None = None
 

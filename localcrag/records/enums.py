@@ -191,7 +191,7 @@ class NotAsked(StrEnum):
 
     DECLINED = "declined"
     UNANSWERED = "unanswered"
-    NOBODY_TO_ASK = "nobody to ask"
+    NO_ONE_TO_ASK = "nobody to ask"
     FORBIDDEN_TERM = "forbidden term"
     NO_TIME = "no time"
 

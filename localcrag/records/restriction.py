@@ -52,9 +52,9 @@ class Restriction:
             return any(_HAS[part](document, value) for value in getattr(self, part))
 
         in_place = fits("documents") or fits("folders") or not (self.documents or self.folders)
-        tagged, of_kind = fits("tags") or not self.tags, fits("kinds") or not self.kinds
+        tagged, kind_fits = fits("tags") or not self.tags, fits("kinds") or not self.kinds
         since, until, day = self.since or "", self.until or "9", document.day
-        return in_place and tagged and of_kind and since <= day[: len(since)] and day[: len(until)] <= until
+        return in_place and tagged and kind_fits and since <= day[: len(since)] and day[: len(until)] <= until
 
     def without_effect(self, documents: Sequence[Document]) -> tuple[str, ...]:
         """Return, in words, the conditions that no document meets."""

@@ -97,7 +97,7 @@ class ResultGroup:
 class Computation:
     """An exact operation on one table of a document, or the reason in `refused` why it was not done.
 
-    `table` is the table's name, empty if it has none. `of_rows` is its number of rows without totals and labels, and
+    `table` is the table's name, empty if it has none. `total_rows` is its number of rows without totals and labels, and
     `row_count` the number of rows that the operation used; `rows` are the first of those, as many as a run stores.
     `column` names what was computed with, None if rows were counted or listed; `filters` are the conditions in words.
     `values` are the distinct values of a column that were listed or counted. `result` is a number with its unit, or
@@ -118,7 +118,7 @@ class Computation:
     operation: Operation
     column: str | None
     filters: tuple[str, ...]
-    of_rows: int
+    total_rows: int
     row_count: int
     rows: tuple[TableRow, ...]
     result: str = ""

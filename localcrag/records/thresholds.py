@@ -7,7 +7,7 @@ from 0.7 / 0.3 / 0.5. For a scorer whose own thresholds are 0.7 / 0.3 / 0.5, the
 The calibration is a logistic function of the scorer's logit, the bi-encoder's cosine, and the overlap: the share of the
 question's content words that the passage contains. On 880 questions, half of them without their document, the three
 together separate passages that answer from others with an AUC of 0.952; logit and cosine reach 0.940, the logit alone
-0.913 (docs/evaluation.md).
+0.913 (docs/lab/evaluation.md).
 
 The coefficients belong to one scorer model and are stored next to it (`calibration.json`); this module contains the
 formula and does not read the file. Whole passages have one set of coefficients, single-sentence strips of helpful

@@ -17,8 +17,8 @@ MARKS = {
 NOT_ASKED = {
     NotAsked.DECLINED: gettext_noop("you did not allow it"),
     NotAsked.UNANSWERED: gettext_noop("nobody answered whether it may be"),
-    NotAsked.NOBODY_TO_ASK: gettext_noop("it needs your consent, and there was nobody to ask"),
-    NotAsked.FORBIDDEN_TERM: gettext_noop("the query holds a term that you said may never be sent"),
+    NotAsked.NO_ONE_TO_ASK: gettext_noop("it needs your consent, and there was nobody to ask"),
+    NotAsked.FORBIDDEN_TERM: gettext_noop("the query holds a term that you sentences may never be sent"),
     NotAsked.NO_TIME: gettext_noop("too little of the time budget was left"),
 }
 """Reasons why the web was not asked, worded to follow "because"."""
@@ -84,10 +84,10 @@ def _operation(done: Computation) -> str:
         return few.replace("%(num)s", str(done.few)).replace("%(column)s", column)
     if done.operation is Operation.DIFFERENCE and done.pick:
         greatest = done.pick is Operation.MAXIMUM
-        of_two = (
+        two_columns = (
             _("greatest difference between %(column)s") if greatest else _("smallest difference between %(column)s")
         )
-        return of_two.replace("%(column)s", column)
+        return two_columns.replace("%(column)s", column)
     names = {
         Operation.COUNT: _("number of different values of %(column)s") if done.column else _("number of rows"),
         Operation.SUM: _("total of %(column)s"),
@@ -122,11 +122,11 @@ def computation_in_words(done: Computation) -> str:
     """Return a line with the operation, its conditions, the table, the number of rows and the result."""
     where = _(" where %(conditions)s", conditions=_(" and ").join(done.filters)) if done.filters else ""
     table = f"“{done.table}”, {done.document}" if done.table else done.document
-    rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.of_rows))
-    said = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
+    rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.total_rows))
+    sentences = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
     if done.groups:
-        said.append("; ".join(groups_in_words(done)[:MAX_SHOWN]) + ".")
-    return " ".join([*said, *left_out_in_words(done), *done.notes])
+        sentences.append("; ".join(groups_in_words(done)[:MAX_SHOWN]) + ".")
+    return " ".join([*sentences, *left_out_in_words(done), *done.notes])
 
 
 def left_out_in_words(done: Computation) -> list[str]:

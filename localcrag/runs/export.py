@@ -367,7 +367,7 @@ def _computation(done: Computation) -> str:
     lines.append(f"operation: {_text(operation_in_words(done))}")
     lines += [f"where: {_text(condition)}" for condition in done.filters]
     lines.append(f"result: {_text(result_in_words(done))}")
-    lines.append(f"over {done.row_count} of {rows_in_words(done.of_rows)}")
+    lines.append(f"over {done.row_count} of {rows_in_words(done.total_rows)}")
     lines += map(_text, [*left_out_in_words(done), *done.notes])
     groups = [[_text(group.name), _text(group.result), str(group.rows)] for group in done.groups]
     rows = [[_text(cell) for cell in row.cells] for row in done.rows]

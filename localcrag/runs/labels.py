@@ -42,10 +42,10 @@ def propose_question(run: Run) -> Question:
     if there are neither, the best strip of its citations. The shortest come first. A run without an answer makes a
     question that nothing answers, unless CORRECT was decided: then it lacked a model or time.
     """
-    nobody = run.without_answer and run.action is not Action.CORRECT
-    answers, pieces = ((), ()) if (run.uncertain and run.without_answer) or nobody else _accepted(run)
+    without_person = run.without_answer and run.action is not Action.CORRECT
+    answers, pieces = ((), ()) if (run.uncertain and run.without_answer) or without_person else _accepted(run)
     sources = [source for source in run.sources if source.id in {piece.source for piece in pieces}]
-    held_by = AnswerLocation.NOWHERE if nobody else AnswerLocation.DOCUMENTS
+    held_by = AnswerLocation.NOWHERE if without_person else AnswerLocation.DOCUMENTS
     if sources and all(source.origin is Origin.WEB for source in sources):
         held_by = AnswerLocation.WEB
     names = dict.fromkeys(source.document for source in sources if source.document)

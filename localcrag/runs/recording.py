@@ -105,15 +105,15 @@ def describe_scope(run: Run) -> str:
         return ""
     if scope.restriction:
         found = {"number": scope.documents, "of": scope.of, "which": scope.restriction.in_words()}
-        said = _("searched: %(number)s of %(of)s documents (%(which)s)", **found)
+        text = _("searched: %(number)s of %(of)s documents (%(which)s)", **found)
     else:
-        said = ngettext("searched: %(num)s document", "searched: all %(num)s documents", scope.of)
+        text = ngettext("searched: %(num)s document", "searched: all %(num)s documents", scope.of)
     if not scope.passages:
-        return said
+        return text
     of = ngettext(
         "%(read)s of %(num)s passage read", "%(read)s of %(num)s passages read", scope.passages, read=scope.read
     )
-    return f"{said}; {of}"
+    return f"{text}; {of}"
 
 
 def describe_grader(run: Run) -> str:
@@ -162,7 +162,7 @@ def totals(run: Run) -> Totals:
 
 def describe_totals(sums: Totals) -> list[str]:
     """Return the totals as short statements, for a screen and for a report."""
-    said = [
+    text = [
         ngettext(
             "%(num)s passage retrieved: %(relevant)s relevant, %(irrelevant)s not",
             "%(num)s passages retrieved: %(relevant)s relevant, %(irrelevant)s not",
@@ -173,11 +173,11 @@ def describe_totals(sums: Totals) -> list[str]:
     ]
     if sums.retention is not None:
         share = f"{sums.retention:.0%}"
-        said.append(
+        text.append(
             _("%(kept)s of %(all)s strips kept (%(share)s)", kept=sums.kept_strips, all=sums.strips, share=share)
         )
-    said.append(_("web asked") if sums.web_used else _("web not asked"))
-    said.append(
+    text.append(_("web asked") if sums.web_used else _("web not asked"))
+    text.append(
         ngettext(
             "%(num)s model call, %(prompt)s → %(completion)s tokens",
             "%(num)s model calls, %(prompt)s → %(completion)s tokens",
@@ -188,7 +188,7 @@ def describe_totals(sums: Totals) -> list[str]:
     )
     plain = f"{sums.plain_prompt_tokens or 0:,}"
     if sums.prompt_share:
-        said.append(
+        text.append(
             _(
                 "the answer's prompt: %(own)s tokens, %(share)s of plain RAG's %(plain)s",
                 own=f"{sums.answer_prompt_tokens:,}",
@@ -197,8 +197,8 @@ def describe_totals(sums: Totals) -> list[str]:
             )
         )
     elif sums.prompt_share is not None:
-        said.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
-    return said
+        text.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,12 +169,12 @@ def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
 
     `runs` come oldest first, without replays.
     """
-    of_question: dict[tuple[str, str], list[RunLine]] = {}
+    runs_by_question: dict[tuple[str, str], list[RunLine]] = {}
     for run in runs:
         if run.action is not None:
-            of_question.setdefault((run.collection, run.question.casefold()), []).append(run)
+            runs_by_question.setdefault((run.collection, run.question.casefold()), []).append(run)
     found = []
-    for own in of_question.values():
+    for own in runs_by_question.values():
         if own[-1].action is Action.INCORRECT:
             by_web = [run.run_id for run in own if run.web_used and not (run.abstained or run.uncertain)]
             found.append(OpenQuestion(own[-1], len(own), by_web[-1] if by_web else None))

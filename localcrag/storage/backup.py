@@ -42,10 +42,10 @@ def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) 
     except FileExistsError as error:
         raise StoreError(f"{path} is there already, and was not touched. Choose another name for the copy.") from error
     except (*SQLITE_ERRORS, OSError) as error:
-        said = error_reason(error)
+        reason = error_reason(error)
         raise StoreError(
-            f"The copy {path} cannot be written: {said}. Nothing is left of it. Check that the folder is writable and "
-            "the disk not full."
+            f"The copy {path} cannot be written: {reason}. Nothing is left of it. Check that the folder is "
+            "writable and the disk not full."
         ) from error
 
 
@@ -120,17 +120,17 @@ def _find_damage(copy: sqlite3.Connection) -> Iterator[str]:
 
 
 def _summary(copy: sqlite3.Connection, path: Path, size: int) -> BackupSummary:
-    def number(of: str) -> int:
-        return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - our own table name
+    def number(source: str) -> int:
+        return int(copy.execute(f"SELECT count(*) FROM {source}").fetchone()[0])  # noqa: S608 - our own table name
 
     rows = copy.execute(
         "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id "
         "WHERE h.state = 'there' ORDER BY k.name"
     )
-    elsewhere = [row[0] for row in rows]
+    on_servers = [row[0] for row in rows]
     # Leave out documents of an unfinished import, which are removed when the backup is opened as the database.
     documents = number(f"documents d JOIN collections k ON k.id = d.collection_id WHERE {IS_VISIBLE}")
-    return BackupSummary(path, size, documents, number("chats"), number("runs"), tuple(elsewhere))
+    return BackupSummary(path, size, documents, number("chats"), number("runs"), tuple(on_servers))
 
 
 STAGED = ".new"
@@ -175,23 +175,23 @@ def exclusive_lock(path: Path) -> Iterator[sqlite3.Connection | None]:
         connection.close()
 
 
-def restore(path: Path, copy: Path, bring_up: Callable[[Path], None]) -> BackupSummary:
-    """Replace the database `path` with a backup, and return the backup's counts; `bring_up` migrates a database.
+def restore(path: Path, copy: Path, migrate: Callable[[Path], None]) -> BackupSummary:
+    """Replace the database `path` with a backup, and return the backup's counts; `migrate` migrates a database.
 
     The entries of the connection log are added to those of the backup. If the process is killed, either the old or the
     new database is there. An unreadable old database is kept in a folder `damaged-…` next to the new one. Raises
     StoreError; then nothing has changed.
     """
-    told = check(copy)
+    summary = check(copy)
     with _explaining_errors(path), exclusive_lock(path) as live, staged(path) as new:
         with closing(open_read_only(copy)) as source, closing(sqlite3.connect(new)) as target:
             source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
-        bring_up(new)
+        migrate(new)
         if live is not None:
             _copy_connection_log(live, new)
         replace_database(new, path, live)
-    return told
+    return summary
 
 
 @contextmanager
@@ -208,9 +208,9 @@ def staged(path: Path) -> Iterator[Path]:
 
 def remove_staged(path: Path) -> None:
     """Remove the staged files that a killed process left next to a database."""
-    for left in path.parent.glob(f"{path.name}{STAGED}*"):
+    for leftover in path.parent.glob(f"{path.name}{STAGED}*"):
         with suppress(OSError):
-            left.unlink()
+            leftover.unlink()
 
 
 def replace_database(new: Path, path: Path, live: sqlite3.Connection | None) -> Path | None:
@@ -268,8 +268,8 @@ def _explaining_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (*SQLITE_ERRORS, OSError) as error:
-        said = error_reason(error)
+        reason = error_reason(error)
         raise StoreError(
-            f"The database {path} could not be replaced: {said}. It is as it was. Check that the folder is writable "
+            f"The database {path} could not be replaced: {reason}. It is as it was. Check that the folder is writable "
             "and that the disk has room for twice the size of the copy."
         ) from error

@@ -59,14 +59,14 @@ class ChatStore:
     def chats(self, words: str = "") -> list[Chat]:
         """Return the chats with `words` in their title or in any version of a turn, the last changed one first."""
         rows = self._database.rows("SELECT * FROM chats ORDER BY changed_at DESC, id DESC")
-        if sought := words.strip().casefold():
-            said = self._said()
-            rows = [row for row in rows if sought in f"{row['title']}\n{said.get(row['id'], '')}".casefold()]
+        if query := words.strip().casefold():
+            texts = self._searchable_texts()
+            rows = [row for row in rows if query in f"{row['title']}\n{texts.get(row['id'], '')}".casefold()]
         places = _dicts(self._database.rows(f"{_POSITIONS} ORDER BY chat_id"))
         turns = {chat_id: len(_branch([*some])) for chat_id, some in groupby(places, lambda row: row["chat_id"])}
         return [_chat(row, turns.get(row["id"], 0)) for row in rows]
 
-    def _said(self) -> dict[int, str]:
+    def _searchable_texts(self) -> dict[int, str]:
         # The search compares texts in Python, because SQLite's LIKE ignores case for ASCII letters only.
         rows = self._database.rows(
             "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) AS said FROM chat_turns "
@@ -276,14 +276,14 @@ def _branch(rows: Sequence[_Row]) -> list[_Row]:
 def _path_to(rows: Sequence[_Row], number: int) -> list[_Row]:
     """Return the turns from the first one to this turn, inclusive. Raises QuestionError if it does not exist."""
     by_number: dict[int | None, _Row] = {row["number"]: row for row in rows}
-    line: list[_Row] = []
+    path: list[_Row] = []
     at: int | None = number
     while at in by_number:
-        line.insert(0, by_number.pop(at))
-        at = line[0]["parent"]
-    if not line:
+        path.insert(0, by_number.pop(at))
+        at = path[0]["parent"]
+    if not path:
         raise QuestionError("That question is not in this chat any more. Load the page again to see what is.")
-    return line
+    return path
 
 
 def _becomes_visible(turn: _Row, rows: Sequence[_Row]) -> bool:

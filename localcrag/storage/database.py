@@ -211,9 +211,9 @@ class Database:
         """Write the files of a restored backup to `folder`, except those that exist already. Raises StoreError."""
         with self.transaction() as connection:
             try:
-                for path, data in backup.missing_files(connection, folder):
+                for path, content in backup.missing_files(connection, folder):
                     with durable_files.atomic_file(path) as file:
-                        file.write_bytes(data)
+                        file.write_bytes(content)
             except OSError as error:
                 raise StoreError(
                     f"A file of the backup could not be written to {folder}: {error.strerror or error}. Check that the "
@@ -241,14 +241,14 @@ class Database:
             except SQLITE_ERRORS as error:
                 raise refused_error(self.path, error) from error
 
-    def empty_log(self, *, anew: bool = False, patience: float = BUSY_TIMEOUT) -> None:
-        """Empty the write-ahead log (`-wal`); with `anew`, first rewrite the file without free pages and gaps.
+    def empty_log(self, *, vacuum: bool = False, patience: float = BUSY_TIMEOUT) -> None:
+        """Empty the write-ahead log (`-wal`); with `vacuum`, first rewrite the file without free pages and gaps.
 
         Raises StoreError, also if another process keeps reading for longer than `patience` seconds.
         """
         with self._lock:
             try:
-                if anew:
+                if vacuum:
                     self._connection.execute("VACUUM")
                 self._connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
                 try:

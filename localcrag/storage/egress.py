@@ -110,8 +110,8 @@ def _counts(rows: Iterable[sqlite3.Row]) -> tuple[tuple[str, int], ...]:
 
 
 def _attempt(row: sqlite3.Row) -> EgressAttempt:
-    told = {"kind": Kind(row["kind"]), "purpose": Purpose(row["purpose"]), "allowed": bool(row["allowed"])}
-    return EgressAttempt(**{**dict(row), **told})
+    values = {"kind": Kind(row["kind"]), "purpose": Purpose(row["purpose"]), "allowed": bool(row["allowed"])}
+    return EgressAttempt(**{**dict(row), **values})
 
 
 _ADAPTER = TypeAdapter(WebAnswer)

@@ -90,12 +90,12 @@ def remove_abandoned(folder: Path, *patterns: str) -> None:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
-def is_abandoned(path: Path, just_made: float = NEW_FILE_SECONDS) -> bool:
-    """Return whether no process has locked a file or folder that is older than `just_made` seconds."""
+def is_abandoned(path: Path, new_for: float = NEW_FILE_SECONDS) -> bool:
+    """Return whether no process has locked a file or folder that is older than `new_for` seconds."""
     try:
         # After the clock was set back, a file may be dated in the future. It is old all the same.
         age = abs(time.time() - path.stat().st_mtime)
-        if age < just_made:
+        if age < new_for:
             return False
         if fcntl is None:
             return age > ABANDONED_SECONDS
@@ -115,22 +115,23 @@ def is_abandoned(path: Path, just_made: float = NEW_FILE_SECONDS) -> bool:
 
 @contextmanager
 def temporary_file(
-    data: bytes, data_dir: Path, *, prefix: str, what: str, changed: float | None = None
+    data: bytes, data_dir: Path, *, prefix: str, description: str, modified_at: float | None = None
 ) -> Iterator[Path]:
     """Yield the path of a temporary file with these bytes, in a new folder below `data_dir`; remove both afterwards.
 
-    `prefix` begins the folder's name, `what` describes the file in error messages, and `changed` is its modification
-    time in seconds since 1970. Raises StoreError.
+    `prefix` begins the folder's name, `description` describes the file in error messages, and `modified_at` is its
+    modification time in seconds since 1970. Raises StoreError.
     """
     try:
         folder = tempfile.TemporaryDirectory(prefix=prefix, dir=data_dir, ignore_cleanup_errors=True)
         path = Path(folder.name) / "file"
         path.write_bytes(data)
-        if changed is not None and changed >= 0:
-            os.utime(path, (changed, changed))
+        if modified_at is not None and modified_at >= 0:
+            os.utime(path, (modified_at, modified_at))
     except OSError as error:
         raise StoreError(
-            f"{what} could not be written to {data_dir}: {error.strerror or error}. Check that the disk has room."
+            f"{description} could not be written to {data_dir}: {error.strerror or error}. Check that the disk "
+            "has room."
         ) from error
     with folder, locked_file(Path(folder.name)):
         yield path

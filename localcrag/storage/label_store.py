@@ -160,8 +160,10 @@ def _read(adapter: TypeAdapter[Any], written: str) -> Any:
 
 
 def _quotes(label: Label, document: str) -> bool:
-    kept = label.circumstances
-    return label.document == document or bool(kept and document in (*kept.documents, *kept.case.documents))
+    circumstances = label.circumstances
+    return label.document == document or bool(
+        circumstances and document in (*circumstances.documents, *circumstances.case.documents)
+    )
 
 
 def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) -> None:
@@ -171,15 +173,15 @@ def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) 
             raise ReportError(f"{folder} is there already, and not empty. Choose a new folder for the evaluation set.")
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Write to a hidden folder first, so that a failure leaves no incomplete set behind.
-        making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
-            (making / DOCUMENTS).mkdir()
+            (staging / DOCUMENTS).mkdir()
             for name, text in documents.items():
-                (making / DOCUMENTS / name).write_text(text, "utf-8")
-            (making / QUESTIONS).write_text("".join(lines), "utf-8")
-            making.replace(folder)
+                (staging / DOCUMENTS / name).write_text(text, "utf-8")
+            (staging / QUESTIONS).write_text("".join(lines), "utf-8")
+            staging.replace(folder)
         finally:
-            shutil.rmtree(making, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
         raise _not_written(folder, error) from error
 

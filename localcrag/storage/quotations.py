@@ -52,7 +52,7 @@ class QuotedDocuments:
 
         Without `by_name`, only texts are compared, since the documents of an evaluation set may have any names.
         """
-        return bool(self._passages(run, by_name=by_name)) or self._beside_passages(run, by_name=by_name)
+        return bool(self._passages(run, by_name=by_name)) or self._quotes_outside_passages(run, by_name=by_name)
 
     def without(self, run: dict[str, Any]) -> dict[str, Any] | None:
         """Return a run without the passages from the documents, or None if its answer cites or quotes them."""
@@ -64,7 +64,7 @@ class QuotedDocuments:
         rest = run | {part: [one for one in run.get(part, ()) if one[key] not in found] for part, key in parts}
         used = {piece["source"] for piece in rest["evidence"]}
         rest["sources"] = [one for one in run.get("sources", ()) if one["id"] in used]
-        return None if self._beside_passages(rest, by_name=True) else rest
+        return None if self._quotes_outside_passages(rest, by_name=True) else rest
 
     def _passages(self, run: Mapping[str, Any], *, by_name: bool) -> set[str]:
         """Return the ids of a run's passages that come from the documents."""
@@ -77,7 +77,7 @@ class QuotedDocuments:
             return self._says_phrase(passage["text"])
         return self.in_text(passage["text"])
 
-    def _beside_passages(self, run: Mapping[str, Any], *, by_name: bool) -> bool:
+    def _quotes_outside_passages(self, run: Mapping[str, Any], *, by_name: bool) -> bool:
         """Return whether anything but a run's passages comes from the documents, such as its answer or its sources.
 
         An answer may show lines of a passage without citing them: if no passage was certain, it shows the likeliest.
@@ -87,10 +87,10 @@ class QuotedDocuments:
         if by_name and any(self.is_named(run["collection"], name) for name in named):
             return True
         cells = [cell for row in computation.get("rows", ()) for cell in row["cells"]]
-        said = [*_pieces(run.get("answer", "")), *(one["text"] for one in run.get("strips", ())), *cells]
-        stay = [one["text"] for one in run.get("passages", ())]
+        texts = [*_pieces(run.get("answer", "")), *(one["text"] for one in run.get("strips", ())), *cells]
+        remaining = [one["text"] for one in run.get("passages", ())]
         return self._says_phrase(json.dumps(run, ensure_ascii=False)) or any(
-            self.in_text(one) and not any(one.strip() in text for text in stay) for one in said
+            self.in_text(one) and not any(one.strip() in text for text in remaining) for one in texts
         )
 
     def _says_phrase(self, text: str) -> bool:
@@ -140,23 +140,23 @@ def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[
         "SELECT record FROM runs WHERE collection = ? "
         "AND EXISTS (SELECT 1 FROM json_each(?) AS name WHERE instr(record, name.value))"
     )
-    as_written = [json.dumps(name, ensure_ascii=False) for name in names]
-    for row in connection.execute(sql, (collection, json.dumps(as_written))):
+    json_names = [json.dumps(name, ensure_ascii=False) for name in names]
+    for row in connection.execute(sql, (collection, json.dumps(json_names))):
         found = json.loads(row["record"]).get("passages", ())
         yield from (one["text"] for one in found if one.get("document") in names)
 
 
-def remove_quotations(database: Database, quoting: QuotedDocuments) -> RemovedQuotations:
+def remove_quotations(database: Database, documents: QuotedDocuments) -> RemovedQuotations:
     """Remove everything that quotes the documents, all or nothing. Raises StoreError.
 
     A chat loses the turns that quote them, including hidden versions, and is deleted if no turn is left. A run that had
     such a turn as context is removed as well.
     """
     with database.transaction() as connection:
-        quoted, redacted, read_with = _runs(connection, quoting)
-        turns = _turns(connection, quoting, quoted)
-        said = {(turn["question"], turn["answer"]) for turn in turns}
-        quoted |= {run for run, before in read_with.items() if not said.isdisjoint(before)}
+        quoted, redacted, context_turns = _runs(connection, documents)
+        turns = _turns(connection, documents, quoted)
+        removed_answers = {(turn["question"], turn["answer"]) for turn in turns}
+        quoted |= {run for run, before in context_turns.items() if not removed_answers.isdisjoint(before)}
         _remove(connection, "runs", "id", quoted)
         for run, record in redacted.items():
             connection.execute("UPDATE runs SET record = ? WHERE id = ?", (record, run))
@@ -166,10 +166,10 @@ def remove_quotations(database: Database, quoting: QuotedDocuments) -> RemovedQu
             runs=len(quoted),
             redacted=len(redacted.keys() - quoted),
             turns=len(turns),
-            chats=_settle_chats(connection, turns, quoting),
-            labels=_remove(connection, "labels", "id", _labels(connection, quoting, quoted)),
-            pins=_remove(connection, "pins", "run_id", _pins(connection, quoting, quoted)),
-            web_answers=_remove(connection, "web_cache", "rowid", _web_answers(connection, quoting)),
+            chats=_settle_chats(connection, turns, documents),
+            labels=_remove(connection, "labels", "id", _labels(connection, documents, quoted)),
+            pins=_remove(connection, "pins", "run_id", _pins(connection, documents, quoted)),
+            web_answers=_remove(connection, "web_cache", "rowid", _web_answers(connection, documents)),
         )
 
 
@@ -182,11 +182,11 @@ def _runs(
     repetition.
     """
     quoted: set[str] = set()
-    redacted, read_with = {}, {}
+    redacted, context_turns = {}, {}
     for row in connection.execute("SELECT id, record FROM runs ORDER BY rowid"):
         run = json.loads(row["record"])
         if before := earlier_answers(run):
-            read_with[row["id"]] = set(before)
+            context_turns[row["id"]] = set(before)
         repeats = run.get("replays") in quoted or run.get("forced_from") in quoted
         if not (repeats or quoting.in_run(run)):
             continue
@@ -194,7 +194,7 @@ def _runs(
             quoted.add(row["id"])
         else:
             redacted[row["id"]] = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
-    return quoted, redacted, read_with
+    return quoted, redacted, context_turns
 
 
 def _turns(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[str]) -> TurnRows:
@@ -223,8 +223,8 @@ def _labels(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[
     """Return the ids of the labels to remove; delete the documents' names from the found documents of other labels."""
     found = set()
     for row in connection.execute("SELECT * FROM labels").fetchall():
-        kept = json.loads(row["circumstances"] or "{}")
-        names = (row["document"], *kept.get("case", {}).get("documents", ()))
+        circumstances = json.loads(row["circumstances"] or "{}")
+        names = (row["document"], *circumstances.get("case", {}).get("documents", ()))
         texts = (row["question"], row["text"], row["evidence"], row["circumstances"])
         if (
             row["run_id"] in runs
@@ -232,9 +232,11 @@ def _labels(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[
             or any(map(quoting.in_text, texts))
         ):
             found.add(row["id"])
-        elif any(quoting.is_named(row["collection"], name) for name in kept.get("documents", ())):
-            kept["documents"] = [one for one in kept["documents"] if not quoting.is_named(row["collection"], one)]
-            changed = json.dumps(kept, ensure_ascii=False)
+        elif any(quoting.is_named(row["collection"], name) for name in circumstances.get("documents", ())):
+            circumstances["documents"] = [
+                one for one in circumstances["documents"] if not quoting.is_named(row["collection"], one)
+            ]
+            changed = json.dumps(circumstances, ensure_ascii=False)
             connection.execute("UPDATE labels SET circumstances = ? WHERE id = ?", (changed, row["id"]))
     return found
 

@@ -28,21 +28,21 @@ def copy_readable_rows(damaged: Path, new: Path) -> Counter[str]:
     only SQLite's shell has it, and the app starts no programs. Raises sqlite3.Error, OSError and StoreError.
     """
     Database(new).close()
-    came: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     with closing(sqlite3.connect(new, isolation_level=None)) as target, closing(_open_damaged(damaged)) as read:
         # Rows may come without their parents. _tidy removes them at the end.
         target.execute("PRAGMA foreign_keys = OFF")
         target.execute("BEGIN")
         for table in TABLES:
             columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
-            there = _columns(read, table)
-            common = [f'"{name}"' for name in columns if name in there]
+            existing = _columns(read, table)
+            common = [f'"{name}"' for name in columns if name in existing]
             if common:
-                came[table] = _copy_table(read, target, table, ", ".join(common))
+                counts[table] = _copy_table(read, target, table, ", ".join(common))
         _tidy(target)
         target.execute("COMMIT")
         target.execute("PRAGMA journal_mode = DELETE")
-    return came
+    return counts
 
 
 def _open_damaged(path: Path) -> sqlite3.Connection:
@@ -61,11 +61,11 @@ def _columns(read: sqlite3.Connection, table: str) -> set[str]:
 def _copy_table(read: sqlite3.Connection, target: sqlite3.Connection, table: str, columns: str) -> int:
     """Copy the readable rows of a table, and return their number."""
     marks = ", ".join("?" * (columns.count(",") + 1))
-    put = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - our own table and column names
+    insert = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - our own table and column names
     before = target.total_changes
     for row in _rows(read, table, columns):
         with suppress(sqlite3.Error):  # A damaged value may not have its column's type.
-            target.execute(put, row)
+            target.execute(insert, row)
     return target.total_changes - before
 
 

@@ -232,12 +232,12 @@ def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]
     asked = {word.stem for word in words_of(request.text)}
 
     def named(one: Candidate) -> tuple[int, int]:
-        of_document = content_stems(f"{PurePath(one.document).stem} {one.title or ''}".replace("_", " "))
+        document_stems = content_stems(f"{PurePath(one.document).stem} {one.title or ''}".replace("_", " "))
         cells = {
             stem for test in one.plan.tests if isinstance(test.value, str)
             for value in (test.value, *test.others) for stem in content_stems(value)
         }  # fmt: skip
-        return len((content_stems(one.table.name) | cells) & asked), len((of_document | cells) & asked)
+        return len((content_stems(one.table.name) | cells) & asked), len((document_stems | cells) & asked)
 
     best = max(map(named, found), default=(0, 0))
     return [one for one in found if named(one) == best]

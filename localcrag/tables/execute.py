@@ -176,8 +176,8 @@ def refuse_unsummable(column: Column, columns: Sequence[Column]) -> None:
     """
     refuse_percentages(column)
     # A price in a table with quantities is a unit price: rows would have to be multiplied first.
-    beside = {word for one in columns if one is not column for word in stems_of(one.name)}
-    if _UNIT_PRICE.search(column.name) or (_PRICE.fullmatch(column.name) and beside & {"quantity", "qty"}):
+    extra = {word for one in columns if one is not column for word in stems_of(one.name)}
+    if _UNIT_PRICE.search(column.name) or (_PRICE.fullmatch(column.name) and extra & {"quantity", "qty"}):
         raise Refused(_("%(column)s is for one of each: its sum is no total", column=column.name))
     # In a table with dates, a balance is the state of an account after each booking.
     dated = any(one.kind is ColumnKind.DATE for one in columns)
@@ -250,12 +250,12 @@ def _result(own: Work, operation: Callable[[Work], OperationResult]) -> tuple[st
     if not amounts:
         return None
     left_out = own.left_out.copy()
-    said = operation(own).result
+    text = operation(own).result
     own.left_out = left_out  # These rows were counted as left out before.
     total = exact_sum(amounts)
     # The text may be rounded, so groups are compared by the exact value.
     exact = total / len(amounts) if own.plan.operation is Operation.AVERAGE else total
-    return said, exact, amounts[0].unit or column.unit
+    return text, exact, amounts[0].unit or column.unit
 
 
 def _rows_by_name(work: Work) -> dict[str, list[int]]:
@@ -283,8 +283,8 @@ def _rows_by_period(work: Work) -> dict[str, list[int]]:
     found: dict[tuple[int, int, int], list[int]] = {}
     for at in work.at:
         value = by.values[at] if by else None
-        said = isinstance(value, Moment) and value.year is not None and _tells_period(value, period)
-        if by is None or not isinstance(value, Moment) or not said:
+        text = isinstance(value, Moment) and value.year is not None and _tells_period(value, period)
+        if by is None or not isinstance(value, Moment) or not text:
             if by and isinstance(value, Moment) and value.year is None:
                 raise Refused(_("the dates in %(column)s have no year", column=by.name))
             cell = work.plan.known.rows[at].cells[by.at] if by else ""
@@ -473,9 +473,9 @@ def compute(plan: TablePlan, document: str, title: str | None) -> Computation:
     """
     table = plan.known.table
     tests = with_years(plan.tests)
-    said = [test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative]
+    text = [test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative]
     work, refused, found = Work(plan, list(range(len(plan.known.rows)))), "", OperationResult()
-    work.notes += dict.fromkeys(relative.note for relative in said if not relative.problem)
+    work.notes += dict.fromkeys(relative.note for relative in text if not relative.problem)
     try:
         select(work, tests)
         found = compute_groups(work, _OPERATIONS[plan.operation]) if plan.by else _OPERATIONS[plan.operation](work)
@@ -492,7 +492,7 @@ def compute(plan: TablePlan, document: str, title: str | None) -> Computation:
         operation=plan.operation,
         column=_named(plan),
         filters=tuple(map(describe_test, tests)),
-        of_rows=len(plan.known.rows),
+        total_rows=len(plan.known.rows),
         row_count=len(rows),
         rows=tuple(TableRow(row.cells, row.page, row.start, row.end) for row in rows[:MOST_ROWS]),
         result=found.result,

@@ -51,8 +51,8 @@ class Row:
             # After a number or a date, which any row can have, the label must consist of the total's words alone.
             label = next(filter(_has_letter, self.cells), "")
             found = _TOTAL.match(label) if not _has_letter(first) else None
-            of_total = found is not None and _TOTAL_SUFFIX.match(label, found.end()) is not None
-            return of_total or _AMOUNT_DUE.fullmatch(label) is not None
+            has_total_suffix = found is not None and _TOTAL_SUFFIX.match(label, found.end()) is not None
+            return has_total_suffix or _AMOUNT_DUE.fullmatch(label) is not None
         others = [cell for cell in self.cells if cell][1:]
         figures_alone = len(self.cells) > 2 and all(has_digit(cell) or not _has_letter(cell) for cell in others)
         return figures_alone or _TOTAL_SUFFIX.match(first, found.end()) is not None

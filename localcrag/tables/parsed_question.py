@@ -122,7 +122,7 @@ def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
         if column:
             reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
         return column is not None
-    if condition.quarter and not known.of_kind(ColumnKind.DATE):
+    if condition.quarter and not known.columns_of_kind(ColumnKind.DATE):
         return _resolve_quarter(reading, condition)
     return _resolve_days(reading, condition)
 
@@ -133,23 +133,23 @@ def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
     Returns False if there is none, or if it is unclear which is meant.
     """
     known = reading.known
-    dates = best_named(known, known.of_kind(ColumnKind.DATE), words_outside_cells(reading)) or known.of_kind(
-        ColumnKind.DATE
-    )
+    dates = best_named(
+        known, known.columns_of_kind(ColumnKind.DATE), words_outside_cells(reading)
+    ) or known.columns_of_kind(ColumnKind.DATE)
     if condition.relative and (named := _header_with_days(known, condition)):
         reading.words += [Word(word, condition.start, word) for word in named]
         return True
     if condition.relative and (condition.relative.problem or dates):
         return _add_test(reading, condition, dates[0] if len(dates) == 1 else None)
-    said = set(stems_of(str(condition.low)))
+    text = set(stems_of(str(condition.low)))
     in_headers = [
         column
         for column in known.columns
-        if said <= known.header_words(column) or moments_in([column.name]) == [condition.low]
+        if text <= known.header_words(column) or moments_in([column.name]) == [condition.low]
     ]
     in_cells = known.named_cells(words_of(str(condition.low), names=(0,))) or []
     # "April" can be a date, a column "April", a row "April" or a person with this name.
-    whole = [cell for cell in in_cells if len(cell.words) == len(said)]
+    whole = [cell for cell in in_cells if len(cell.words) == len(text)]
     people = [cell for cell in whole if known.are_people(cell.column)]
     if people and _PREPOSITION_AND_NAME.fullmatch(reading.request.text[condition.start : condition.end]):
         reading.cells += people
@@ -176,8 +176,8 @@ def _add_test(reading: ParsedQuestion, condition: Condition, column: Column | No
 
 def _header_with_days(known: TableVocabulary, condition: Condition) -> set[str]:
     """Return the words of the one header that names the same days in the same words, such as "Last year"; else none."""
-    said = stems_of(condition.relative.written) if condition.relative else []
-    named = [own for column in known.columns if set(said) <= (own := known.header_words(column))]
+    text = stems_of(condition.relative.written) if condition.relative else []
+    named = [own for column in known.columns if set(text) <= (own := known.header_words(column))]
     return named[0] if len(named) == 1 and condition.relation is Relation.EQUAL else set()
 
 
@@ -187,7 +187,7 @@ def _resolve_quarter(reading: ParsedQuestion, condition: Condition) -> bool:
     form = re.compile(rf"Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z", re.IGNORECASE)
     found = {
         (column.at, row.cells[column.at])
-        for column in reading.known.of_kind(ColumnKind.TEXT)
+        for column in reading.known.columns_of_kind(ColumnKind.TEXT)
         for row in reading.known.rows
         if form.match(row.cells[column.at])
     }
@@ -207,7 +207,7 @@ def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount
     if counted and counted.stem in FUNCTION_WORDS:
         counted = None
     scored: list[tuple[int, Column]] = []
-    columns = known.of_kind(ColumnKind.TIME if amount.unit == CLOCK else ColumnKind.AMOUNT)
+    columns = known.columns_of_kind(ColumnKind.TIME if amount.unit == CLOCK else ColumnKind.AMOUNT)
     for column in columns:
         # A column with a problem stays a candidate, so that the refusal can name the problem.
         if amount.unit and column.unit and amount.unit != column.unit and not column.problem:
@@ -352,8 +352,8 @@ def meets(test: Test, at: int, cell: str) -> bool | None:
         return _meets_other_column(test.column.values[at], test.than.values[at], test.relation)
     if isinstance(test.value, str):
         # An empty cell may stand for the same value as the cell above it.
-        said = map(_stems, (test.value, *test.others))
-        return None if is_empty(cell) else (_stems(cell) in said) is not test.negated
+        text = map(_stems, (test.value, *test.others))
+        return None if is_empty(cell) else (_stems(cell) in text) is not test.negated
     return _meets_value(test, test.column.values[at])
 
 
@@ -496,36 +496,36 @@ _DAY, _ANY_YEAR = gettext_noop("%(column)s is %(value)s"), gettext_noop("%(colum
 
 def describe_test(test: Test) -> str:
     """Return a condition in words: "Price is more than 40 €"."""
-    said = {
+    text = {
         "column": test.column.name,
         "value": _value_text(test.value),
         "high": _value_text(test.high) if test.high else "",
     }
     if test.relative and test.relative.problem:
-        return _(_MOMENTS[Relation.EQUAL], **said | {"value": f"“{test.relative.written}”"})
+        return _(_MOMENTS[Relation.EQUAL], **text | {"value": f"“{test.relative.written}”"})
     if test.than:
         in_time = test.column.kind is not ColumnKind.AMOUNT and test.relation is not Relation.EQUAL
-        return _((_MOMENTS if in_time else _AMOUNTS)[test.relation], **said | {"value": test.than.name})
+        return _((_MOMENTS if in_time else _AMOUNTS)[test.relation], **text | {"value": test.than.name})
     if test.others:
-        said["value"] = _(" or ").join([_value_text(test.value), *test.others])
+        text["value"] = _(" or ").join([_value_text(test.value), *test.others])
     if test.negated:
-        return _("%(column)s is not %(value)s", **said)
+        return _("%(column)s is not %(value)s", **text)
     if isinstance(test.value, Amount) and test.value.unit == CLOCK:
-        return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **said)
+        return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **text)
     return (
-        _describe_moment(test, test.value, said)
+        _describe_moment(test, test.value, text)
         if isinstance(test.value, Moment)
-        else _(_AMOUNTS[test.relation], **said)
+        else _(_AMOUNTS[test.relation], **text)
     )
 
 
-def _describe_moment(test: Test, value: Moment, said: Mapping[str, str]) -> str:
+def _describe_moment(test: Test, value: Moment, text: Mapping[str, str]) -> str:
     if test.relation is not Relation.EQUAL or value.year:
-        return _(_DAY if test.relation is Relation.EQUAL and value.day else _MOMENTS[test.relation], **said)
+        return _(_DAY if test.relation is Relation.EQUAL and value.day else _MOMENTS[test.relation], **text)
     years = {moment.year for moment in test.column.moments if moment.year}
     if value.day and len(years) < SEVERAL_YEARS:
-        return _(_DAY, **said)
-    return _(_ANY_YEAR if len(years) > 1 else _MOMENTS[test.relation], **said)
+        return _(_DAY, **text)
+    return _(_ANY_YEAR if len(years) > 1 else _MOMENTS[test.relation], **text)
 
 
 def _value_text(value: Amount | Moment | str) -> str:

@@ -74,7 +74,10 @@ def unused(reading: ParsedQuestion, plan: TablePlan) -> list[Word]:
     known = reading.known
     used = {column.at for column in _columns_of(plan)}
     used |= {column.at for column in known.columns if _is_label(plan, column)}
-    used |= {column.at for column in best_named(known, known.of_kind(ColumnKind.TEXT, ColumnKind.NAME), reading.target)}
+    used |= {
+        column.at
+        for column in best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), reading.target)
+    }
     kept = [column for column in known.columns if column.at in {*used, row_label_column(known).at}]
     left = known.unexplained(words_outside_cells(reading), kept)
     if plan.operation in (Operation.FILTER, Operation.COUNT, Operation.VALUES):
@@ -170,7 +173,7 @@ def _has_unexplained_word(reading: ParsedQuestion) -> bool:
     The month of "which month has the highest total" is part of the dates, even if no header names it.
     """
     left = reading.known.unexplained(words_outside_cells(reading))
-    if reading.request.superlative and reading.known.of_kind(ColumnKind.DATE):
+    if reading.request.superlative and reading.known.columns_of_kind(ColumnKind.DATE):
         left = [word for word in left if word.stem not in PERIODS]
     return bool(left)
 
@@ -202,12 +205,14 @@ def _aggregate_plan(reading: ParsedQuestion) -> TablePlan | None:
     if request.target is not None:
         # "How many … in total" asks for a sum if a column counts these things, and otherwise for the number of rows.
         noun = [word for word in reading.target if word.stem not in UNINFORMATIVE]
-        if not noun or not best_named(known, known.of_kind(ColumnKind.AMOUNT), noun[-1:]):
+        if not noun or not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), noun[-1:]):
             return _count_plan(reading)
         words = noun
     elif request.asks == "total":
-        in_header = [column for column in known.of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)]
-        if len(in_header) == 1 and not best_named(known, known.of_kind(ColumnKind.AMOUNT), words):
+        in_header = [
+            column for column in known.columns_of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)
+        ]
+        if len(in_header) == 1 and not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words):
             return TablePlan(known, request.operation, in_header[0], tuple(reading.tests))
     column = computed_column(reading, words)
     return TablePlan(known, request.operation, column, tuple(reading.tests)) if column else None
@@ -218,7 +223,7 @@ def _extreme_plan(reading: ParsedQuestion) -> TablePlan | None:
     known, wanted = reading.known, reading.request.superlative
     if wanted is None:
         return None
-    if reading.request.of_groups or names_period(reading):
+    if reading.request.group_operation or names_period(reading):
         return extreme_group_plan(reading)
     column = _superlative_column(reading, wanted)
     if column is None:
@@ -239,20 +244,20 @@ def _superlative_column(reading: ParsedQuestion, wanted: Superlative) -> Column 
     """Return the column that a word like "cheapest" is about; None if that is unclear."""
     known, words = reading.known, words_outside_cells(reading)
     if wanted.dates:
-        dates = known.of_kind(ColumnKind.DATE, ColumnKind.TIME)
+        dates = known.columns_of_kind(ColumnKind.DATE, ColumnKind.TIME)
         found = best_named(known, dates, words) or dates
         return found[0] if len(found) == 1 else None
     if wanted.columns:
         fitting = [
             column
-            for column in known.of_kind(ColumnKind.AMOUNT)
+            for column in known.columns_of_kind(ColumnKind.AMOUNT)
             if with_synonyms(wanted.columns) & known.header_words(column)
         ]
         found = best_named(known, fitting, words) or fitting
         return found[0] if len(found) == 1 else None
     column = computed_column(reading, words)
-    fitting = [one for one in known.of_kind(ColumnKind.AMOUNT) if wanted.otherwise & known.header_words(one)]
-    if column is None and len(fitting) == 1 and not best_named(known, known.of_kind(ColumnKind.AMOUNT), words):
+    fitting = [one for one in known.columns_of_kind(ColumnKind.AMOUNT) if wanted.otherwise & known.header_words(one)]
+    if column is None and len(fitting) == 1 and not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words):
         return fitting[0]
     return column
 
@@ -277,15 +282,15 @@ def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
     noun = reading.target
     if not noun:
         return None
-    of_cells = {word.start for cell in reading.cells for word in cell.words}
-    if noun[-1].start in of_cells:
+    cell_starts = {word.start for cell in reading.cells for word in cell.words}
+    if noun[-1].start in cell_starts:
         # "How many laptops" counts the rows if several are laptops; a single row has a number to be looked up.
         cell = next(cell for cell in reading.cells if noun[-1] in cell.words)
         is_one = cell.rows > 1 and not has_quantity_column(known) and not reading.request.forms.different
         return TablePlan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
     last = last_noun_word(reading, noun)
     if reading.request.forms.different:
-        named = best_named(known, known.of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last])
+        named = best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last])
         return TablePlan(known, Operation.COUNT, named[0], tuple(reading.tests)) if len(named) == 1 else None
     found = noun_meaning(reading, last)
     if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
@@ -308,18 +313,19 @@ def _list_plan(reading: ParsedQuestion) -> TablePlan | None:
     if (request.conditions or request.forms.versus) and reading.tests:
         return _rows_plan(reading)
     return _plan_without_conditions(
-        reading, best_named(known, known.of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last_noun_word(reading, noun)])
+        reading,
+        best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last_noun_word(reading, noun)]),
     )
 
 
-def _plan_without_conditions(reading: ParsedQuestion, of_words: Sequence[Column]) -> TablePlan | None:
+def _plan_without_conditions(reading: ParsedQuestion, word_columns: Sequence[Column]) -> TablePlan | None:
     """Return a plan for the rows, or the whole column, that a question names by words alone."""
     known = reading.known
     if not reading.request.everything:
-        first = not of_words or of_words[0] is row_label_column(known)
+        first = not word_columns or word_columns[0] is row_label_column(known)
         return _rows_plan(reading) if first and _may_be_several(reading) else None
-    if len(of_words) == 1 and of_words[0].kind is ColumnKind.TEXT and not reading.tests:
-        return TablePlan(known, Operation.VALUES, of_words[0])
+    if len(word_columns) == 1 and word_columns[0].kind is ColumnKind.TEXT and not reading.tests:
+        return TablePlan(known, Operation.VALUES, word_columns[0])
     return _rows_plan(reading)
 
 

@@ -63,13 +63,13 @@ def computed_column(reading: ParsedQuestion, words: Sequence[Word]) -> Column | 
     A column that a condition is about is only taken if no other is named.
     """
     known = reading.known
-    amounts = known.of_kind(ColumnKind.AMOUNT)
+    amounts = known.columns_of_kind(ColumnKind.AMOUNT)
     tested = {test.column.at for test in reading.tests}
     named = best_named(known, amounts, words)
     others = best_named(known, [column for column in amounts if column.at not in tested], words)
     if found := others or named:
         return found[0] if len(found) == 1 else None
-    labels = [column for column in known.of_kind(ColumnKind.DATE, ColumnKind.NAME) if column.at not in tested]
+    labels = [column for column in known.columns_of_kind(ColumnKind.DATE, ColumnKind.NAME) if column.at not in tested]
     if any(known.mention(column, words) and not has_row_numbers(known, column) for column in labels):
         return None
     return amounts[0] if len(amounts) == 1 else None
@@ -87,8 +87,8 @@ def has_row_numbers(known: TableVocabulary, column: Column) -> bool:
 def noun_meaning(reading: ParsedQuestion, noun: Word) -> tuple[Column | None] | None:
     """Return (column,) if a noun names values of a column, (None,) if it names rows, None if it names neither."""
     known = reading.known
-    named = best_named(known, known.of_kind(ColumnKind.TEXT, ColumnKind.NAME), [noun])
-    measured = best_named(known, known.of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), [noun])
+    named = best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [noun])
+    measured = best_named(known, known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), [noun])
     if measured and all(_labels_rows(known, column) for column in measured):
         return (None,)
     if measured and not any(_names_only_rows(known, noun, column) for column in measured):
@@ -120,10 +120,10 @@ def last_noun_word(reading: ParsedQuestion, noun: Sequence[Word]) -> Word:
     """
     known = reading.known
     words = list(noun)
-    of_cells = {word.start for cell in reading.cells for word in cell.words}
+    cell_starts = {word.start for cell in reading.cells for word in cell.words}
     while len(words) > 1 and (
-        words[-1].start in of_cells
-        or best_named(known, known.of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), words[-1:])
+        words[-1].start in cell_starts
+        or best_named(known, known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), words[-1:])
         or words[-1].stem in UNINFORMATIVE - ROW_NOUNS
     ):
         words.pop()
@@ -144,7 +144,7 @@ def asks_who(reading: ParsedQuestion) -> bool:
 
 def row_label_column(known: TableVocabulary) -> Column:
     """Return the column that names the rows: the first one of text or identifiers, or else the first column."""
-    return next(iter(known.of_kind(ColumnKind.TEXT, ColumnKind.NAME)), known.columns[0])
+    return next(iter(known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME)), known.columns[0])
 
 
 def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
@@ -154,7 +154,9 @@ def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
 
 def has_quantity_column(known: TableVocabulary) -> bool:
     """Return whether a column says how many things a row has: a count may then be of rows, or of these things."""
-    return any(with_synonyms(known.header_words(column)) & QUANTITIES for column in known.of_kind(ColumnKind.AMOUNT))
+    return any(
+        with_synonyms(known.header_words(column)) & QUANTITIES for column in known.columns_of_kind(ColumnKind.AMOUNT)
+    )
 
 
 def is_in_header(known: TableVocabulary, noun: Word) -> bool:
@@ -184,7 +186,7 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
     if not noun:
         return None
     last = last_noun_word(reading, noun)
-    summed = [one for one in best_named(known, known.of_kind(ColumnKind.AMOUNT), [last]) if one.at != by[0].at]
+    summed = [one for one in best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), [last]) if one.at != by[0].at]
     if summed:
         return _plan(reading, Operation.SUM, summed[0], by) if len(summed) == 1 else None
     return _plan(reading, Operation.COUNT, None, by) if _are_rows(reading, last) else None
@@ -195,16 +197,16 @@ def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
     known, request = reading.known, reading.request
     words = words_outside_cells(reading)
     by = _grouping(known, words, reading)
-    totals = [column for column in known.of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)]
-    if request.of_groups is Operation.SUM and totals:
+    totals = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)]
+    if request.group_operation is Operation.SUM and totals:
         return None if by or names_period(reading) else _total_column_plan(reading, totals)
-    sums = request.of_groups is Operation.SUM and not names_period(reading)
+    sums = request.group_operation is Operation.SUM and not names_period(reading)
     if sums and (single := _single_row_plan(reading)):
         return single
     if by is None or request.few > 1:
         return None
     words = [word for word in words if not known.mention(by[0], [word]) and word.stem != by[1]]
-    operation = request.of_groups or _most_operation(reading, words)
+    operation = request.group_operation or _most_operation(reading, words)
     counts = operation is Operation.COUNT
     column = None if counts else _amounts(reading, by[0], words)
     if column and may_mean_spending(reading, column):
@@ -247,7 +249,7 @@ def _most_operation(reading: ParsedQuestion, words: Sequence[Word]) -> Operation
     if reading.request.asks not in ("most", "fewest", "least"):
         return None  # "The largest customer" may have the largest order, or the largest sum of orders.
     nouns = meaningful(words)
-    if len(nouns) == 1 and best_named(known, known.of_kind(ColumnKind.AMOUNT), nouns):
+    if len(nouns) == 1 and best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), nouns):
         return Operation.SUM
     return Operation.COUNT if len(nouns) == 1 and _are_rows(reading, nouns[0]) else None
 
@@ -262,7 +264,7 @@ def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
         return False
     tested = {test.column.at for test in reading.tests} | {cell.column.at for cell in reading.cells}
     days = [ColumnKind.DATE] if reading.request.asks in ("most", "fewest", "least") else []
-    for other in known.of_kind(ColumnKind.TEXT, ColumnKind.NAME, *days):
+    for other in known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME, *days):
         values = [row.cells[other.at] for row in known.rows]
         if (
             (other.at not in {column.at, *tested} or other.kind is ColumnKind.DATE)
@@ -276,7 +278,7 @@ def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
 def _names_other_column(reading: ParsedQuestion, word: Word) -> bool:
     """Return whether a word names another text column, about which there is no condition."""
     known, tested = reading.known, {test.column.at for test in reading.tests}
-    others = [column for column in known.of_kind(ColumnKind.TEXT, ColumnKind.NAME) if column.at not in tested]
+    others = [column for column in known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME) if column.at not in tested]
     return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)
 
 
@@ -293,16 +295,16 @@ def _plan(
 def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQuestion) -> tuple[Column, str] | None:
     """Return the column to group by that the words name, and the period of its dates; None if that is unclear."""
     tested = {test.column.at for test in reading.tests}
-    said = [word for word in words if word.stem not in FUNCTION_WORDS]
+    text = [word for word in words if word.stem not in FUNCTION_WORDS]
     columns = [
         column
         for column in known.columns
-        if column.at not in tested and known.mention(column, said) >= EXACT and _repeats(known, column)
+        if column.at not in tested and known.mention(column, text) >= EXACT and _repeats(known, column)
     ]
     if len(columns) == 1:
         return columns[0], _column_period(columns[0])
-    periods = [word.stem for word in said if word.stem in PERIODS]
-    dates = known.of_kind(ColumnKind.DATE)
+    periods = [word.stem for word in text if word.stem in PERIODS]
+    dates = known.columns_of_kind(ColumnKind.DATE)
     if columns or len(periods) != 1 or len(dates) != 1 or dates[0].problem:
         return None
     return dates[0], periods[0]
@@ -343,7 +345,7 @@ def _repeats(known: TableVocabulary, column: Column) -> bool:
 def _amounts(reading: ParsedQuestion, by: Column, words: Sequence[Word]) -> Column | None:
     """Return the column of amounts to add up or to average for each group; None if that is unclear."""
     known = reading.known
-    others = [column for column in known.of_kind(ColumnKind.AMOUNT) if column.at != by.at]
+    others = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if column.at != by.at]
     named = best_named(known, others, words)
     if not named and reading.request.asks == "total":
         named = [column for column in others if "total" in known.header_words(column)]

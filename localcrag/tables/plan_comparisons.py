@@ -57,21 +57,21 @@ _COSTS = frozenset(("cost", "costing", "expensive", "price"))
 
 def row_comparison_test(reading: ParsedQuestion) -> Test | None:
     """Return the condition that compares two columns of each row; None if it is unclear which."""
-    said, columns = reading.request.forms.versus, compared_columns(reading)
-    if said is None or said.relation is None or columns is None:
+    text, columns = reading.request.forms.versus, compared_columns(reading)
+    if text is None or text.relation is None or columns is None:
         return None
-    return Test(columns[0], said.relation, "", than=columns[1], start=said.split)
+    return Test(columns[0], text.relation, "", than=columns[1], start=text.split)
 
 
 def compared_columns(reading: ParsedQuestion) -> tuple[Column, Column] | None:
     """Return the two columns that the question compares in each row; None if it is unclear which."""
-    said = reading.request.forms.versus
-    if said is None or any(_is_margin(reading, one) for one in reading.request.conditions):
+    text = reading.request.forms.versus
+    if text is None or any(_is_margin(reading, one) for one in reading.request.conditions):
         return None
-    if any(_is_of_other_row(reading, cell, said.split) for cell in reading.cells):
+    if any(_is_of_other_row(reading, cell, text.split) for cell in reading.cells):
         return None
-    columns = column_pair(reading, said.split, of_time=said.word in TIME_COMPARATIVES)
-    if columns is None or not fit_comparative(said.word, reading, columns):
+    columns = column_pair(reading, text.split, in_time=text.word in TIME_COMPARATIVES)
+    if columns is None or not fit_comparative(text.word, reading, columns):
         return None
     return columns if _has_single_rows(reading, columns) else None
 
@@ -79,19 +79,19 @@ def compared_columns(reading: ParsedQuestion) -> tuple[Column, Column] | None:
 def resolve_time_words(reading: ParsedQuestion) -> None:
     """Let "now" and "before" name the column whose header has another word for it, or this year."""
     known = reading.known
-    said = [condition.relative for condition in reading.request.conditions if condition.relative]
-    years = {str(one.asked.year) for one in said if one.low.month is None}
+    text = [condition.relative for condition in reading.request.conditions if condition.relative]
+    years = {str(one.asked.year) for one in text if one.low.month is None}
     words: list[Word] = []
     for word in reading.words:
         group = next((group for group in THEN_AND_NOW if word.stem in group), frozenset())
         meant = (group | years if "now" in group else group) if group else group
         named = [column for column in known.columns if known.header_words(column) & meant]
-        of_itself = any(word.stem in known.header_words(column) for column in named)
-        own = known.header_words(named[0]) if len(named) == 1 and not of_itself else [word.stem]
+        is_header = any(word.stem in known.header_words(column) for column in named)
+        own = known.header_words(named[0]) if len(named) == 1 and not is_header else [word.stem]
         words += [Word(one, word.start, word.written) for one in sorted(own)]
-    said_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in TIME_COMPARATIVES
+    asked_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in TIME_COMPARATIVES
     # "Before the due date" means the column "Due", although its header has no "date".
-    reading.words = [word for word in words if not (said_in_time and word.stem in _DATES - known.all_header_words)]
+    reading.words = [word for word in words if not (asked_in_time and word.stem in _DATES - known.all_header_words)]
 
 
 def resolve_plan_words(reading: ParsedQuestion) -> None:
@@ -105,11 +105,11 @@ def resolve_plan_words(reading: ParsedQuestion) -> None:
     reading.words = [replace(word, stem=own) if word.stem in others else word for word in reading.words]
 
 
-def column_pair(reading: ParsedQuestion, split: int, *, of_time: bool = False) -> tuple[Column, Column] | None:
+def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -> tuple[Column, Column] | None:
     """Return the two columns of one kind and unit that are named before and after a place; None if it is unclear."""
     known, words = reading.known, words_outside_cells(reading)
-    kinds = (ColumnKind.DATE, ColumnKind.TIME) if of_time else (ColumnKind.AMOUNT,)
-    columns = [column for column in known.of_kind(*kinds) if column.unit != "percent"]
+    kinds = (ColumnKind.DATE, ColumnKind.TIME) if in_time else (ColumnKind.AMOUNT,)
+    columns = [column for column in known.columns_of_kind(*kinds) if column.unit != "percent"]
     left = _named(known, columns, [word for word in words if word.start < split])
     right = _named(known, columns, [word for word in words if word.start >= split])
     if len(right) == 2 and not left:
@@ -141,11 +141,11 @@ def _scale(column: Column) -> str:
 
 def _is_margin(reading: ParsedQuestion, one: Condition) -> bool:
     """Return whether a condition says by how much two columns differ: "more than 20 over budget"."""
-    text, said = reading.request.text, reading.request.forms.versus
-    if said is None or not isinstance(one.low, Amount):
+    text, message = reading.request.text, reading.request.forms.versus
+    if message is None or not isinstance(one.low, Amount):
         return False
-    if one.end <= said.start:
-        return re.fullmatch(r"\s*(?:\w+\s+)?", text[one.end : said.start]) is not None
+    if one.end <= message.start:
+        return re.fullmatch(r"\s*(?:\w+\s+)?", text[one.end : message.start]) is not None
     return re.search(r"\bby\s*\Z", text[: one.start]) is not None
 
 
@@ -160,9 +160,9 @@ def _is_of_other_row(reading: ParsedQuestion, cell: NamedCell, split: int) -> bo
 
 def _named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
     """Return the columns that the words name best; columns with all words of their header named take precedence."""
-    said = {word.stem for word in words}
+    text = {word.stem for word in words}
     found = best_named(known, columns, words)
-    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= said]
+    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= text]
     return whole or found
 
 
@@ -170,7 +170,7 @@ def fit_comparative(word: str, reading: ParsedQuestion, columns: Sequence[Column
     """Return whether the columns contain what a comparative is about: prices, if something costs more."""
     about = COMPARATIVES.get(word, frozenset())
     headers = {stem for column in columns for stem in reading.known.header_words(column)}
-    if not about and _COSTS & {said.stem for said in reading.words} - headers:
+    if not about and _COSTS & {text.stem for text in reading.words} - headers:
         about = PRICE
     if not about:
         return True
@@ -207,7 +207,7 @@ def difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     split = request.forms.split
     sides = _sides(reading.tests, split)
     tested = {test.column.at for test in reading.tests}
-    amounts = [column for column in known.of_kind(ColumnKind.AMOUNT) if column.at not in tested]
+    amounts = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if column.at not in tested]
     if sides is None:
         return _column_difference_plan(reading, split)
     if any(test.negated for side in sides for test in side):
@@ -235,7 +235,11 @@ def share_plan(reading: ParsedQuestion) -> TablePlan | None:
         return None
     tested = {test.column.at for test in reading.tests}
     words = [word for word in words_outside_cells(reading) if word.start < split and word.stem not in UNINFORMATIVE]
-    named = [column for column in best_named(known, known.of_kind(ColumnKind.AMOUNT), words) if column.at not in tested]
+    named = [
+        column
+        for column in best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words)
+        if column.at not in tested
+    ]
     if len(named) == 1:
         return TablePlan(known, Operation.SHARE, named[0], sides=(whole, (*whole, *part)))
     if named or not words or noun_meaning(reading, words[-1]) != (None,):
@@ -297,23 +301,23 @@ def _row_count(known: TableVocabulary, tests: Sequence[Test]) -> int:
 
 def extreme_difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the rows in which two columns differ most or least; None if it is unclear which columns."""
-    known, said = reading.known, reading.request.forms.versus
+    known, text = reading.known, reading.request.forms.versus
     columns = compared_columns(reading)
-    if said is None or columns is None or said.word in TIME_COMPARATIVES or not _asks_for_rows(reading, said.start):
+    if text is None or columns is None or text.word in TIME_COMPARATIVES or not _asks_for_rows(reading, text.start):
         return None
     tests = tuple(reading.tests)
-    if said.relation:
-        tests += (Test(columns[0], said.relation, "", than=columns[1], start=said.split),)
-    if said.relation is Relation.EQUAL:
+    if text.relation:
+        tests += (Test(columns[0], text.relation, "", than=columns[1], start=text.split),)
+    if text.relation is Relation.EQUAL:
         return None
     base = [column for column in columns if PLANNED & known.header_words(column)]
-    base = [columns[1]] if said.relation else base
-    if said.in_percent and len(base) != 1:
+    base = [columns[1]] if text.relation else base
+    if text.in_percent and len(base) != 1:
         return None  # It is unclear which of the two columns the percentage is of.
     return TablePlan(
-        known, Operation.DIFFERENCE, columns[0], tests, pick=said.end,
-        side_columns=columns[::-1] if said.relation is Relation.BELOW else columns,
-        percent_of=base[0] if said.in_percent else None,
+        known, Operation.DIFFERENCE, columns[0], tests, pick=text.end,
+        side_columns=columns[::-1] if text.relation is Relation.BELOW else columns,
+        percent_of=base[0] if text.in_percent else None,
     )  # fmt: skip
 
 

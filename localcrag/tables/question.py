@@ -124,7 +124,7 @@ def find_column_comparison(text: str) -> tuple[str, ColumnComparison | None]:
     if gap := _GAP.search(rest):
         rest = blank_out(blank_out(rest, gap.start(), gap.start("between")), gap.start("than"), gap.end())
         return rest, ColumnComparison(None, "", gap.start(), gap.end("than"), _end(gap), percent is not None)
-    end = next((said for form in _ENDS if (said := form.search(rest))), None)
+    end = next((message for form in _ENDS if (message := form.search(rest))), None)
     if end is None:
         return _find_comparison(text)
     shorter, versus = _find_comparison(blank_out(rest, *end.span()))
@@ -142,7 +142,7 @@ def _find_comparison(text: str) -> tuple[str, ColumnComparison | None]:
 
     A question that does not ask for rows has none, whatever its words.
     """
-    found = next((said for form in _FORMS if (said := form.search(text))), None)
+    found = next((message for form in _FORMS if (message := form.search(text))), None)
     if found is None or not _ASKS_FOR_ROWS.match(text):
         return text, None
     split = found.end("than")
@@ -298,9 +298,9 @@ def requested_number(text: str, superlative: str) -> tuple[int, str]:
     return 1, text
 
 
-def number_value(said: str) -> int:
+def number_value(text: str) -> int:
     """Return the value of a whole number that is written in digits or as a word."""
-    return int(NUMBER_WORDS.get(said.lower(), said))
+    return int(NUMBER_WORDS.get(text.lower(), text))
 
 
 def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
@@ -367,7 +367,7 @@ class Request:
     `rest` is its text in which operation and conditions are blanked. `asks` is the word for the operation. `target` is
     where in `rest` the noun for what is counted or listed begins; None if the operation is on a column. `everything`:
     the question asks for all rows explicitly. `few` is the number of rows with the highest or lowest values that are
-    asked for. `of_groups` is SUM or AVERAGE if the group with the highest or lowest sum or average is asked for.
+    asked for. `group_operation` is SUM or AVERAGE if the group with the highest or lowest sum or average is asked for.
     `names` are the words that are written as names. Those that begin at `excused` places must turn out to be cells,
     because any other word like "may" would change what is asked for.
     """
@@ -381,7 +381,7 @@ class Request:
     conditions: tuple[Condition, ...] = ()
     everything: bool = False
     few: int = 1
-    of_groups: Operation | None = None
+    group_operation: Operation | None = None
     forms: QuestionForm = field(default_factory=lambda: QuestionForm(""))
     names: NameWords = field(default_factory=NameWords)
     excused: frozenset[int] = frozenset()
@@ -409,7 +409,7 @@ _CHANGES = re.compile(
 _NO_LETTER = re.compile(r"[^\w'’]|\Z")
 _FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
 """Words for the future, which the table says nothing certain about."""
-_OF_COLUMNS = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
+_CURRENT_COLUMN = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
 """Words that can be part of the name of one of two compared columns."""
 _COUNT = re.compile(
     r"\bhow many\b|\b(?:what(?:'s| is| was) )?(?:the )?(?:total |overall )?(?:number|count) of\b"
@@ -481,7 +481,7 @@ def _is_changed_by_words(request: Request) -> bool:
     if forms.versus or forms.form is Operation.DIFFERENCE:
         if _FORECAST.search(text):
             return True
-        rest = _OF_COLUMNS.sub("", rest)
+        rest = _CURRENT_COLUMN.sub("", rest)
     elif sum(condition.relative is not None for condition in request.conditions) > 1:
         return True  # "From last month to this month" is one period, not two conditions.
     much = request.operation is Operation.FILTER and _HOW_MUCH.search(request.text)
@@ -534,10 +534,10 @@ def _extreme_request(
     few, rest = (forms.few, forms.rest) if forms.end else requested_number(forms.rest, word)
     rest = blank_out(rest, *superlative.span())
     sums = _SUM.search(rest)
-    of_groups = Operation.AVERAGE if averages else Operation.SUM if sums else None
-    said = averages or sums
-    rest = blank_out(rest, *said.span()) if said else rest
-    return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, of_groups=of_groups)
+    group_operation = Operation.AVERAGE if averages else Operation.SUM if sums else None
+    message = averages or sums
+    rest = blank_out(rest, *message.span()) if message else rest
+    return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, group_operation=group_operation)
 
 
 def _two_sided_request(text: str, forms: QuestionForm) -> Request | None:

@@ -290,11 +290,11 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
 def _date_condition(text: str, match: re.Match[str], relation: Relation, today: date | None) -> Condition | None:
     """Return the condition that a preposition makes with the day, month or year after it."""
     if today and (relative := relative_days_at(text, match.end(), today)):
-        said, end = relative
+        message, end = relative
         onwards = _ONWARDS.match(text, end) if relation is Relation.EQUAL else None
         if onwards:
             relation, end = Relation.AT_LEAST, onwards.end()
-        return None if relation is Relation.WITHIN else _relative_condition(said, end, match.start(), relation)
+        return None if relation is Relation.WITHIN else _relative_condition(message, end, match.start(), relation)
     if quarter := _QUARTER.match(text, match.end()):
         return _quarter_condition(quarter, match.start(), relation)
     first = moment_at(text, match.end())
@@ -321,29 +321,29 @@ def _range_condition(text: str, match: re.Match[str], first: tuple[Moment, int])
 
 def _unprefixed_days(text: str, today: date) -> list[Condition]:
     """Return the conditions of relative days that have no preposition: "last month"."""
-    said = [(relative_days_at(text, start, today), start) for start in relative_day_places(text)]
-    return [_relative_condition(*one, start, Relation.EQUAL) for one, start in said if one]
+    message = [(relative_days_at(text, start, today), start) for start in relative_day_places(text)]
+    return [_relative_condition(*one, start, Relation.EQUAL) for one, start in message if one]
 
 
-def _relative_condition(said: RelativeDays, end: int, start: int, relation: Relation) -> Condition:
+def _relative_condition(text: RelativeDays, end: int, start: int, relation: Relation) -> Condition:
     """Return the condition that relative days make."""
-    low, high = said.low, said.high
+    low, high = text.low, text.high
     if relation is Relation.EQUAL and low != high:
-        return Condition(Relation.WITHIN, low, start, end, high, relative=said)
+        return Condition(Relation.WITHIN, low, start, end, high, relative=text)
     last = relation in (Relation.ABOVE, Relation.AT_MOST)
-    return Condition(relation, high if last else low, start, end, relative=said)
+    return Condition(relation, high if last else low, start, end, relative=text)
 
 
-def _quarter_condition(said: re.Match[str], start: int, relation: Relation) -> Condition | None:
+def _quarter_condition(text: re.Match[str], start: int, relation: Relation) -> Condition | None:
     """Return the condition that a quarter makes: its three months."""
-    number = _ORDINALS[said["word"].lower()] if said["word"] else int(said["number"])
-    year = int(said["year"]) if said["year"] else None
+    number = _ORDINALS[text["word"].lower()] if text["word"] else int(text["number"])
+    year = int(text["year"]) if text["year"] else None
     low, high = Moment(year, 3 * number - 2), Moment(year, 3 * number)
     if relation is Relation.EQUAL:
-        return Condition(Relation.WITHIN, low, start, said.end(), high, quarter=number)
+        return Condition(Relation.WITHIN, low, start, text.end(), high, quarter=number)
     if relation in (Relation.BELOW, Relation.AT_LEAST):
-        return Condition(relation, low, start, said.end())
-    return Condition(relation, high, start, said.end()) if relation is not Relation.WITHIN else None
+        return Condition(relation, low, start, text.end())
+    return Condition(relation, high, start, text.end()) if relation is not Relation.WITHIN else None
 
 
 def _day_range(text: str, match: re.Match[str]) -> Condition | None:
@@ -358,29 +358,29 @@ def _day_range(text: str, match: re.Match[str]) -> Condition | None:
     return Condition(Relation.WITHIN, low, match.start(), end, moment)
 
 
-def _clock(said: str, half: str | None) -> Amount | None:
+def _clock(text: str, half: str | None) -> Amount | None:
     """Return a time of day in minutes; None if there is no such time."""
-    time = parse_clock("12:00" if said.lower() == "noon" else said.replace(".", ":") if ":" in said or "." in said else
-                    f"{said}:00")  # fmt: skip
+    time = parse_clock("12:00" if text.lower() == "noon" else text.replace(".", ":") if ":" in text or "." in text else
+                    f"{text}:00")  # fmt: skip
     if time is None or not half:
-        return replace(time, written=said) if time else None
+        return replace(time, written=text) if time else None
     hours = int(time.value) // 60
     if not 1 <= hours <= NOON:
         return None
     minutes = Decimal((hours % NOON + (NOON if half.lower() == "pm" else 0)) * 60 + int(time.value) % 60)
-    return Amount(minutes, CLOCK, written=f"{said} {half}")
+    return Amount(minutes, CLOCK, written=f"{text} {half}")
 
 
 def _amount(match: re.Match[str], name: str) -> Amount | None:
-    said = match.groupdict().get(name)
-    if said is None:
+    text = match.groupdict().get(name)
+    if text is None:
         return None
-    word = re.match(rf"(?:{_WORDS})\b", said, re.IGNORECASE)
-    said = NUMBER_WORDS[word[0].lower()] + said[word.end() :] if word else said
-    said = re.sub(r"per ?cent\Z", "%", said, flags=re.IGNORECASE)
-    number = re.search(r"\d[\d.,]*", said)
+    word = re.match(rf"(?:{_WORDS})\b", text, re.IGNORECASE)
+    text = NUMBER_WORDS[word[0].lower()] + text[word.end() :] if word else text
+    text = re.sub(r"per ?cent\Z", "%", text, flags=re.IGNORECASE)
+    number = re.search(r"\d[\d.,]*", text)
     mark = decimal_mark([number[0]]) if number else DecimalMark.POINT
-    return parse_amount(said, mark)
+    return parse_amount(text, mark)
 
 
 def amount_text(amount: Amount) -> str:

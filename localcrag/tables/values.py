@@ -108,8 +108,8 @@ def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     if point != comma:
         return DecimalMark.POINT if point else DecimalMark.COMMA
     # If no number shows the mark, or numbers contradict each other, "1.234" could be either.
-    of_three = any(_THREE_DIGITS.fullmatch(number) for number in numbers)
-    return DecimalMark.UNKNOWN if point or of_three else DecimalMark.POINT
+    three_digits = any(_THREE_DIGITS.fullmatch(number) for number in numbers)
+    return DecimalMark.UNKNOWN if point or three_digits else DecimalMark.POINT
 
 
 def looks_like_amount(text: str) -> bool:
@@ -242,8 +242,8 @@ class Moment:
 
     def __str__(self) -> str:
         """Return it as people say it: "3 March 2026", "March", "2026"."""
-        said = (str(self.day or ""), MONTHS[self.month - 1] if self.month else "", str(self.year or ""))
-        return " ".join(part for part in said if part)
+        text = (str(self.day or ""), MONTHS[self.month - 1] if self.month else "", str(self.year or ""))
+        return " ".join(part for part in text if part)
 
 
 def moment_at(text: str, start: int = 0) -> tuple[Moment, int] | None:
@@ -285,10 +285,10 @@ def _cell_moment(cell: str, *, day_first: bool) -> Moment | None:
     return at[0] if at and at[1] == len(cell) else None
 
 
-def _moment(said: dict[str, str | None]) -> Moment | None:
-    month = said.get("month")
+def _moment(text: dict[str, str | None]) -> Moment | None:
+    month = text.get("month")
     number = None if month is None else int(month) if month.isdecimal() else _NUMBER_OF[month.lower()]
-    year, day = (int(value) if (value := said.get(name)) else None for name in ("year", "day"))
+    year, day = (int(value) if (value := text.get(name)) else None for name in ("year", "day"))
     moment = Moment(year, number, day)
     try:
         # 29 February without a year is valid, as 2000 was a leap year.

@@ -267,36 +267,36 @@ def _column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Colu
     """Return the column of these cells, of the kind that most of them have."""
     # A long column repeats most cells, so each distinct cell is read only once.
     numbers = Counter(cells)
-    said = Counter({cell: number for cell, number in numbers.items() if not is_empty(cell)})
-    if not said:
+    text = Counter({cell: number for cell, number in numbers.items() if not is_empty(cell)})
+    if not text:
         return Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
     times = {cell: parse_clock(cell) for cell in numbers}
-    if _are_majority(said, [cell for cell, time in times.items() if time]):
+    if _are_majority(text, [cell for cell, time in times.items() if time]):
         return Column(at, name, ColumnKind.TIME, tuple(times[cell] for cell in cells))
     # A column of bare years is only a date if its header says so.
-    years = all(_BARE_YEAR.fullmatch(cell) for cell in said)
+    years = all(_BARE_YEAR.fullmatch(cell) for cell in text)
     days = moments_in(list(numbers))
     if days is None:
         problem = _("the dates in %(column)s can be read with the day or the month first", column=name)
         return Column(at, name, ColumnKind.DATE, (None,) * len(cells), problem=problem)
     moments = dict(zip(numbers, days, strict=True))
-    dated = _are_majority(said, [cell for cell, moment in moments.items() if moment])
+    dated = _are_majority(text, [cell for cell, moment in moments.items() if moment])
     if dated and (not years or _YEAR_WORDS & set(stems_of(name))):
         return Column(at, name, ColumnKind.DATE, tuple(moments[cell] for cell in cells))
-    if not _are_majority(said, [cell for cell in said if looks_like_amount(cell)]):
+    if not _are_majority(text, [cell for cell in text if looks_like_amount(cell)]):
         return Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
     return _number_column(at, name, cells, mark, are_years=years)
 
 
-def _are_majority(said: Counter[str], some: Iterable[str]) -> bool:
-    """Return whether `some` are most of the filled cells; `said` counts how often each cell occurs."""
-    return sum(said[cell] for cell in some) >= MAJORITY * said.total()
+def _are_majority(text: Counter[str], some: Iterable[str]) -> bool:
+    """Return whether `some` are most of the filled cells; `text` counts how often each cell occurs."""
+    return sum(text[cell] for cell in some) >= MAJORITY * text.total()
 
 
 def _number_column(at: int, name: str, cells: Sequence[str], mark: DecimalMark, *, are_years: bool) -> Column:
     """Return a column of numbers as identifiers, as amounts, or as text if the numbers are parts of labels."""
-    said = [cell for cell in cells if not is_empty(cell)]
-    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, said):
+    text = [cell for cell in cells if not is_empty(cell)]
+    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, text):
         return Column(at, name, ColumnKind.NAME, (None,) * len(cells))
     column = _amount_column(at, name, cells, mark)
     return Column(at, name, ColumnKind.TEXT, (None,) * len(cells)) if _are_labels(column) else column
@@ -306,23 +306,23 @@ def _are_labels(column: Column) -> bool:
     """Return whether the numbers are parts of labels such as "1A", "1B" and "2A", with letters that are no units."""
     units = {one.unit: one.written for one in column.amounts}
     known = {*UNITS.values(), *CURRENCIES.values(), "percent", "franc"}
-    return len(units) > 1 and not units.keys() & known and all(len(said) == 1 for said in units.values())
+    return len(units) > 1 and not units.keys() & known and all(len(text) == 1 for text in units.values())
 
 
-def _are_names(at: int, name: str, said: Sequence[str]) -> bool:
+def _are_names(at: int, name: str, text: Sequence[str]) -> bool:
     """Return whether whole numbers are identifiers.
 
     They are if their header names a thing, a cell has leading zeros, or a first column numbers the rows.
     """
-    if not all(map(_WHOLE.fullmatch, said)):
+    if not all(map(_WHOLE.fullmatch, text)):
         return False
     # A number too long for `whole_number` is an identifier; Python parses at most 4,300 digits.
-    numbers = [found for cell in said if (found := whole_number(cell)) is not None]
-    if len(numbers) < len(said):
+    numbers = [found for cell in text if (found := whole_number(cell)) is not None]
+    if len(numbers) < len(text):
         return True
     counts = all(second == first + 1 for first, second in pairwise(numbers))
     numbered = at == 0 and len(numbers) >= MIN_CONSECUTIVE and counts
-    return numbered or name.strip().lower() in _THINGS or any(cell[0] == "0" and len(cell) > 1 for cell in said)
+    return numbered or name.strip().lower() in _THINGS or any(cell[0] == "0" and len(cell) > 1 for cell in text)
 
 
 def _amount_column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Column:
@@ -348,9 +348,9 @@ def _amount_column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) 
 def _unit_in(header: str) -> str:
     """Return the unit that a header names, as in "Price (€)" or "Weight in kg"; empty if it names none."""
     found = _IN_HEADER.search(header)
-    said = next((part for part in found.groups() if part), "") if found else ""
-    known = said.lower() in CURRENCIES or said in UNITS or said == "%" or normalised_unit(said) in set(UNITS.values())
-    return said if known or normalised_unit(said) in _HEADER_UNITS else ""
+    text = next((part for part in found.groups() if part), "") if found else ""
+    known = text.lower() in CURRENCIES or text in UNITS or text == "%" or normalised_unit(text) in set(UNITS.values())
+    return text if known or normalised_unit(text) in _HEADER_UNITS else ""
 
 
 LONGEST_VALUE = 6
@@ -420,7 +420,7 @@ class TableVocabulary:
     def _called(self) -> set[str]:
         return {word for name in self.names for word in content_stems(name)}
 
-    def of_kind(self, *kinds: ColumnKind) -> list[Column]:
+    def columns_of_kind(self, *kinds: ColumnKind) -> list[Column]:
         """Return the columns of these kinds."""
         return [column for column in self.columns if column.kind in kinds]
 
@@ -432,9 +432,9 @@ class TableVocabulary:
         """Return a score for how clearly the words name a column; 0 if they do not."""
         own = self.header_words(column)
         others = with_synonyms(own - FUNCTION_WORDS)
-        said = {word.stem for word in words}
-        named = (own & said) - FUNCTION_WORDS
-        like = {word for word in said - own if word in others or word_root(word) in self._roots(column)}
+        text = {word.stem for word in words}
+        named = (own & text) - FUNCTION_WORDS
+        like = {word for word in text - own if word in others or word_root(word) in self._roots(column)}
         return EXACT * len(named) + SIMILAR * len(like) + (1 if named and named == own else 0)
 
     def _roots(self, column: Column) -> set[str]:
@@ -489,26 +489,26 @@ class TableVocabulary:
 
     def _numbered(self, words: Sequence[Word], at: int) -> list[tuple[Column, str, int]]:
         """Return the columns of numbers that are named next to this number: "platform 2", "a 2 in maths"."""
-        said = words[at].written
-        beside = [words[at - 1].stem] if at else []
+        text = words[at].written
+        extra = [words[at - 1].stem] if at else []
         if [word.stem for word in words[at + 1 : at + 2]] == ["in"]:
-            beside += [word.stem for word in words[at + 2 : at + 3]]
+            extra += [word.stem for word in words[at + 2 : at + 3]]
         found = []
-        for column in self.of_kind(ColumnKind.AMOUNT, ColumnKind.NAME):
-            rows = sum(row.cells[column.at] == said for row in self.rows)
-            if rows and self.header_words(column) & set(beside):
-                found.append((column, said, rows))
+        for column in self.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.NAME):
+            rows = sum(row.cells[column.at] == text for row in self.rows)
+            if rows and self.header_words(column) & set(extra):
+                found.append((column, text, rows))
         return found
 
     @cached_property
     def flags(self) -> dict[int, str]:
         """The columns that say yes or no, by index, with the spelling of yes."""
         found = {}
-        for column in self.of_kind(ColumnKind.TEXT):
-            said = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
-            yes = [word for low, word in said.items() if low in _YES]
-            others = {low for low, word in said.items() if not is_empty(word)} - _YES - _NO
-            if len(yes) == 1 and not others and said.keys() & _NO:
+        for column in self.columns_of_kind(ColumnKind.TEXT):
+            text = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
+            yes = [word for low, word in text.items() if low in _YES]
+            others = {low for low, word in text.items() if not is_empty(word)} - _YES - _NO
+            if len(yes) == 1 and not others and text.keys() & _NO:
                 found[column.at] = yes[0]
         return found
 
@@ -542,14 +542,14 @@ class TableVocabulary:
     def _values(self) -> dict[tuple[str, ...], list[tuple[Column, str, int]]]:
         """Each value of a text column by its stems, with its column, first spelling and number of rows."""
         values: dict[tuple[str, ...], list[tuple[Column, str, int]]] = {}
-        for column in self.of_kind(ColumnKind.TEXT):
-            of_column: dict[tuple[str, ...], tuple[str, int]] = {}
+        for column in self.columns_of_kind(ColumnKind.TEXT):
+            column_by_words: dict[tuple[str, ...], tuple[str, int]] = {}
             for cell, number in Counter(row.cells[column.at] for row in self.rows).items():
                 if not is_empty(cell):
                     stems = tuple(stems_of(cell))
-                    first, others = of_column.get(stems, (cell, 0))
-                    of_column[stems] = first, others + number
-            for stems, (cell, number) in of_column.items():
+                    first, others = column_by_words.get(stems, (cell, 0))
+                    column_by_words[stems] = first, others + number
+            for stems, (cell, number) in column_by_words.items():
                 # Function words are only values if they are written as a name or abbreviation: "Will", "US".
                 letter = len(cell) == 1 and cell.isupper()
                 if letter or (

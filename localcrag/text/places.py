@@ -134,10 +134,10 @@ def place_name(document: str, page: int | None, rows: Iterable[SheetRow] = (), a
 
 def aliases_in_words(names: Sequence[str]) -> str:
     """Return a document's other names in words: "also as b.pdf, c/a.pdf"; empty if there are none."""
-    said, more = ", ".join(names[:MOST_ALIASES]), len(names) - MOST_ALIASES
+    text, more = ", ".join(names[:MOST_ALIASES]), len(names) - MOST_ALIASES
     if more > 0:
-        return _("also as %(names)s and %(number)s more", names=said, number=more)
-    return _("also as %(names)s", names=said) if names else ""
+        return _("also as %(names)s and %(number)s more", names=text, number=more)
+    return _("also as %(names)s", names=text) if names else ""
 
 
 def row_names(rows: Iterable[SheetRow]) -> str:
@@ -151,10 +151,10 @@ def row_names(rows: Iterable[SheetRow]) -> str:
 def _sheet_rows_in_words(sheet: str, numbers: Sequence[int]) -> str:
     runs = number_ranges(numbers)
     if len(runs) > MOST_ROW_RANGES:
-        said = _("rows from %(first)s to %(last)s", first=numbers[0], last=numbers[-1])
+        text = _("rows from %(first)s to %(last)s", first=numbers[0], last=numbers[-1])
     else:
-        said = ngettext("row %(rows)s", "rows %(rows)s", len(numbers), rows=", ".join(runs))
-    return ", ".join([_("sheet %(name)s", name=sheet), said]) if sheet else said
+        text = ngettext("row %(rows)s", "rows %(rows)s", len(numbers), rows=", ".join(runs))
+    return ", ".join([_("sheet %(name)s", name=sheet), text]) if sheet else text
 
 
 def number_ranges(numbers: Iterable[int]) -> list[str]:

@@ -87,10 +87,10 @@ def comparable_moments(text: str) -> str:
 
     def time(found: re.Match[str]) -> str:
         hour = int(found[1])
-        said = _short(str(hour % NOON or NOON), found[2])
+        message = _short(str(hour % NOON or NOON), found[2])
         if 0 < hour <= NOON and not (counts_to_24 or found[1].startswith("0")):
-            return said
-        return f"{said} {'p' if NOON <= hour < 2 * NOON else 'a'}.m"
+            return message
+        return f"{message} {'p' if NOON <= hour < 2 * NOON else 'a'}.m"
 
     return _TIME.sub(time, text)
 

@@ -1,7 +1,7 @@
 """Titles of documents, found in plain text or Markdown, and the context line put before a passage.
 
 “The tank holds 3.5 litres” answers a question about the KX-40 only if the reader knows which manual it is from. So a
-passage is embedded and scored with its document's title before it (docs/evaluation.md).
+passage is embedded and scored with its document's title before it (docs/lab/evaluation.md).
 """
 
 from __future__ import annotations

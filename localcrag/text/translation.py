@@ -31,8 +31,8 @@ def language() -> str:
 
 def gettext(text: str, /, **values: object) -> str:
     """Return a text in the chosen language, with `values` filled in."""
-    said = _catalogue().gettext(text) if text else ""
-    return said % values if values else said
+    message = _catalogue().gettext(text) if text else ""
+    return message % values if values else message
 
 
 def ngettext(one: str, many: str, number: int, /, **values: object) -> str:

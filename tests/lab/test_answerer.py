@@ -34,7 +34,10 @@ from tests.support.made_evaluations import varied
 from tests.support.scripts import run_script
 
 # peft 0.21 asks transformers for a property under its old name.
-pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),
+]
 
 PROMPTS = ("The lighthouse of Arvik was built in", "Who kept the light, and", "Question: What is the hotel limit")
 

@@ -15,6 +15,8 @@ from localcrag.records.evaluation_set import AnswerLocation, EvaluationSet, Ques
 from tests.support.eval_set_data import whole_text, write_data_folder
 from tests.support.scripts import run_script
 
+pytestmark = pytest.mark.lab
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -21,6 +21,8 @@ from localcrag.records.enums import Action, Operation
 from localcrag.records.run import Computation, ResultGroup, TableRow
 from tests.support.scripts import run_script
 
+pytestmark = pytest.mark.lab
+
 BATH = """\
 # Swimming bath of Ellerby
 
@@ -268,7 +270,7 @@ def test_a_number_is_read_as_it_is_written(result: str, label: str, same: bool) 
 def done(**fields: Any) -> Computation:
     given: dict[str, Any] = {
         "document": "a.csv", "title": None, "table": "", "section": "", "pages": (), "header": ("Name", "Fee"),
-        "operation": Operation.FILTER, "column": None, "filters": (), "of_rows": 3, "row_count": 1, "rows": (),
+        "operation": Operation.FILTER, "column": None, "filters": (), "total_rows": 3, "row_count": 1, "rows": (),
     }  # fmt: skip
     return Computation(**{**given, **fields})
 

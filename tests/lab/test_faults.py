@@ -1,6 +1,6 @@
 """The disk that a power cut is tried on: what was synced is there, with its name; of the rest any part or nothing.
 
-tests/process/test_durable.py runs faults.py itself, in each of its forms.
+tests/storage/test_durability.py runs faults.py itself, in each of its forms.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from lab.faults.disk import SECTOR, Disk, Done, emptied
+
+pytestmark = pytest.mark.lab
 
 OLD, NEW = b"o" * SECTOR * 2, b"n" * SECTOR * 2
 

@@ -24,6 +24,8 @@ from localcrag.documents.readers import worker
 from localcrag.privacy.worker_process import Frame
 from tests.support import ROOT
 
+pytestmark = pytest.mark.lab
+
 STAND_IN = """
 import contextlib, os, pathlib, signal
 

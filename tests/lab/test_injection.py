@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.compressed_lines import write
 from tests.support.scripts import run_script
+
+pytestmark = pytest.mark.lab
 
 
 def test_what_the_rules_let_through_is_counted() -> None:

@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab.measuring import measure_idle, measure_layout
+from lab.measuring import measure_idle, measure_layout, measure_results
 
-from localcrag.settings import load
+from localcrag.settings import Settings, load
 from tests.support.compressed_lines import write
 from tests.support.first_start import started_before
 from tests.support.scans import make_scan, picture
 from tests.support.scripts import run_script
+
+pytestmark = pytest.mark.lab
 
 DOCUMENTS = {
     "lease": ("# Lease\n\nThe rent is due on the third of the month. The deposit is two rents.", [
@@ -135,3 +137,38 @@ def test_files_are_counted_by_what_becomes_of_them(tmp_path: Path) -> None:
     done = run_script("lab/measuring/measure_readers", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "md" in done.stdout
+
+
+NO_VALUES: dict[str, dict[str, object]] = {
+    group: {} for group in ("only the web holds it", "neither holds it", "all questions")
+}
+FIGURES = {
+    "about": {
+        "sets": [{"name": "samples", "questions": 2, "documents": 3}],
+        "models": {"embedder": "e", "relevance": "r", "llm": "l", "calibration": "upper 0.12"},
+    },
+    "verdicts": [{"figures": [{"metric": "seconds", "ratio": 0.25}]}],
+    "estimates": {
+        "plain RAG": {
+            **NO_VALUES, "documents hold the answer": {"answer_match": {"mean": 0.0, "low": 0.0, "high": 0.0, "n": 2}},
+        },
+        "localcrag": {
+            **NO_VALUES, "documents hold the answer": {"answer_match": {"mean": 0.5, "low": 0.0, "high": 1.0, "n": 2}},
+        },
+    },
+}  # fmt: skip
+
+
+def test_the_results_page_has_the_figures_and_what_they_were_measured_with() -> None:
+    text = measure_results.page([(FIGURES, FIGURES)], command="run it", commit="abc1234", day="2026-11-29")
+    assert "Measured on 2026-11-29 at commit abc1234 with\n\n    run it\n" in text
+    assert "Models: e, r, l; upper 0.12." in text
+    assert "## Samples: 2 questions, 3 documents" in text
+    assert "documents answer (2) | 0.00 | 0.50 (0.00 to 1.00) | 0.00 | 0.50 (0.00 to 1.00) |" in text
+    assert "| time, localcrag / plain RAG | | 0.25 | | **0.25** |" in text
+
+
+def test_the_results_are_those_of_the_models_that_ship() -> None:
+    text = measure_results.PAGE.read_text("utf-8")
+    models = [Settings.model_fields[role].default for role in ("embedder", "relevance", "llm")]
+    assert f"Models: {', '.join(models)}; " in text, "run scripts/lab/measuring/measure_results.py"

@@ -14,6 +14,8 @@ from lab.peers.scoring import COLLECTION, Scored, scored, shares
 
 from tests.support.scripts import run_script
 
+pytestmark = pytest.mark.lab
+
 FEE = Labelled("What does the locker cost?", "fact", ("The locker costs 1 euro a day.",), "1 euro", ("1 euro",), "")
 UNSAID = Labelled("Is there a sauna?", "near miss", (), "", (), "no sauna is named")
 

@@ -19,6 +19,8 @@ from tests.support.compressed_lines import write
 from tests.support.labelled_sets import write_sets
 from tests.support.scripts import run_script
 
+pytestmark = pytest.mark.lab
+
 SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
 FORMS = {
     "temperature": platt.LogisticForm((0,), bias=False),

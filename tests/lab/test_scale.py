@@ -12,6 +12,8 @@ from lab.scale.scale_plot import draw
 
 from tests.support.other_languages import LEASES
 
+pytestmark = pytest.mark.lab
+
 
 def test_a_collection_grows_and_its_figures_are_plotted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(bench_scale, "BASE", 30)

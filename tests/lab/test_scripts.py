@@ -6,7 +6,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.support import ROOT
+
+pytestmark = pytest.mark.lab
 
 LAB = ROOT / "scripts" / "lab"
 SCRIPTS = [path for path in sorted(LAB.glob("*/*.py")) if "argparse.ArgumentParser" in path.read_text("utf-8")]

@@ -10,6 +10,8 @@ from lab.soaking.diary import Diary, Took
 from lab.soaking.growth import growth
 from lab.soaking.soak import Plan, use
 
+pytestmark = pytest.mark.lab
+
 QUESTIONS, STARTS, A_FEW = 20, 2, 4
 """A few threads and connections come with what is used for the first time; each question's own would be twenty."""
 MEMORY = 200 * 2**20

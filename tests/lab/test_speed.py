@@ -32,6 +32,8 @@ from tests.support.desktop_screen import until
 from tests.support.first_start import started_before
 from tests.support.scripts import run_script
 
+pytestmark = pytest.mark.lab
+
 IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
 
 

@@ -43,6 +43,8 @@ from tests.support.packed_e5 import pack
 from tests.support.scripts import run_script
 from tests.support.tiny_models import tiny_bert
 
+pytestmark = pytest.mark.lab
+
 LODGE = """# Tarn Lodge: house rules
 
 ## Boat hire

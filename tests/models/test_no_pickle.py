@@ -18,6 +18,8 @@ from localcrag.records.errors import ModelDamaged
 from localcrag.records.models import ModelRole
 from tests.support.tiny_models import tiny_bert
 
+pytestmark = [pytest.mark.models, pytest.mark.slow]
+
 SESSION = """
 import json, sys
 from pathlib import Path

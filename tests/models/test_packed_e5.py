@@ -18,6 +18,8 @@ from localcrag.models.reranker_format import LAYERS, VOCABULARY, with_shared_voc
 from localcrag.records.errors import ModelDamaged
 from tests.support.packed_e5 import HIDDEN, INNER, PIECES, POSITIONS, pack
 
+pytestmark = pytest.mark.models
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

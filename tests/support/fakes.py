@@ -1,4 +1,4 @@
-"""Stand-ins for models and servers: deterministic, instant, and honest to the protocols (tests/contracts)."""
+"""Stand-ins for models and servers: deterministic, instant, and honest to the protocols (tests marked `contract`)."""
 
 from __future__ import annotations
 

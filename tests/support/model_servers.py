@@ -6,6 +6,7 @@ One process, one model that is loaded already: what is tested is localcrag's sid
 from __future__ import annotations
 
 import json
+import select
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +41,8 @@ class ModelServer:
     usage: bool = True
     breaks_off_after: int | None = None
     """Pieces, after which the connection is cut."""
+    endless: bool = False
+    """Answers without a model, and goes on until the client leaves."""
     refuses: tuple[int, str] | None = None
     """Status and body of every answer to a question."""
     rerank: str = ""
@@ -86,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if not self._may_pass():
             return
-        if self.path == "/v1/models" and (self.of.llm or self.of.rerank):
+        if self.path == "/v1/models" and (self.of.llm or self.of.rerank or self.of.endless):
             named = [{"id": name, "object": "model", "owned_by": self.of.owned_by} for name in self.of.models]
             self._json(200, {"object": "list", "data": named})
         elif self.path == "/props" and self.of.owned_by == "llamacpp" and self.of.llm:
@@ -102,6 +105,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.of.refuses:
             status, said = self.of.refuses
             self._send(status, said.encode(), "application/json")
+        elif self.path == "/v1/chat/completions" and self.of.endless:
+            self._chat_without_end()
         elif self.path == "/v1/chat/completions" and self.of.llm:
             self._chat(body, self.of.llm)
         elif self.path == "/apply-template" and self.of.llm:
@@ -125,10 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
         decoding = Decoding(body["max_tokens"], tuple(body.get("stop", ())), schema, body["temperature"])
         stream = llm.stream([Message(one["role"], one["content"]) for one in body["messages"]], decoding)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
+        self._begin_stream()
         try:
             for number, piece in enumerate(stream):
                 if number == self.of.breaks_off_after:
@@ -147,6 +149,23 @@ class _Handler(BaseHTTPRequestHandler):
             self.of.stopped.set()
         finally:
             stream.close()
+
+    def _chat_without_end(self) -> None:
+        self._begin_stream()
+        try:
+            # What can be read from the connection now is its end. The pause keeps the text short.
+            while not select.select([self.connection], [], [], 0.05)[0]:
+                self._event({"choices": [{"delta": {"content": "and on "}, "finish_reason": None}]})
+        except OSError:
+            pass
+        self.close_connection = True
+        self.of.stopped.set()
+
+    def _begin_stream(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
 
     def _rerank(self, body: dict[str, Any]) -> None:
         texts = body[self.of.rerank]

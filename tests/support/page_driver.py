@@ -288,3 +288,8 @@ def whole(page: Page, width: int) -> None:
         "['lc-left', 'lc-chat', 'lc-right', 'lc-settings'].map(id => document.getElementById(id))"
         ".every(part => part.scrollWidth <= part.clientWidth + 1)"
     )
+
+
+def listed(page: Page, *names: str) -> None:
+    """Wait until these documents are listed, and no others."""
+    expect(page.locator("#lc-documents li[data-name] .lc-file")).to_have_text(list(names))

@@ -1,4 +1,4 @@
-"""What docs/privacy.md names, and what lies in a data folder without being named there."""
+"""What docs/reference/data-inventory.md names, and what lies in a data folder without being named there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from fnmatch import fnmatch
 from pathlib import Path
 
-DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "privacy.md").read_text("utf-8")
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "data-inventory.md").read_text("utf-8")
 NAMED = re.compile(r"`([^`]+)`")
 
 

@@ -66,13 +66,13 @@ class DocumentNames:
         name = self._settings.collection(collection)
         home = self._locator.of(name)
         own = home.names.there(names)
-        others = self._of_files(home, [one for one in names if one not in own])
+        others = self._file_aliases(home, [one for one in names if one not in own])
         also = document_aliases(self._database, name, sorted({*own, *others}))
-        of_other = {other: document for document, others in also.items() for other in others}
-        found = dict.fromkeys(one if one in own else of_other.get(one, one) for one in names)
+        documents_by_alias = {other: document for document, others in also.items() for other in others}
+        found = dict.fromkeys(one if one in own else documents_by_alias.get(one, one) for one in names)
         return [ResolvedName(one, also.get(one, ())) for one in found]
 
-    def _of_files(self, home: CollectionBackend, names: Sequence[str]) -> Iterable[str]:
+    def _file_aliases(self, home: CollectionBackend, names: Sequence[str]) -> Iterable[str]:
         """Return documents that may have the content of files with these names, or be inside such files."""
         if any(REPLACED in one for one in names):  # REPLACED may stand for anything, so any document may match.
             return [one.name for one in home.documents()]
@@ -106,6 +106,6 @@ class Tags:
         own = self._named.own(names, collection)
         self._locator.of(self._settings.collection(collection)).tag(own, put, take)
 
-    def of_folders(self, collection: str | None = None) -> dict[str, list[str]]:
+    def by_folder(self, collection: str | None = None) -> dict[str, list[str]]:
         """Return the tags of a collection's folders, which apply to everything in them."""
         return self._locator.of(self._settings.collection(collection)).folder_tags()

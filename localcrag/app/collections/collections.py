@@ -40,8 +40,8 @@ def mostly_foreign(documents: Sequence[Document], settings: Settings) -> bool:
 
     Documents of unknown language are not counted.
     """
-    told = [document.language for document in documents if document.language]
-    return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in told) > len(told)
+    known = [document.language for document in documents if document.language]
+    return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in known) > len(known)
 
 
 PROGRESS_SECONDS = 0.2
@@ -194,7 +194,7 @@ class Collections:
             read_scans=self._settings.now.read_scans,
             workers=at_once,
             abandon=readers.abandon,
-            together=self._home(collection).together,
+            transaction=self._home(collection).together,
         )
 
     def scanned(self) -> list[str]:
@@ -223,7 +223,7 @@ class Collections:
 
         def read_page(original: bytes, document: Document, page: int) -> ScannedPage:
             picture = readers.picture(original, document.name, page, dpi=SCAN_DPI)
-            return recogniser.read(picture.png, place_name(document.name, page), threads=threads, go_on=go_on)
+            return recogniser.read(picture.png, place_name(document.name, page), threads=threads, checkpoint=go_on)
 
         def abandon() -> None:
             readers.abandon()
@@ -248,7 +248,9 @@ class Collections:
 
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
         data_dir = self._settings.now.data_dir
-        return temporary_file(member.data, data_dir, prefix=".within-", what=member.name, changed=member.changed)
+        return temporary_file(
+            member.data, data_dir, prefix=".within-", description=member.name, modified_at=member.changed
+        )
 
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document with its attachments and all derived data; return the number of attachments.

@@ -144,18 +144,18 @@ class CollectionCopies:
         CollectionReader(file).close()
 
     def import_file(
-        self, file: Path, name: str | None = None, *, beside: bool = False
+        self, file: Path, name: str | None = None, *, extra: bool = False
     ) -> Generator[tuple[str, TransferProgress], None, None]:
         """Create a collection from a file, entirely or not at all; yields its name and the progress.
 
-        The name is that in the file unless `name` is given; with `beside`, a number is appended if it is taken. Other
+        The name is that in the file unless `name` is given; with `extra`, a number is appended if it is taken. Other
         processes can read and write in between: the documents arrive in small transactions, and the collection appears
         once it is complete. If its vectors are from another embedding model than the current one, it waits for
         re-indexing like any such collection. Raises NameRefused and StoreError.
         """
         with closing(CollectionReader(file)) as reader:
             about = reader.about
-            wanted = self._name_of(about, name, beside=beside)
+            wanted = self._name_of(about, name, extra=extra)
             yield wanted, TransferProgress(0, about.documents)
             whole = hidden_collection(
                 self._database, embedder=about.embedder, dimension=about.dimension, created_at=_now()
@@ -164,7 +164,7 @@ class CollectionCopies:
                 for done in self._put(reader.documents(), hidden):
                     yield wanted, TransferProgress(done, about.documents)
                 # The name is checked again at the end: others may have taken it during the import.
-                new = self._show(hidden, about, name, beside=beside)
+                new = self._show(hidden, about, name, extra=extra)
         yield new, TransferProgress(about.documents, about.documents)
 
     def _put(self, documents: Iterator[StoredDocument], hidden: str) -> Iterator[int]:
@@ -185,9 +185,9 @@ class CollectionCopies:
             yield done
             time.sleep(PAUSE_SECONDS)
 
-    def _name_of(self, about: AboutCollection, name: str | None, *, beside: bool) -> str:
+    def _name_of(self, about: AboutCollection, name: str | None, *, extra: bool) -> str:
         """Return the name for the imported collection. Raises NameRefused if it is taken."""
-        return self._beside(about.name) if beside else self._free(name or about.name)
+        return self._free_name(about.name) if extra else self._free(name or about.name)
 
     def _free(self, name: str) -> str:
         """Return the name for a new collection, normalised. Raises NameRefused if it is taken."""
@@ -196,10 +196,10 @@ class CollectionCopies:
             admin.require_unused_name(connection, wanted)
         return wanted
 
-    def _show(self, hidden: str, about: AboutCollection, name: str | None, *, beside: bool) -> str:
+    def _show(self, hidden: str, about: AboutCollection, name: str | None, *, extra: bool) -> str:
         """Publish a complete collection with the settings from its file; return its name. Raises NameRefused."""
         with self._database.transaction():
-            new = self._name_of(about, name, beside=beside)
+            new = self._name_of(about, name, extra=extra)
             admin.rename_collection(self._database, hidden, new)
             self._collections.homes.local(new).put_folder_tags(about.folder_tags)
             if about.preset:
@@ -208,7 +208,7 @@ class CollectionCopies:
                 queries.set_web_mode(self._database, new, WebMode(about.web))
         return new
 
-    def _beside(self, name: str) -> str:
+    def _free_name(self, name: str) -> str:
         """Return the name, with a number appended if it is taken."""
         there = {*self._collections.names()}
         numbered = (name if number == 1 else f"{name} ({number})" for number in range(1, len(there) + 2))
@@ -258,8 +258,8 @@ def _free_document_name(name: str, origin: str, taken: set[str]) -> str:
     """Return a free name: with the origin collection appended and, if needed, a number."""
     path, number = PurePosixPath(name), 1
     while True:
-        origin_said = origin if number == 1 else f"{origin} {number}"
-        new = str(path.with_name(f"{path.stem} ({origin_said.replace('/', '-')}){path.suffix}"))
+        label = origin if number == 1 else f"{origin} {number}"
+        new = str(path.with_name(f"{path.stem} ({label.replace('/', '-')}){path.suffix}"))
         if new not in taken:
             return new
         number += 1

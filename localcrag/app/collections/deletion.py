@@ -144,14 +144,14 @@ def fingerprint_documents(
     documents = list(_stored(home, chosen))
     texts = (*(text for one in documents for text in (one.text, *_recognised_texts(one))), *quoted)
     own = {(home.name, name) for name in chosen}
-    said = tuple(phrases("\n".join(texts), _other_texts(database, home, own)))
+    distinctive = tuple(phrases("\n".join(texts), _other_texts(database, home, own)))
     return DocumentFingerprints(
         asked=asked,
         names=chosen,
         texts=texts,
-        phrases=said,
+        phrases=distinctive,
         pieces=tuple(piece for one in documents for piece in _pieces(database, one, own)),
-        vectors=tuple(chunk.vector for one in documents for chunk in _distinctive_chunks(one, said)),
+        vectors=tuple(chunk.vector for one in documents for chunk in _distinctive_chunks(one, distinctive)),
         copies=tuple(copy for one in documents for copy in _copies(database, one, own)),
     )
 
@@ -211,9 +211,9 @@ def _other_document_ids(database: Database, own: Documents) -> set[int]:
     return {row["id"] for row in database.rows(sql) if (row["collection"], row["name"]) not in own}
 
 
-def _distinctive_chunks(document: StoredDocument, said: Sequence[str]) -> list[StoredChunk]:
-    """Return a few chunks of a document that contain a phrase of `said`, which no other document contains."""
-    return [chunk for chunk in document.chunks if any(one in chunk.chunk.text for one in said)][:VECTOR_COUNT]
+def _distinctive_chunks(document: StoredDocument, distinctive: Sequence[str]) -> list[StoredChunk]:
+    """Return a few chunks of a document that contain a phrase of `distinctive`, which no other document contains."""
+    return [chunk for chunk in document.chunks if any(one in chunk.chunk.text for one in distinctive)][:VECTOR_COUNT]
 
 
 def _copies(database: Database, document: StoredDocument, own: Documents) -> list[tuple[str, str]]:
@@ -265,7 +265,7 @@ class SecureDeletion(PeriodicTask):
         if now < self._not_before or self._asked() or (self._working() and now - self._since < LONGEST_WAIT):
             return False
         try:
-            full_text.overwrite_deleted_words(self._database, go_on=self._go_on, patience=READER_WAIT_SECONDS)
+            full_text.overwrite_deleted_words(self._database, between_steps=self._go_on, patience=READER_WAIT_SECONDS)
         except _Closing:
             return False
         finally:
@@ -373,7 +373,7 @@ class DocumentDeletion:
         """
         name = self._settings.collection(collection)
         self._collections.index(name).rebuild()
-        full_text.overwrite_deleted_words(self._database, whole=True)
+        full_text.overwrite_deleted_words(self._database, vacuum=True)
         self._collections.homes.of(name).vacuum()
 
     def overwrite_all(self) -> None:
@@ -383,7 +383,7 @@ class DocumentDeletion:
             # A collection that waits for re-indexing gets a new index file anyway, and its model may be missing.
             if name not in to_reindex:
                 self._collections.index(name).rebuild()
-        full_text.overwrite_deleted_words(self._database, whole=True)
+        full_text.overwrite_deleted_words(self._database, vacuum=True)
 
     def verify(self, wanted: str, collection: str | None = None) -> ResidueReport:
         """Search the data folder for residue of a document, or for the given words if it is not a document.

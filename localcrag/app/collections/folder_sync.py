@@ -113,7 +113,7 @@ def scan_folder(folder: WatchedFolder) -> Iterator[FolderScan]:
     look, patterns = FolderScan(), Patterns(folder.include, folder.exclude)
     within = folder.path.resolve()
     to_do = [""]
-    told = 0
+    reported = 0
     while to_do:
         inside = to_do.pop()
         try:
@@ -134,8 +134,8 @@ def scan_folder(folder: WatchedFolder) -> Iterator[FolderScan]:
                     to_do.append(path)
             elif patterns.wants(path) and (seen := _seen(entry, path, look.devices[inside], within)):
                 look.files[path] = seen
-        if len(look.files) >= told + FILES_PER_REPORT:
-            told = len(look.files)
+        if len(look.files) >= reported + FILES_PER_REPORT:
+            reported = len(look.files)
             yield look
     yield look
 
@@ -421,7 +421,7 @@ class FolderSync:
                         if event.status is not IngestStatus.FAILED and one.before and one.before.document:
                             replaced.add(one.path)
                         done += self._remembered(folder, one, event, twins.get(one.path, ()), compared)
-                        yield from self._told(folder, one, event, twins.get(one.path, ()))
+                        yield from self._report(folder, one, event, twins.get(one.path, ()))
         finally:
             self._store.put(folder.id, done)
         self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
@@ -458,7 +458,7 @@ class FolderSync:
         )
 
     @staticmethod
-    def _told(
+    def _report(
         folder: WatchedFolder, one: FileToRead, result: IngestResult, twins: Sequence[str]
     ) -> Iterator[FolderChange]:
         if result.status is IngestStatus.FAILED:

@@ -216,18 +216,18 @@ class Folders:
             raise FolderError(_("The name of the folder is no text in UTF-8. Rename the folder, and bind it then."))
         for other in self._store.folders():
             if other.path == path and other.collection != collection:
-                said = _("The collection “%(name)s” follows %(path)s already.", name=other.collection, path=path)
+                problem = _("The collection “%(name)s” follows %(path)s already.", name=other.collection, path=path)
             elif (
                 other.collection == collection
                 and other.path != path
                 and (_within(other.path, path) or _within(path, other.path))
             ):
-                said = _(
+                problem = _(
                     "%(path)s shares files with %(other)s, which is followed already.", path=path, other=other.path
                 )
             else:
                 continue
-            raise FolderError(said + " " + _("Let that one go first: localcrag folder remove PATH"))
+            raise FolderError(problem + " " + _("Let that one go first: localcrag folder remove PATH"))
 
     def _prefix(self, path: Path, collection: str) -> str:
         taken = {one.prefix for one in self._store.folders(collection) if one.path != path}

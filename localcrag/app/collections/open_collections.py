@@ -66,10 +66,10 @@ class CollectionEmbedders:
         """
         own = queries.chosen_embedders(self._database)
         in_use = self._settings.now.embedder
-        of_others = set(self._locator.with_other_embedder())
+        others = set(self._locator.with_other_embedder())
         kept = [name for name, embedder in own.items() if embedder != in_use]
         there = queries.collection_names(self._database)
-        return [name for name in there if (self.name_of(name) != own[name] if name in kept else name in of_others)]
+        return [name for name in there if (self.name_of(name) != own[name] if name in kept else name in others)]
 
     def pending(self) -> list[str]:
         """Return the collections of `to_reindex` that should be re-indexed without asking.

@@ -46,7 +46,7 @@ class CollectionSettings:
     def web_mode(self, collection: str | None = None) -> WebMode:
         """Return the web mode for a collection's questions: its own, unless one is set for all collections."""
         own = queries.web_mode_of(self._database, self._settings.collection(collection))
-        return self._settings.now.of_collection(own).web
+        return self._settings.now.for_collection(own).web
 
     def set_web_mode(self, mode: WebMode | None, collection: str | None = None) -> None:
         """Set the web mode of a collection, or remove it with None. Raises UnknownCollection and StoreError."""
@@ -73,7 +73,7 @@ class CollectionSettings:
         Raises UnknownCollection and StoreError.
         """
         name = self._there(settings.collection)
-        settings = settings.of_collection(queries.web_mode_of(self._database, name))
+        settings = settings.for_collection(queries.web_mode_of(self._database, name))
         return settings.under(preset or self.preset(name))
 
     def _there(self, collection: str | None) -> str:

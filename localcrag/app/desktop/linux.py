@@ -132,7 +132,7 @@ class XdgEntry:
             shutil.copyfile(drawn, path)
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(desktop_file(commands), "utf-8")
-        self._told()
+        self._refresh_desktop()
         return [self._file, *icons, *([kept] if kept else [])]
 
     def remove(self) -> Sequence[Path]:
@@ -140,7 +140,7 @@ class XdgEntry:
         there = [path for path in self._paths() if path.is_file()]
         for path in there:
             path.unlink()
-        self._told()
+        self._refresh_desktop()
         for path in there:
             for folder in path.relative_to(self.data).parents[:-1]:
                 if (here := self.data / folder).is_dir() and not any(here.iterdir()):
@@ -161,7 +161,7 @@ class XdgEntry:
     def _icon(self, size: str, kind: str) -> Path:
         return self.data / "icons" / "hicolor" / size / "apps" / f"{NAME}.{kind}"
 
-    def _told(self) -> None:
+    def _refresh_desktop(self) -> None:
         """Have the desktop refresh its caches, if it has programs for that; otherwise it will do so later."""
         applications, icons = self._file.parent, self.data / "icons" / "hicolor"
         _run(applications, "update-desktop-database", "-q", str(applications))

@@ -71,8 +71,8 @@ def complete_bundle(bundle: Path) -> None:
     """Set the icon, the name and the file types of a compiled bundle."""
     contents = bundle / "Contents"
     about = contents / "Info.plist"
-    said: dict[str, Any] = plistlib.loads(about.read_bytes())
-    said |= {
+    properties: dict[str, Any] = plistlib.loads(about.read_bytes())
+    properties |= {
         "CFBundleIdentifier": IDENTIFIER,
         "CFBundleName": NAME,
         "CFBundleIconFile": NAME,
@@ -91,8 +91,8 @@ def complete_bundle(bundle: Path) -> None:
         ],
     }
     # An icon name set by osacompile would take precedence over ours.
-    said.pop("CFBundleIconName", None)
-    about.write_bytes(plistlib.dumps(said))
+    properties.pop("CFBundleIconName", None)
+    about.write_bytes(plistlib.dumps(properties))
     drawn = icon_images(ICNS_SIZES)
     drawn[-1].save(contents / "Resources" / f"{NAME}.icns", append_images=drawn[:-1])
 

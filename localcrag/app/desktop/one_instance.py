@@ -40,7 +40,7 @@ NO_REQUEST = HandOver()
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class InstanceAddress:
     """Port of the running instance, and the token that it requires."""
 
     port: int
@@ -71,7 +71,7 @@ class OneInstance:
         self._place.unlink(missing_ok=True)
         return True
 
-    def tell(self, place: Endpoint) -> None:
+    def tell(self, place: InstanceAddress) -> None:
         """Write the address of this instance to a file that only this user can read."""
         write_private(self._place, json.dumps(asdict(place)))
 
@@ -109,7 +109,7 @@ class OneInstance:
         """
         deadline = time.monotonic() + START_LIMIT
         while not self.claim():
-            place = self._told()
+            place = self._read_endpoint()
             if place and _send(place, handed):
                 return True
             if time.monotonic() > deadline:
@@ -120,9 +120,9 @@ class OneInstance:
             time.sleep(RETRY_SECONDS)
         return False
 
-    def _told(self) -> Endpoint | None:
+    def _read_endpoint(self) -> InstanceAddress | None:
         try:
-            return Endpoint(**json.loads(self._place.read_text("utf-8")))
+            return InstanceAddress(**json.loads(self._place.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return None  # Not written yet, or removed already.
 
@@ -132,7 +132,7 @@ def absolute_paths(paths: Sequence[Path]) -> tuple[str, ...]:
     return tuple(str(path.absolute()) for path in paths)
 
 
-def _send(place: Endpoint, handed: HandOver) -> bool:
+def _send(place: InstanceAddress, handed: HandOver) -> bool:
     """Send the request and return True; return False if nothing answers.
 
     Raises HandOverRefused with the reason, if the instance refuses.
@@ -142,11 +142,11 @@ def _send(place: Endpoint, handed: HandOver) -> bool:
     try:
         connection.request("POST", OPEN_PATH, json.dumps(asdict(handed)), headers)
         answer = connection.getresponse()
-        said = answer.read().decode("utf-8", "replace").strip()
+        reason = answer.read().decode("utf-8", "replace").strip()
     except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()
     if answer.status != http.client.NO_CONTENT:
-        raise HandOverRefused(said)
+        raise HandOverRefused(reason)
     return True

@@ -172,9 +172,9 @@ class _PipedWindow:
             if self.closed:
                 return None
             self._number += 1
-            said = {"id": self._number, "method": method, "params": parameters}
+            message = {"id": self._number, "method": method, "params": parameters}
             try:
-                os.write(self._to, json.dumps(said | ({"sessionId": session} if session else {})).encode() + b"\0")
+                os.write(self._to, json.dumps(message | ({"sessionId": session} if session else {})).encode() + b"\0")
                 # Answers to earlier commands that timed out may still arrive; skip them.
                 while (answer := self._answers.get(timeout=ANSWER_SECONDS)) and answer["id"] != self._number:
                     pass

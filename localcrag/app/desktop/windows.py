@@ -44,7 +44,7 @@ class WindowsEntry:
         self.own.mkdir(parents=True, exist_ok=True)
         write_ico(self._icon)
         self.programs.mkdir(parents=True, exist_ok=True)
-        said = {
+        values = {
             "LOCALCRAG_LINK": str(self._link),
             "LOCALCRAG_TARGET": commands.opens[0],
             "LOCALCRAG_ARGUMENTS": subprocess.list2cmdline(commands.opens[1:]),
@@ -53,7 +53,7 @@ class WindowsEntry:
         with allow_egress(Purpose.NONE, programs=True):
             subprocess.run(
                 ["powershell", "-NoProfile", "-NonInteractive", "-Command", SHORTCUT],
-                env={**os.environ, **said},
+                env={**os.environ, **values},
                 check=True,
                 capture_output=True,
             )

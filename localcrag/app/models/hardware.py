@@ -80,8 +80,8 @@ def built_for_graphics(package: str, folder: Path | None = None) -> frozenset[Gr
 def _cuda(system: System) -> GraphicsDevices | None:
     if not _library(system, "libcuda.so.1") or not any(any(system.root.glob(one)) for one in NVIDIA_DEVICES):
         return None
-    said = (system.root / "proc/driver/nvidia/gpus").glob("*/information")
-    lines = [line for path in sorted(said) for line in path.read_text("utf-8", "replace").splitlines()]
+    files = (system.root / "proc/driver/nvidia/gpus").glob("*/information")
+    lines = [line for path in sorted(files) for line in path.read_text("utf-8", "replace").splitlines()]
     return GraphicsDevices(
         Graphics.CUDA, tuple(line.partition(":")[2].strip() for line in lines if line.startswith("Model:"))
     )
@@ -131,12 +131,12 @@ class Advice:
 class GraphicsReport:
     """The graphics processors found, in one sentence, and advice on how to use them."""
 
-    said: str
+    summary: str
     advice: tuple[Advice, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the report as lines of text."""
-        return [self.said, *(line for one in self.advice for line in (one.words, f"    {one.command}"))]
+        return [self.summary, *(line for one in self.advice for line in (one.words, f"    {one.command}"))]
 
 
 def report() -> GraphicsReport:
@@ -241,7 +241,7 @@ def workers(chosen: int) -> int:
 
     It is half the cores, because the embedding model has threads on all of them: two readers on two cores were no
     faster than one. It is at most eight: reading PDFs took a sixth of the time of embedding them on two cores
-    (docs/measurements.md), so eight readers keep up with an embedding model that is forty times as fast.
+    (docs/lab/measurements.md), so eight readers keep up with an embedding model that is forty times as fast.
     """
     return chosen or max(1, min(MAX_WORKERS, cores() // 2))
 

@@ -161,7 +161,7 @@ class ModelServers:
         return found
 
     def _rerankers_at(self, address: ServerAddress) -> list[Model]:
-        urls = [str(address)] if role_of(str(address)) is ModelRole.RELEVANCE else map(address.beside, RERANK_PATHS)
+        urls = [str(address)] if role_of(str(address)) is ModelRole.RELEVANCE else map(address.sibling, RERANK_PATHS)
         for url in urls:
             at = parse_server(url)
             at = at.of(address.model) if address.model else at

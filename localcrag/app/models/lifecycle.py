@@ -98,7 +98,7 @@ class UnloadableModel(Generic[Model]):
         return self._uses
 
     @property
-    def put_away(self) -> bool:
+    def is_unloaded(self) -> bool:
         """Whether the model is unloaded, so that its next call loads it."""
         return self._model is None
 
@@ -371,11 +371,11 @@ class LoadedModels:
 
     def any_unloaded(self) -> bool:
         """Return whether any model is unloaded, so that the next question has to wait for it."""
-        return any(one.put_away for one in [*self._unloadable])
+        return any(one.is_unloaded for one in [*self._unloadable])
 
-    def put_away(self) -> bool:
+    def unload(self) -> bool:
         """Unload all models that are loaded and not in use. Return whether there were any."""
-        went = [one.rest() for one in [*self._unloadable] if not one.put_away]
+        went = [one.rest() for one in [*self._unloadable] if not one.is_unloaded]
         return any(went)
 
     @staticmethod
@@ -402,7 +402,7 @@ class LoadedModels:
         threads = made.threads if made else settings.threads or cores
         layers = getattr(made, "gpu_layers", 0)
         graphics = _("all layers on the graphics card") if layers else _("no graphics card used")
-        if made and made.put_away:
+        if made and made.is_unloaded:
             return _("put away while nobody asks, and loaded with the next question")
         return _(
             "%(threads)s threads on %(cores)s cores, %(graphics)s", threads=threads, cores=cores, graphics=graphics
@@ -488,7 +488,7 @@ class IdleModelUnloader(PeriodicTask):
             self._used, self._since = uses, now
             free_memory()
         minutes = self._settings.now.idle_minutes
-        if not minutes or now - self._since < minutes * 60 or not self._models.put_away():
+        if not minutes or now - self._since < minutes * 60 or not self._models.unload():
             return False
         free_unloaded()
         return True

@@ -30,7 +30,7 @@ class Certainty(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class GenerationTask:
     """A question to answer, with the evidence to answer it from.
 
     `used` are the passages that the evidence comes from, `found` all passages of the documents. `believed` is set if a
@@ -52,7 +52,7 @@ class Task:
 
     @property
     def certainty(self) -> Certainty:
-        """How sure the evidence is; most AMBIGUOUS questions have no answer in the documents (docs/evaluation.md)."""
+        """How sure the evidence is; most AMBIGUOUS questions cannot be answered (docs/lab/evaluation.md)."""
         if not is_scored(self.used):
             return Certainty.UNKNOWN
         correct = any(passage.grade is Grade.CORRECT for passage in self.used)

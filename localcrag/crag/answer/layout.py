@@ -135,13 +135,15 @@ def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collect
 
     Headings that are in the `path` shown above the fragments are not repeated.
     """
-    said = {name.casefold() for name in path}
-    told = [one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in said]
-    while len(told) > 1 and told[-1].kind is BlockKind.HEADING:
-        told.pop()  # A heading with nothing under it.
+    shown_above = {name.casefold() for name in path}
+    reported = [
+        one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in shown_above
+    ]
+    while len(reported) > 1 and reported[-1].kind is BlockKind.HEADING:
+        reported.pop()  # A heading with nothing under it.
     parts: list[str] = []
     above: Fragment | None = None
-    for kind, some in groupby((one for one in told if _HAS_WORD.search(one.text)), key=_form):
+    for kind, some in groupby((one for one in reported if _HAS_WORD.search(one.text)), key=_form):
         run = list(some)
         parts += _render_run(kind, run, above)
         above = run[-1]
@@ -177,8 +179,8 @@ def label(path: Sequence[str]) -> str:
 
 def plain_markdown(text: str) -> str:
     """Return a text as one line of Markdown that is shown without any markup."""
-    said = _BACKSLASH.sub(r"\\\\", _EMPHASIS.sub("", text).replace("`", ""))
-    return inline_markdown(said).replace("*", r"\*").replace("_", r"\_")
+    bare = _BACKSLASH.sub(r"\\\\", _EMPHASIS.sub("", text).replace("`", ""))
+    return inline_markdown(bare).replace("*", r"\*").replace("_", r"\_")
 
 
 def inline_markdown(text: str) -> str:

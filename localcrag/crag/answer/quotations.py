@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from localcrag.crag.answer import layout
-from localcrag.crag.answer.generate import Certainty, Task
+from localcrag.crag.answer.generate import Certainty, GenerationTask
 from localcrag.crag.answer.layout import Fragment
 from localcrag.crag.answer.verify import says_all
 from localcrag.crag.context import Context
@@ -54,12 +54,14 @@ class Quotation:
         return [one.text for one in self.fragments if one.kind is not BlockKind.HEADING]
 
 
-def select_quotations(task: Task, context: Context, without: Collection[int] = (), said: str = "") -> list[Quotation]:
+def select_quotations(
+    task: GenerationTask, context: Context, without: Collection[int] = (), text: str = ""
+) -> list[Quotation]:
     """Return the evidence of passages that are CORRECT, the most relevant first, up to MOST_WORDS.
 
     Pieces with the form that the question asks for come first: a list if it asks how or for several things. If the
     evidence is doubtful, the best strips are taken instead, and if no passage could be graded, all evidence. `without`
-    are the numbers of evidence that the answer already has. `said` is the text above: a piece that is in it word for
+    are the numbers of evidence that the answer already has. `text` is the text above: a piece that is in it word for
     word is left out.
     """
     relevance = {passage.id: passage.relevance for passage in task.used}
@@ -73,7 +75,7 @@ def select_quotations(task: Task, context: Context, without: Collection[int] = (
     best = max((piece.relevance for piece in pieces), default=0.0)
     # A comparison needs both sides, however little one of them resembles the question.
     least = 0.0 if needs_inference(task.asked.standalone) else SHOWN_SHARE * best
-    shown = make_quotations([piece for piece in pieces if piece.relevance >= least], task, context, said)
+    shown = make_quotations([piece for piece in pieces if piece.relevance >= least], task, context, text)
     ranked = sorted(
         shown,
         key=lambda one: (
@@ -101,17 +103,17 @@ def has_asked_form(one: Quotation, question: str) -> bool:
     return asks_for_list(question) and layout.is_block(one.fragments)
 
 
-def all_quotations(task: Task, context: Context) -> list[Quotation]:
+def all_quotations(task: GenerationTask, context: Context) -> list[Quotation]:
     """Return all evidence as it is shown, lone headings included, for when there is nothing else to show."""
     return make_quotations(task.evidence, task, context, headings=True)
 
 
 def make_quotations(
-    pieces: Sequence[Evidence], task: Task, context: Context, said: str = "", *, headings: bool = False
+    pieces: Sequence[Evidence], task: GenerationTask, context: Context, text: str = "", *, headings: bool = False
 ) -> list[Quotation]:
     """Return pieces of evidence as they are shown: in the blocks of their passages, without screened sentences.
 
-    A lone heading is left out unless `headings` is set. A piece is left out if `said` has all of it word for word;
+    A lone heading is left out unless `headings` is set. A piece is left out if `text` has all of it word for word;
     otherwise it stays whole, because its sentences mean little without those around them.
     """
     passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
@@ -120,20 +122,20 @@ def make_quotations(
     for piece in pieces:
         # If a single strip is quoted under the number of its piece, only that strip counts.
         own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
-        new = any(not _repeats(strip.text, said) for strip in own)
+        new = any(not _repeats(strip.text, text) for strip in own)
         one = Quotation(piece, tuple(layout.evidence_fragments(piece, passages.get(piece.passage), own)))
         if (new or not own) and (one.body or (headings and one.fragments)):
             found.append(one)
     return found
 
 
-def _repeats(text: str, said: str) -> bool:
-    """Return whether `said` has a sentence word for word; headings and rows never count."""
+def _repeats(text: str, message: str) -> bool:
+    """Return whether `message` has a sentence word for word; headings and rows never count."""
     words = one_line(text)
-    if not said or not words.endswith((".", "!", "?")):
+    if not message or not words.endswith((".", "!", "?")):
         return False
     # The match must not be the beginning of a longer word or number.
-    return re.search(rf"(?<!\w){re.escape(words.rstrip('.!?'))}(?!\w|[.,]\d)", said) is not None
+    return re.search(rf"(?<!\w){re.escape(words.rstrip('.!?'))}(?!\w|[.,]\d)", message) is not None
 
 
 def render(shown: Sequence[Quotation], sources: Sequence[Source], *, titled: bool = False) -> str:
@@ -181,14 +183,14 @@ def beats_any_sentence(shown: Sequence[Quotation], question: str) -> bool:
     return layout.has_steps(shown[0].fragments) or (several and layout.is_block(shown[0].fragments))
 
 
-def is_copied_list(said: str) -> bool:
+def is_copied_list(text: str) -> bool:
     """Return whether an answer is not a sentence but a copied table row or several list items in one line."""
     # Two consecutive numbers in one line are a copied list: "1. … 2. …".
-    counted = [int(number) for number in _NUMBERED.findall(said)]
-    return "|" in said or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
+    counted = [int(number) for number in _NUMBERED.findall(text)]
+    return "|" in text or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
 
 
-def evidence_is_answer(task: Task, context: Context) -> bool:
+def evidence_is_answer(task: GenerationTask, context: Context) -> bool:
     """Return whether the evidence alone is the answer: a list is asked for that the model is too small to write."""
     question = task.asked.standalone
     every_step = context.steps.refine and context.steps.verify and context.steps.evaluate
@@ -325,8 +327,8 @@ def no_evidence_answer(
 
     Only a part is shown of passages whose relevance is below `near`.
     """
-    said = _("Your documents do not answer this question.") if passages else empty_collection_answer(settings)
-    lines = [said, _about_web(web, settings), nearest_answer(question, passages, near) if passages else ""]
+    text = _("Your documents do not answer this question.") if passages else empty_collection_answer(settings)
+    lines = [text, _about_web(web, settings), nearest_answer(question, passages, near) if passages else ""]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -339,8 +341,8 @@ def empty_collection_answer(settings: Settings) -> str:
 
 def nearest_answer(question: str, passages: Sequence[GradedPassage], near: float) -> str:
     """Return the nearest passages under a line that introduces them."""
-    said = _("The nearest passages, with the probability that they help:")
-    return f"{said}\n\n{render_nearest(passages, question=question, near=near)}"
+    text = _("The nearest passages, with the probability that they help:")
+    return f"{text}\n\n{render_nearest(passages, question=question, near=near)}"
 
 
 def _about_web(web: WebUse, settings: Settings) -> str:
@@ -357,28 +359,28 @@ def _about_web(web: WebUse, settings: Settings) -> str:
 
 def silent_evidence_answer(nearest: str, web: WebUse) -> str:
     """Return the answer for when the language model finds none in the evidence; `nearest` are the nearest passages."""
-    said = (
+    text = (
         _("Neither your documents nor the web results say this outright. What comes nearest:")
         if web.results
         else _("Your documents do not say this outright. What comes nearest:")
     )
-    return f"{said}\n\n{nearest}"
+    return f"{text}\n\n{nearest}"
 
 
 def uncertain_answer(nearest: str, web: WebUse) -> str:
     """Return the answer for when the evidence is too doubtful to ask a small language model about it."""
-    said = (
+    text = (
         _("It is not certain that your documents or the web results answer this. What comes nearest:")
         if web.results
         else _("It is not certain that your documents answer this. What comes nearest:")
     )
-    return f"{said}\n\n{nearest}"
+    return f"{text}\n\n{nearest}"
 
 
 def unbacked_answer(best: str) -> str:
     """Return the sources' own words, in place of an answer that the evidence does not back."""
-    said = _("What the language model wrote is not backed by the sources.")
-    return f"{said} {source_words(best)}"
+    text = _("What the language model wrote is not backed by the sources.")
+    return f"{text} {source_words(best)}"
 
 
 def source_words(best: str) -> str:
@@ -393,32 +395,32 @@ def nearer_source_words(best: str) -> str:
 
 def model_failed_answer(evidence: str) -> str:
     """Return the evidence itself, for when the language model failed."""
-    said = _("The language model could not write an answer. It would have been made from this:")
-    return f"{said}\n\n{evidence}"
+    text = _("The language model could not write an answer. It would have been made from this:")
+    return f"{text}\n\n{evidence}"
 
 
 def no_time_answer(evidence: str) -> str:
     """Return the evidence itself, for when there is no time left to write an answer from it."""
-    said = _("There was no time left to write an answer. It would have been made from this:")
-    return f"{said}\n\n{evidence}"
+    text = _("There was no time left to write an answer. It would have been made from this:")
+    return f"{text}\n\n{evidence}"
 
 
 def web_note(web: WebUse) -> str:
     """Return a note on a web search that failed or was not allowed, or an empty string."""
-    said = ""
+    text = ""
     if web.not_asked:
         why = _(NOT_ASKED[web.not_asked])
-        said = _("The web was not asked, because %(why)s: this rests on your documents alone.", why=why)
+        text = _("The web was not asked, because %(why)s: this rests on your documents alone.", why=why)
     elif web.error:
-        said = _("The web could not be asked, so this rests on your documents alone. %(error)s", error=web.error)
-    return f"\n\n{said}" if said else ""
+        text = _("The web could not be asked, so this rests on your documents alone. %(error)s", error=web.error)
+    return f"\n\n{text}" if text else ""
 
 
 NEAR_SHARE = 0.5
 """Share of the lower threshold at which an incorrect passage is near enough to be shown at length."""
 
 
-def render_task_nearest(task: Task, context: Context) -> str:
+def render_task_nearest(task: GenerationTask, context: Context) -> str:
     """Return the likeliest of the passages from which the evidence comes, as Markdown."""
     passages = injection.screened(task.used, context.parts.rules)
     strips = task.refinement.strips
@@ -427,7 +429,7 @@ def render_task_nearest(task: Task, context: Context) -> str:
     return render_nearest(passages, strips, task.evidence, question=task.asked.standalone)
 
 
-def no_answer(task: Task, context: Context) -> str:
+def no_answer(task: GenerationTask, context: Context) -> str:
     """Return the answer that nothing was found, with the nearest passages of the documents."""
     local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
     nearest = injection.screened(local, context.parts.rules)

@@ -9,7 +9,7 @@ from enum import Enum
 from localcrag.crag import reconcile
 from localcrag.crag.answer import generate as prompts
 from localcrag.crag.answer import quotations, verify
-from localcrag.crag.answer.generate import Certainty, Task
+from localcrag.crag.answer.generate import Certainty, GenerationTask
 from localcrag.crag.answer.verify import misses_the_point
 from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
@@ -51,7 +51,7 @@ class _Draft:
     answer: str = ""
 
 
-def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, None]:
+def generate_and_verify(task: GenerationTask, context: Context) -> Generator[Event, None, None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
     If nothing in the answer is backed, it is written once more from the best strips alone. If that fails too, the
@@ -66,20 +66,20 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     passages below.
     """
     draft = yield from _draft(task, context)
-    said = _WORDINGS[draft.outcome](task, draft, context)
+    text = _WORDINGS[draft.outcome](task, draft, context)
     uncertain = task.certainty is Certainty.DOUBTFUL and draft.outcome not in ABSTAINS
     if draft.outcome not in {*ABSTAINS, Outcome.DOUBTFUL} and _shows_likeliest(task):
-        said += f"\n\n{_WORDINGS[Outcome.DOUBTFUL](task, draft, context)}"
+        text += f"\n\n{_WORDINGS[Outcome.DOUBTFUL](task, draft, context)}"
     if draft.outcome is not Outcome.NO_EVIDENCE:  # Its text says more about the web than the note does.
-        said += quotations.web_note(task.web)
+        text += quotations.web_note(task.web)
     # Add notes on the sources: that they disagree, or how old they are.
-    said = reconcile.add_source_notes(
-        said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources
+    text = reconcile.add_source_notes(
+        text, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources
     )
-    yield Answered(said, draft.outcome in ABSTAINS, uncertain)
+    yield Answered(text, draft.outcome in ABSTAINS, uncertain)
 
 
-def _shows_likeliest(task: Task) -> bool:
+def _shows_likeliest(task: GenerationTask) -> bool:
     """Return whether the likeliest passages are shown whole below an answer.
 
     They are if the evidence is not sure to answer, and no contradiction quotes them already.
@@ -87,14 +87,14 @@ def _shows_likeliest(task: Task) -> bool:
     return task.certainty is Certainty.DOUBTFUL and not reconcile.quoted_evidence(task.conflicts)
 
 
-def _source_words(task: Task, context: Context) -> str:
-    told = reconcile.quoted_evidence(task.conflicts)
-    shown = quotations.select_quotations(task, context, without=told) or quotations.select_quotations(task, context)
+def _source_words(task: GenerationTask, context: Context) -> str:
+    reported = reconcile.quoted_evidence(task.conflicts)
+    shown = quotations.select_quotations(task, context, without=reported) or quotations.select_quotations(task, context)
     shown = shown or quotations.all_quotations(task, context)
     return quotations.render(shown, task.refinement.sources)
 
 
-_WORDINGS: dict[Outcome, Callable[[Task, _Draft, Context], str]] = {
+_WORDINGS: dict[Outcome, Callable[[GenerationTask, _Draft, Context], str]] = {
     Outcome.WRITTEN: lambda task, draft, _context: draft.answer,
     Outcome.NOT_BACKED: lambda task, _, context: quotations.unbacked_answer(_source_words(task, context)),
     Outcome.IN_THEIR_WORDS: lambda task, _, context: quotations.source_words(_source_words(task, context)),
@@ -116,8 +116,8 @@ ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outc
 def evidence_to_read(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence, ...]:
     """Return the evidence that a language model answers from; for a small model, the best strips.
 
-    These have the answer nearly as often as all evidence (docs/evaluation.md), and a small model finds it there more
-    often. It reads a list or a table as a whole piece, because a single row says nothing.
+    These have the answer nearly as often as all evidence (docs/lab/evaluation.md), and a small model finds it there
+    more often. It reads a list or a table as a whole piece, because a single row says nothing.
     """
     if Skill.ALONE in skills:
         return refinement.evidence
@@ -126,7 +126,7 @@ def evidence_to_read(skills: Collection[Skill], refinement: Refinement) -> tuple
     return tuple(dict.fromkeys(whole.get(piece.n, piece) for piece in best)) or refinement.evidence
 
 
-def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
+def _draft(task: GenerationTask, context: Context) -> Generator[Event, None, _Draft]:
     """Have the answer written, once or twice, and return the draft."""
     if known := _outcome_without_llm(task, context):
         return _Draft(known)
@@ -155,7 +155,7 @@ def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
     return _Draft(Outcome.IN_THEIR_WORDS if partly else Outcome.NOT_BACKED)
 
 
-def _outcome_without_llm(task: Task, context: Context) -> Outcome | None:
+def _outcome_without_llm(task: GenerationTask, context: Context) -> Outcome | None:
     """Return the outcome if the model need not be asked, or None if it has to be."""
     if not task.evidence:
         return Outcome.NO_EVIDENCE
@@ -164,7 +164,7 @@ def _outcome_without_llm(task: Task, context: Context) -> Outcome | None:
     return Outcome.IN_THEIR_WORDS if quotations.evidence_is_answer(task, context) else None
 
 
-def _attempts(task: Task, context: Context) -> list[tuple[str, tuple[Evidence, ...]]]:
+def _attempts(task: GenerationTask, context: Context) -> list[tuple[str, tuple[Evidence, ...]]]:
     """Return the attempts that the model may make, in order, each with the evidence that it reads."""
     best = best_strips(task.refinement.strips, task.evidence)
     # Without refinement there are no best strips: plain RAG reads all that was found.
@@ -174,13 +174,13 @@ def _attempts(task: Task, context: Context) -> list[tuple[str, tuple[Evidence, .
     return [(WRITING, to_read)] if once else [(WRITING, to_read), (WRITING_AGAIN, best)]
 
 
-def _prefers_sources(task: Task, context: Context) -> bool:
+def _prefers_sources(task: GenerationTask, context: Context) -> bool:
     """Return whether the sources' own words are better than any text of the model that is not backed in full."""
     return context.steps.verify and Skill.ALONE not in context.parts.skills and task.certainty is Certainty.SURE
 
 
 def _attempt(
-    task: Task, pieces: Sequence[Evidence], context: Context
+    task: GenerationTask, pieces: Sequence[Evidence], context: Context
 ) -> Generator[Event, None, _Draft | tuple[Support, ...]]:
     """Have the answer written from `pieces`; return its support, or a draft if it is not verified."""
     try:
@@ -226,7 +226,7 @@ def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context)
 
 
 def _verify(
-    written: str, pieces: Sequence[Evidence], task: Task, context: Context
+    written: str, pieces: Sequence[Evidence], task: GenerationTask, context: Context
 ) -> Generator[Event, None, tuple[Support, ...]]:
     """Yield Verified, and return the support of each sentence."""
     clock = context.clock("verify")
@@ -246,10 +246,10 @@ def _removal_warnings(supports: Sequence[Support]) -> Generator[Event, None, Non
         yield Warned(_("Taken out, since the evidence does not back it (%(why)s): “%(text)s”", why=why, text=text))
 
 
-def _silent_outcome(written: str, task: Task, context: Context) -> Outcome:
+def _silent_outcome(written: str, task: GenerationTask, context: Context) -> Outcome:
     """Return the outcome for a model that found no answer, or had no time for one.
 
-    A model misses an answer more often than the reranker sees one that is not there (docs/evaluation.md). If the
+    A model misses an answer more often than the reranker sees one that is not there (docs/lab/evaluation.md). If the
     reranker is sure, it decides.
     """
     if context.budget.spent(1.0) and not written:
@@ -259,21 +259,21 @@ def _silent_outcome(written: str, task: Task, context: Context) -> Outcome:
     return _outcome_without_answer(task)
 
 
-def _outcome_without_answer(task: Task) -> Outcome:
+def _outcome_without_answer(task: GenerationTask) -> Outcome:
     """Return the outcome if the model gave no answer and the evidence is not sure to have one.
 
-    This is doubt and no denial: the model's word alone hardly shows whether evidence answers (docs/evaluation.md).
+    This is doubt and no denial: the model's word alone hardly shows whether evidence answers (docs/lab/evaluation.md).
     """
     return Outcome.DOUBTFUL if task.certainty is Certainty.DOUBTFUL else Outcome.SILENT
 
 
-def _with_source_words(supports: Sequence[Support], task: Task, context: Context) -> _Draft:
+def _with_source_words(supports: Sequence[Support], task: GenerationTask, context: Context) -> _Draft:
     """Return an answer that is backed, with the sources' words below it if it is not enough alone."""
     answer, question = verify.compose(supports), task.asked.standalone
     shown = [support for support in supports if support.shown]
-    said = " ".join(support.sentence for support in shown)
+    text = " ".join(support.sentence for support in shown)
     below = quotations.select_quotations(
-        task, context, reconcile.quoted_evidence(task.conflicts), said if _prefers_sources(task, context) else ""
+        task, context, reconcile.quoted_evidence(task.conflicts), text if _prefers_sources(task, context) else ""
     )
     alone = Skill.ALONE in context.parts.skills
     backed = all(support.supported for support in shown)
@@ -283,26 +283,26 @@ def _with_source_words(supports: Sequence[Support], task: Task, context: Context
         left_out = below
     elif alone:
         cited = {n for support in shown for n in support.citations}
-        left_out = quotations.missing_lists([one for one in below if one.piece.n in cited], said, question)
+        left_out = quotations.missing_lists([one for one in below if one.piece.n in cited], text, question)
     else:
-        left_out = quotations.missing_pieces(below, said, question)
+        left_out = quotations.missing_pieces(below, text, question)
     sources = task.refinement.sources
     if _prefers_sources(task, context) and (
-        quotations.is_copied_list(said)
-        or (left_out and (quotations.beats_any_sentence(below, question) or _misses(said, task, context)))
+        quotations.is_copied_list(text)
+        or (left_out and (quotations.beats_any_sentence(below, question) or _misses(text, task, context)))
     ):
         return _Draft(Outcome.IN_THEIR_WORDS)
-    if alone and backed and below and _misses(said, task, context):
+    if alone and backed and below and _misses(text, task, context):
         answer += f"\n\n{quotations.nearer_source_words(quotations.render(below, sources))}"
     elif left_out:
         answer += f"\n\n{quotations.source_words(quotations.render(left_out, sources))}"
     return _Draft(Outcome.WRITTEN, answer)
 
 
-def _misses(said: str, task: Task, context: Context) -> bool:
+def _misses(text: str, task: GenerationTask, context: Context) -> bool:
     """Return whether an answer misses the point, compared with the best strip."""
     best = task.best_quotations
     try:
-        return bool(best) and misses_the_point(said, best[0].text, task.asked.standalone, context.parts.scorer)
+        return bool(best) and misses_the_point(text, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
         return False  # Without the reranker no strip is the best; its failure was reported before.

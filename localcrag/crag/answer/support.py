@@ -64,9 +64,11 @@ def _matches_clause(number: str, label: frozenset[str], paragraph: list[_Clause]
     return any(number in clause.numbers and clause.label <= label for clause in paragraph)
 
 
-def _matches_other_clause(number: str, label: frozenset[str], said: _Clause, paragraph: list[_Clause]) -> bool:
+def _matches_other_clause(
+    number: str, label: frozenset[str], sentence_clause: _Clause, paragraph: list[_Clause]
+) -> bool:
     kinds = {kind for clause in paragraph if number in clause.numbers for kind in clause.kinds}
-    others = [clause for clause in paragraph if not clause.numbers & said.numbers and clause.kinds & kinds]
+    others = [clause for clause in paragraph if not clause.numbers & sentence_clause.numbers and clause.kinds & kinds]
     return any(clause.label and clause.label <= label for clause in others)
 
 
@@ -78,10 +80,10 @@ def _clauses(text: str) -> list[_Clause]:
         if not (own := words_with_digits(words)):
             continue
         kinds = {KINDS[unit] for number, unit in pairwise(words) if number in own and unit in KINDS}
-        beside = [
+        extra = [
             other for other in (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2]) if not words_with_digits(other)
         ]
-        label = {word for clause in (words, *beside) for word in clause} - own - KINDS.keys()
+        label = {word for clause in (words, *extra) for word in clause} - own - KINDS.keys()
         found.append(_Clause(frozenset(own), frozenset(kinds), frozenset(label)))
     return found
 
@@ -151,8 +153,8 @@ def _has_other_unit(number: str, sentence: str, evidence: str) -> bool:
         return bool(behind & KINDS.keys()) or not units & set(words)
     # Any other word is another unit if the evidence counts other things in it, or always gives this number a known
     # unit.
-    of_another = {unit for at, word in enumerate(words) if _is_amount(word) for unit in words[at + 1 : at + 2]}
-    return bool(units & of_another) or all(KINDS.keys() & set(follow) for follow in near)
+    other_units = {unit for at, word in enumerate(words) if _is_amount(word) for unit in words[at + 1 : at + 2]}
+    return bool(units & other_units) or all(KINDS.keys() & set(follow) for follow in near)
 
 
 def _in_other_range(number: str, sentence: str, evidence: str) -> bool:

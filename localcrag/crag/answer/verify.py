@@ -112,8 +112,8 @@ def verify(
     is repaired. Sentences without a content word are left out.
     """
     text = attach_citations(answer)
-    of_source = {source.id: source.title or "" for source in sources}
-    titles = {piece.n: of_source.get(piece.source, "") for piece in evidence}
+    source_titles = {source.id: source.title or "" for source in sources}
+    titles = {piece.n: source_titles.get(piece.source, "") for piece in evidence}
     supports = []
     for span in claims(answer):
         support = _support(_plain(span.text), citations(span.text), evidence, question, titles)
@@ -184,11 +184,11 @@ def _support(
     sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[int, str]
 ) -> Support:
     without_own = _OWN_PREFIX.sub("", sentence, count=1)
-    said = without_own if content_words(without_own) else sentence
+    statement = without_own if content_words(without_own) else sentence
     most = max((piece.relevance for piece in evidence), default=0.0)
     judged: dict[int, SupportJudgement] = {}
     for piece in evidence:
-        judgement = _weigh(judge(said, piece.text, question, titles[piece.n]), piece.relevance, most)
+        judgement = _weigh(judge(statement, piece.text, question, titles[piece.n]), piece.relevance, most)
         # Two strips of one piece have the same number; the one that backs the sentence better counts.
         other = judged.get(piece.n)
         if other is None or _RANKS.index(judgement.backing) < _RANKS.index(other.backing):
@@ -225,7 +225,7 @@ def _weigh(judgement: SupportJudgement, relevance: float, most: float) -> Suppor
 MISS_LOG_ODDS = 1.0
 """Minimum distance in log-odds from the best sentence down to an answer that misses the point. Of 36 answers of the
 embedded model that were backed in full, 5 of the 8 beyond this were wrong, and 3 of the 28 within it (by hand,
-docs/evaluation.md)."""
+docs/lab/evaluation.md)."""
 
 
 def says_all(answer: str, best: Sequence[str], question: str) -> bool:
@@ -245,5 +245,5 @@ def misses_the_point(answer: str, best: str, question: str, scorer: Scorer) -> b
     same = np.zeros(2, dtype=np.float32)  # Cosine and overlap with the question do not count here.
     relevances = scorer.calibration.passages(logits, same, same).astype(np.float64)
     # Calibrated probabilities are above 0 and below 1, except for rounding.
-    said, could_be = np.clip(relevances, 1e-6, 1 - 1e-6)
-    return bool(np.log(could_be / (1 - could_be)) - np.log(said / (1 - said)) > MISS_LOG_ODDS)
+    text, could_be = np.clip(relevances, 1e-6, 1 - 1e-6)
+    return bool(np.log(could_be / (1 - could_be)) - np.log(text / (1 - text)) > MISS_LOG_ODDS)

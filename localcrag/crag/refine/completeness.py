@@ -193,14 +193,14 @@ class _Closure:
 
     def companions(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield, for each kept strip, what it is not understood without: headings, header, the sentences around it."""
-        of_block = {own.parts[number].block: own.places[number] for number in reversed(own.numbers)}
+        first_by_block = {own.parts[number].block: own.places[number] for number in reversed(own.numbers)}
         leads = {part.group: place for place, part in zip(own.places, own.parts, strict=True) if part.leads}
         for number in own.numbers:
             if own.places[number] not in self._first:
                 continue
             part, relevance = own.parts[number], own.strips[number].relevance
-            over = [of_block[heading] for heading in part.headings if heading in of_block]
-            if _LABEL.match(self._strips[first := of_block[part.block]].text):
+            over = [first_by_block[heading] for heading in part.headings if heading in first_by_block]
+            if _LABEL.match(self._strips[first := first_by_block[part.block]].text):
                 over.append(first)
             if part.group in leads and part.group is not None:
                 over.append(leads[part.group])
@@ -218,8 +218,8 @@ class _Closure:
             return []
         block = own.parts[number].block
         under = [other for other in own.numbers if block in own.parts[other].headings]
-        said = [other for other in under if own.parts[other].kind is not BlockKind.HEADING]
-        return said[:1] if not any(own.places[other] in self._first for other in said) else []
+        texts = [other for other in under if own.parts[other].kind is not BlockKind.HEADING]
+        return texts[:1] if not any(own.places[other] in self._first for other in texts) else []
 
     def named_rows(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield the rows whose first cell is named in the question."""

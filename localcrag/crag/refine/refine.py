@@ -24,7 +24,7 @@ from localcrag.records.protocols import Scorer, Vectors
 KEPT_REASONS = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
 MAX_BEST_STRIPS, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
 """Number of strips that represent all evidence, and the two shares of the best one's relevance that a second one needs:
-to count as nearly as relevant, and to be quoted next to it (docs/evaluation.md says how often they hold the answer)."""
+to count as nearly as relevant, and to be quoted next to it (how often they hold the answer: docs/lab/evaluation.md)."""
 WEAKEST_SHARE = 0.05
 """Share of the most relevant strip's relevance below which a strip is irrelevant, however low the threshold is: a sure
 passage also speaks of other things. With the place head of relevance-v2, 0.94 of the needed lines are above it, and
@@ -65,8 +65,8 @@ def refine(
     known: Sequence[Strip] = (),
 ) -> Refinement:  # fmt: skip
     """Return strips and evidence of passages (see evaluate.usable); strips that are `known` are not scored again."""
-    of_known = {strip.passage for strip in known}
-    new = [passage for passage in passages if passage.id not in of_known]
+    known_passages = {strip.passage for strip in known}
+    new = [passage for passage in passages if passage.id not in known_passages]
     strips = (*known, *decompose(question, new, scorer=scorer, rules=rules))
     return select_evidence(
         question, passages, strips, by_relevance(strips, rules), rules=rules, count_tokens=count_tokens
@@ -101,8 +101,8 @@ def decompose(
     cut = [split_into_strips(passage.text, rules.mode, window_words=rules.window_words) for passage in passages]
     spans = [(passage, span) for passage, own in zip(passages, cut, strict=True) for span in own]
     logits = np.concatenate([np.zeros(0, dtype=np.float32), *strip_logits(question, passages, cut, scorer=scorer)])
-    of_passages = np.array([passage.relevance for passage, _ in spans], dtype=np.float32)
-    relevances = scorer.calibration.strips(logits, of_passages)
+    passage_relevance = np.array([passage.relevance for passage, _ in spans], dtype=np.float32)
+    relevances = scorer.calibration.strips(logits, passage_relevance)
     return tuple(
         Strip(passage.id, span.start, span.end, span.text, float(logit), float(relevance), kept=False)
         for (passage, span), logit, relevance in zip(spans, logits, relevances, strict=True)
@@ -118,14 +118,14 @@ def by_relevance(strips: Sequence[Strip], rules: RefineRules) -> list[StripReaso
     """
     weakest = WEAKEST_SHARE * max((strip.relevance for strip in strips), default=0.0) if rules.threshold else 0.0
     rules = dataclasses.replace(rules, threshold=max(rules.threshold, weakest), lowest=max(rules.lowest, weakest))
-    of_passage: dict[str, list[float]] = {}
+    scores_by_passage: dict[str, list[float]] = {}
     for strip in strips:
-        of_passage.setdefault(strip.passage, []).append(strip.relevance)
-    lowered = {passage: _lowered(relevances, rules) for passage, relevances in of_passage.items()}
+        scores_by_passage.setdefault(strip.passage, []).append(strip.relevance)
+    lowered = {passage: _lowered(relevances, rules) for passage, relevances in scores_by_passage.items()}
     fates = []
     with_best: set[str] = set()
     for strip in strips:
-        best = strip.passage not in with_best and strip.relevance == max(of_passage[strip.passage])
+        best = strip.passage not in with_best and strip.relevance == max(scores_by_passage[strip.passage])
         if best:
             with_best.add(strip.passage)
         if strip.relevance >= rules.threshold:
@@ -316,7 +316,7 @@ def apply_choice(strips: Sequence[Strip], passages: Sequence[GradedPassage], cho
     return Refinement(chosen, *recompose([passage for passage in passages if passage.id in named], chosen))
 
 
-def _with_choice(strip: Strip, said: bool | None) -> Strip:
-    if said is None or said == strip.kept or strip.reason in NEVER_KEPT:
+def _with_choice(strip: Strip, text: bool | None) -> Strip:
+    if text is None or text == strip.kept or strip.reason in NEVER_KEPT:
         return strip
-    return dataclasses.replace(strip, kept=said, reason=StripReason.PUT_IN if said else StripReason.TAKEN_OUT)
+    return dataclasses.replace(strip, kept=text, reason=StripReason.PUT_IN if text else StripReason.TAKEN_OUT)

@@ -207,7 +207,7 @@ def strip_places(passage: Passage, strips: Sequence[Strip]) -> list[StripPlace]:
     text, blocks = passage.text, passage_blocks(passage)
     groups = _groups(text, blocks)
     lead_ins = {group[0] - 1: group[0] for group in groups if _leads_into(text, blocks, group[0])}
-    of_group = {at: group[0] for group in groups for at in group}
+    group_start = {at: group[0] for group in groups for at in group}
     headings = _headings(blocks)
     found = [next((at for at, block in enumerate(blocks) if block.end > strip.start), -1) for strip in strips]
     parts = []
@@ -217,7 +217,7 @@ def strip_places(passage: Passage, strips: Sequence[Strip]) -> list[StripPlace]:
             continue
         last_of_block = place + 1 == len(found) or found[place + 1] != at
         leads = at in lead_ins and last_of_block
-        group = lead_ins[at] if leads else of_group.get(at)
+        group = lead_ins[at] if leads else group_start.get(at)
         steps = group is not None and blocks[group].kind is BlockKind.ITEM and blocks[group].steps
         kind = blocks[at].kind
         parts.append(StripPlace(at, kind, headings[at], group, steps, leads or kind is BlockKind.HEADER))
@@ -282,12 +282,12 @@ def heading_path(passage: Passage, run: Sequence[Strip]) -> str | None:
 
 def sheet_rows(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
     """Return the sheet rows of a run of strips; if it has rows of a table, lines above the table do not count."""
-    of_table = [
+    table_strips = [
         strip for strip, part in zip(run, strip_places(passage, run), strict=True) if part.kind is BlockKind.ROW
     ]
     return tuple(
         row
-        for strip in of_table or run
+        for strip in table_strips or run
         for row in shift_rows(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
     )
 

@@ -83,7 +83,7 @@ def _decoded(text: str) -> Iterator[str]:
     if len(_DIGIT_WITHIN.findall(text.casefold())) > 1:
         yield _WORD_WITH_DIGITS.sub(lambda word: word[0].translate(_DIGITS_AS_LETTERS), text.casefold())
     for run in _runs_without_common_words(text):
-        yield from (said for said in (codecs.encode(run, "rot13"), run[::-1]) if _count_common(said) > 1)
+        yield from (message for message in (codecs.encode(run, "rot13"), run[::-1]) if _count_common(message) > 1)
 
 
 def _from_base64(blob: str) -> bytes:
@@ -247,14 +247,14 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
         for span, name in find_instructions(passage.text, rules):
             if name == HIDDEN:
                 continue
-            said = shorten(sanitize(readable(span.text)) or span.text)
+            text = shorten(sanitize(readable(span.text)) or span.text)
             lines.append(
                 _(
                     "A sentence of %(where)s reads like an instruction to the model and was left out (%(why)s): "
                     "“%(said)s”",
                     where=where,
                     why=_(name),
-                    said=said,
+                    said=text,
                 )
             )
     return list(dict.fromkeys(lines))

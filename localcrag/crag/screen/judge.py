@@ -352,13 +352,13 @@ _TRIGGER_SET = PatternSet([_TRIGGERS])
 class Weights:
     """Weights of the features (`of`) in the log-odds of an instruction to the model, and the thresholds.
 
-    `alone` is the threshold for any sentence, `beside` that for sentences of a passage in which something else was
-    found.
+    `alone` is the threshold for any sentence, `with_findings` that for sentences of a passage in which something
+    else was found.
     """
 
     bias: float
     alone: float
-    beside: float
+    with_findings: float
     of: Mapping[str, float]
 
 
@@ -366,18 +366,21 @@ class Weights:
 def weights() -> Weights:
     """Return the weights that are stored next to this module."""
     stored = json.loads(WEIGHTS.read_text("utf-8"))
-    return Weights(bias=stored["bias"], alone=stored["alone"], beside=stored["beside"], of=stored["of"])
+    return Weights(bias=stored["bias"], alone=stored["alone"], with_findings=stored["beside"], of=stored["of"])
 
 
 @dataclass(frozen=True, slots=True)
 class InjectionJudge:
-    """A form, like a pattern: text that is judged an instruction to the model, alone or `beside` another finding."""
+    """A form, like a pattern: text that is judged an instruction to the model.
 
-    beside: bool = False
+    With `with_findings`, the judgement is for a text in whose passage another form was found.
+    """
+
+    with_findings: bool = False
 
     def search(self, reading: str) -> bool:
         """Return whether the sentence is judged to be an instruction to the model."""
-        return log_odds(reading) > (weights().beside if self.beside else weights().alone)
+        return log_odds(reading) > (weights().with_findings if self.with_findings else weights().alone)
 
 
 def log_odds(reading: str) -> float:

@@ -6,7 +6,7 @@ of the task, a gate, another form of answer, an advertisement, a higher authorit
 
 Each form is a regular expression that ignores case, with names of WORDS in braces. It must not match honest imperatives
 ("ignore error 5", "do not reply to this mail"), so it needs a word that only makes sense to a reader who answers
-questions from a text. tests/unit/test_prompt_injection.py has a table of both kinds.
+questions from a text. tests/crag/screen/test_injection.py has a table of both kinds.
 """
 
 from __future__ import annotations
@@ -419,6 +419,6 @@ PATTERNS: tuple[Rule, ...] = (
 RULES: tuple[Rule, ...] = (
     *PATTERNS,
     Rule(gettext_noop("speaks like an instruction to a model"), InjectionJudge()),
-    Rule(gettext_noop("speaks like an instruction to a model"), InjectionJudge(beside=True), weak=True),
+    Rule(gettext_noop("speaks like an instruction to a model"), InjectionJudge(with_findings=True), weak=True),
 )
 """All rules: the patterns, then the judge for wordings that no pattern knows."""

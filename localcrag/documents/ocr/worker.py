@@ -105,8 +105,8 @@ class OcrEngine:
         """Return whether most lines are upside down; a single line is misjudged too often to rely on."""
         if not crops:
             return False
-        _, told = self._engine.cls_and_rotate(list(crops))
-        return [str(label) for label, _ in told.cls_res].count("180") > len(crops) / 2
+        _, classified = self._engine.cls_and_rotate(list(crops))
+        return [str(label) for label, _ in classified.cls_res].count("180") > len(crops) / 2
 
     def _find_lines(self, pixels: Pixels) -> tuple[list[Corners], list[Pixels]]:
         """Return where the lines of a picture are, and the part of the picture with each line, turned level."""

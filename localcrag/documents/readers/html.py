@@ -79,11 +79,11 @@ def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str,
     for at, cells in enumerate((*header, *rows[heads:])):
         line = _line(cells)
         # Within the table, a row of one cell over all columns names a group; above it, it is a caption.
-        of_group = in_table and CELL_SEPARATOR not in line
+        names_group = in_table and CELL_SEPARATOR not in line
         in_table = in_table or CELL_SEPARATOR in line
         # The rows of the header were merged to fewer lines, which shifts the indices of the rows below.
         row = elements[max(at - len(header) + heads, 0)]
-        lines.append((f"{line}{NO_CELLS}" if line and of_group else line, row.get(SHEET_ROW_ATTRIBUTE, "")))
+        lines.append((f"{line}{NO_CELLS}" if line and names_group else line, row.get(SHEET_ROW_ATTRIBUTE, "")))
     return [line for line in lines if line[0]]
 
 
@@ -91,8 +91,8 @@ def _is_layout(table: Element, rows: Sequence[Sequence[str]]) -> bool:
     cells = [cell for row in rows for cell in row if cell]
     long = sum(len(cell) > LONG_CELL for cell in cells)
     headed = table.find(".//th") is not None and table.find(".//li") is None
-    of_data = headed or table.get("class") == WORD_TABLE_CLASS
-    return long > (LONG_SHARE * len(cells) if of_data and len(rows) > 1 else 0)
+    is_data = headed or table.get("class") == WORD_TABLE_CLASS
+    return long > (LONG_SHARE * len(cells) if is_data and len(rows) > 1 else 0)
 
 
 def _header_rows(rows: Sequence[Element]) -> int:
@@ -484,10 +484,12 @@ def render(markup: str, name: str) -> Page:
     for first, behind, level in islice(shown.headings, MOST_HEADINGS):
         indent = len(lines[first]) - len(lines[first].lstrip())
         headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
-    rows = ((line, SHEET_ROW.fullmatch(said)) for line, said in shown.rows)
+    rows = ((line, SHEET_ROW.fullmatch(place)) for line, place in shown.rows)
     return Page(
         None,
         "\n".join(lines),
         headings=tuple(found for found in headings if found.start < found.end),
-        rows=tuple(SheetRow(starts[line], one_line(normalise(said[2])), int(said[1])) for line, said in rows if said),
+        rows=tuple(
+            SheetRow(starts[line], one_line(normalise(place[2])), int(place[1])) for line, place in rows if place
+        ),
     )

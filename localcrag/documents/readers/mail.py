@@ -278,8 +278,8 @@ def _member(part: EmailMessage, names: UniqueNames, folder: str, sent: float | N
     except (*MALFORMED, RecursionError) as error:
         name = names.of(safe_path(f"{folder}{UNNAMED}"))
         kind = type(error).__name__
-        said = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
-        return Member(name, b"", error=said)
+        message = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
+        return Member(name, b"", error=message)
 
 
 def _split_mailbox(data: bytes) -> list[bytes]:
@@ -339,11 +339,11 @@ def _sender_sentence(letter: EmailMessage) -> str:
     """
     senders, readers = (_people(letter, *fields) for fields in (("From",), ("To", "Cc")))
     day = _day(letter)
-    said = " and ".join(name for name, _ in senders) or ("Written" if readers or day else "")
+    writers = " and ".join(name for name, _ in senders) or ("Written" if readers or day else "")
     others = len(readers) - MOST_NAMED
     to = ", ".join(name for name, _ in readers[:MOST_NAMED]) + (f" and {others} others" if others > 0 else "")
     verb = " wrote" if senders else ""
-    return f"{said}{verb}{f' to {to}' if to else ''}{f' on {day}' if day else ''}:" if said else ""
+    return f"{writers}{verb}{f' to {to}' if to else ''}{f' on {day}' if day else ''}:" if writers else ""
 
 
 def _addresses(letter: EmailMessage) -> list[str]:
@@ -394,10 +394,10 @@ def _body(letter: EmailMessage, name: str) -> Page:
         return Page(None, "")
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
-    said = normalise(decode(data, name, declared=part.get_content_charset()))
+    text = normalise(decode(data, name, declared=part.get_content_charset()))
     if part.get_content_subtype() == "html":
-        return render(said, name)
-    return Page(None, said.strip("\n"))
+        return render(text, name)
+    return Page(None, text.strip("\n"))
 
 
 def _attachment_names(letter: EmailMessage) -> Iterator[str]:

@@ -140,11 +140,11 @@ def _html_properties(path: Path) -> Properties:
     if not markup.strip():
         return Properties()
     root = lxml_html.document_fromstring(markup)
-    said: dict[str, str | None] = {}
+    metadata: dict[str, str | None] = {}
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
-        said.setdefault(name.strip().lower(), meta.get("content"))
-    day = _first(said.get(name) for name in META_NAMES) or _only_time(root)
+        metadata.setdefault(name.strip().lower(), meta.get("content"))
+    day = _first(metadata.get(name) for name in META_NAMES) or _only_time(root)
     return Properties(day, _title(root.findtext("head/title")))
 
 
@@ -267,7 +267,7 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         if media_type == ARCHIVE:
             members = packages.open_members(path, name, head)
             return ParsedDocument(media_type, None, _no_items(), None, None, members)
-        page_count, pages = _open_pages(media_type, path, name, head, scans, told=by_content is not None)
+        page_count, pages = _open_pages(media_type, path, name, head, scans, recognised=by_content is not None)
     except OSError as error:
         raise _open_error(name, error) from error
     known = read_properties(path, media_type)
@@ -333,14 +333,14 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
 
 
 def _open_pages(
-    media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, told: bool
+    media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, recognised: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
     if media_type == PDF_TYPE:
         return reader.open_pages(path, name, head, scans)
     if media_type in scanned.TYPES:
         return scanned.open_pages(path, name, scans)
     if media_type in office.FORMATS:
-        return office.open_pages(path, name, head, media_type, told=told)
+        return office.open_pages(path, name, head, media_type, recognised=recognised)
     if media_type in (mail.EML, mail.MBOX, mail.MHTML, kinds.MSG):
         return mail.open_pages(path, name, head, media_type)
     whole = {

@@ -135,16 +135,16 @@ class MessageProperties:
         plain = cls(folder, _short(folder, begins))
         return replace(plain, encoding=next(filter(None, (_encoding(plain.number(one)) for one in _CODE_PAGES)), None))
 
-    def number(self, of: int) -> int | None:
+    def number(self, tag: int) -> int | None:
         """Return a number, a boolean (0 or 1) or a time (100 ns since 1601); None if it is missing."""
-        return self._short.get(of)
+        return self._short.get(tag)
 
-    def text(self, of: int) -> str:
+    def text(self, tag: int) -> str:
         """Return a text, empty if it is missing."""
-        data = self._folder.stream(_stream(of, _UNICODE))
+        data = self._folder.stream(_stream(tag, _UNICODE))
         if data is not None:
             return data.decode("utf-16-le", "replace").rstrip("\0")
-        data = self._folder.stream(_stream(of, _EIGHT_BIT))
+        data = self._folder.stream(_stream(tag, _EIGHT_BIT))
         if not data:
             return ""
         try:
@@ -152,17 +152,17 @@ class MessageProperties:
         except UnreadableDocument:  # No text has such bytes, but they must not be lost.
             return data.decode("latin-1")
 
-    def has(self, of: int) -> bool:
+    def has(self, tag: int) -> bool:
         """Return whether there is binary data of this number."""
-        return self._folder.has(_stream(of, _BINARY))
+        return self._folder.has(_stream(tag, _BINARY))
 
-    def data(self, of: int) -> bytes:
+    def data(self, tag: int) -> bytes:
         """Return binary data, empty if it is missing."""
-        return self._folder.stream(_stream(of, _BINARY)) or b""
+        return self._folder.stream(_stream(tag, _BINARY)) or b""
 
-    def message(self, of: int) -> MessageProperties | None:
+    def message(self, tag: int) -> MessageProperties | None:
         """Return a message within this one, None if there is none."""
-        folder = self._folder.folder(_stream(of, _FOLDER))
+        folder = self._folder.folder(_stream(tag, _FOLDER))
         return MessageProperties.from_message(folder, _IN_MESSAGE) if folder and folder.has(LIST) else None
 
     def within(self, begins: str) -> Iterator[MessageProperties]:
@@ -177,8 +177,8 @@ def _short(folder: Folder, begins: int) -> dict[int, int]:
     return {number: value & _NUMBERS[kind] for kind, number, _, value in entries if kind in _NUMBERS}
 
 
-def _stream(of: int, kind: int) -> str:
-    return f"__substg1.0_{of:04X}{kind:04X}"
+def _stream(tag: int, kind: int) -> str:
+    return f"__substg1.0_{tag:04X}{kind:04X}"
 
 
 def _encoding(code_page: int | None) -> str | None:
@@ -229,8 +229,8 @@ def read_message(path: Path, name: str, *, whole: bool) -> EmailMessage:
 
 def _to_email(message: MessageProperties, name: str, *, whole: bool, depth: int = 0) -> EmailMessage:
     made = EmailMessage(_POLICY)
-    said, subtype = _body(message, name)
-    made.set_content(said, subtype=subtype, cte="base64")
+    body, subtype = _body(message, name)
+    made.set_content(body, subtype=subtype, cte="base64")
     _set_headers(made, message)
     for attached in message.within("__attach_version1.0_"):
         _attach(made, attached, name, whole=whole, depth=depth)
@@ -253,9 +253,9 @@ def _set_headers(made: EmailMessage, message: MessageProperties) -> None:
         made.set_raw("Date", format_datetime(sent))
 
 
-def _person(name: str, of: MessageProperties, addresses: tuple[int, ...]) -> str:
+def _person(name: str, properties: MessageProperties, addresses: tuple[int, ...]) -> str:
     """Return a person in the form of an e-mail's header; empty if there is neither a name nor an address."""
-    found = (of.text(address).strip() for address in addresses)
+    found = (properties.text(address).strip() for address in addresses)
     address = next((one for one in found if _ADDRESS.fullmatch(one)), "")
     return _format_person(name, address) if name.strip() or address else ""
 
@@ -265,9 +265,9 @@ def _format_person(name: str, address: str = "") -> str:
     return formataddr((" ".join(name.split()).strip("'"), address), "utf-8")
 
 
-def _encode_header(said: str) -> str:
+def _encode_header(text: str) -> str:
     """Return the value of a header, encoded to characters that are valid in any header."""
-    return Header(" ".join(said.split()), "utf-8").encode()
+    return Header(" ".join(text.split()), "utf-8").encode()
 
 
 def _sent(message: MessageProperties) -> datetime | None:

@@ -128,8 +128,8 @@ def _member(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str, own: str
         return Member(own, read_part(archive, part), _changed(part))
     except (*kinds.ZIP_ERRORS, OSError) as error:  # OSError: the stated place may be before the file's beginning.
         reason = str(error) or type(error).__name__
-        said = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."
-        return Member(own, b"", error=said)
+        message = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."
+        return Member(own, b"", error=message)
 
 
 def _changed(part: zipfile.ZipInfo) -> float | None:

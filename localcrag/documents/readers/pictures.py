@@ -35,9 +35,9 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that are invisible or change the direction of others."""
 
 
-def safe_path(said: str) -> PurePosixPath:
+def safe_path(name: str) -> PurePosixPath:
     """Return the path of an embedded file, made from its stated name so that it cannot leave the document."""
-    parts = (_visible(part) for part in _SEPARATORS.split(said))
+    parts = (_visible(part) for part in _SEPARATORS.split(name))
     return PurePosixPath(
         "/".join(part for part in parts if part not in {"", ".", ".."})[-LONGEST_NAME:].lstrip("/") or UNNAMED
     )
@@ -138,8 +138,8 @@ def pictures_in_data(path: Path, *, is_notebook: bool) -> Generator[Member, None
     """Yield the pictures of a file that may show text, each once."""
     names, seen = UniqueNames(), set[bytes]()
     written = path.read_bytes()
-    of_cells = _notebook_pictures(written, seen) if is_notebook else ()
-    for name, data in chain(of_cells, pictures_in(written.decode("latin-1"), LEAST_PIXELS, seen)):
+    cell_pictures = _notebook_pictures(written, seen) if is_notebook else ()
+    for name, data in chain(cell_pictures, pictures_in(written.decode("latin-1"), LEAST_PIXELS, seen)):
         yield Member(names.of(safe_path(name)), data)
 
 

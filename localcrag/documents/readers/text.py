@@ -75,17 +75,17 @@ class _RstConverter:
     def _title(self) -> str:
         """Return the title that begins here, empty if none does; styles get their levels in order of first use."""
         over = _ADORNMENT.match(self._line(0))
-        said = self._line(1 if over else 0).strip()
+        title = self._line(1 if over else 0).strip()
         under = _ADORNMENT.match(self._line(2 if over else 1))
-        if not said or not under or _ADORNMENT.match(said) or (self._at and self._lines[self._at - 1].strip()):
+        if not title or not under or _ADORNMENT.match(title) or (self._at and self._lines[self._at - 1].strip()):
             return ""
-        if len(under[0].rstrip()) + 1 < len(said) or (over and over[0].rstrip() != under[0].rstrip()):
+        if len(under[0].rstrip()) + 1 < len(title) or (over and over[0].rstrip() != under[0].rstrip()):
             return ""
         style = (under[1], over is not None)
         if style not in self._styles:
             self._styles.append(style)
         self._at += 3 if over else 2
-        return f"{'#' * min(self._styles.index(style) + 1, DEEPEST)} {_inline(said)}"
+        return f"{'#' * min(self._styles.index(style) + 1, DEEPEST)} {_inline(title)}"
 
     def _code_end(self, indent: int) -> int:
         """Return the end of the lines that are indented more than `indent`, below a line that introduces code."""
@@ -294,25 +294,27 @@ def _joined(source: str | Iterable[str] | None) -> str:
 def _subtitles(text: str) -> str:
     """Return the spoken text in paragraphs, each with the time at which it begins."""
     paragraphs: list[str] = []
-    start, said = "", ""
+    start, spoken = "", ""
     for cue in _CUE.finditer(f"{text}\n"):
         start = start or f"{int(cue['hours'] or 0)}:{cue['minutes']}:{cue['seconds']}"
-        said = f"{said} {' '.join(_TAG.sub('', cue['said']).split())}".strip()
-        if len(said) >= PARAGRAPH_CHARACTERS or (len(said) >= PARAGRAPH_CHARACTERS / 2 and _SENTENCE_END.search(said)):
-            paragraphs.append(f"[{start}] {said}")
-            start, said = "", ""
-    if said:
-        paragraphs.append(f"[{start}] {said}")
+        spoken = f"{spoken} {' '.join(_TAG.sub('', cue['said']).split())}".strip()
+        if len(spoken) >= PARAGRAPH_CHARACTERS or (
+            len(spoken) >= PARAGRAPH_CHARACTERS / 2 and _SENTENCE_END.search(spoken)
+        ):
+            paragraphs.append(f"[{start}] {spoken}")
+            start, spoken = "", ""
+    if spoken:
+        paragraphs.append(f"[{start}] {spoken}")
     return "\n\n".join(paragraphs) or text
 
 
 def _asciidoc(text: str) -> str:
     """Return AsciiDoc with its titles and listings in Markdown; its attributes are left out."""
-    told, done = [], 0
+    parts, done = [], 0
     for listing in _LISTING.finditer(text):
-        told += [_convert_titles(text[done : listing.start()]), _fenced(listing[2].rstrip("\n"))]
+        parts += [_convert_titles(text[done : listing.start()]), _fenced(listing[2].rstrip("\n"))]
         done = listing.end()
-    return "".join([*told, _convert_titles(text[done:])])
+    return "".join([*parts, _convert_titles(text[done:])])
 
 
 def _convert_titles(text: str) -> str:
@@ -323,16 +325,16 @@ def _latex(text: str) -> str:
     """Return LaTeX without its commands: titles, items and rows in Markdown, formulas unchanged."""
     body = _TEX_BODY.search(text)
     title = _TEX_TITLE.search(text)
-    told = _TEX_COMMENT.sub("", body[1] if body else text)
-    told = _TEX_SECTION.sub(lambda found: f"\n{'#' * (2 + found[1].count('sub'))} {found[2]}\n", told)
-    told = re.sub(r"^[ \t]*\\item(?:\[([^\]\n]*)\])?[ \t]*", r"- \1 ", told, flags=re.MULTILINE)
-    told = _TEX_ROW.sub(lambda row: markdown_row([cell.strip() for cell in row[1].split("&")]), told)
-    told = _TEX_LEFT_OUT.sub("", told)
+    result = _TEX_COMMENT.sub("", body[1] if body else text)
+    result = _TEX_SECTION.sub(lambda found: f"\n{'#' * (2 + found[1].count('sub'))} {found[2]}\n", result)
+    result = re.sub(r"^[ \t]*\\item(?:\[([^\]\n]*)\])?[ \t]*", r"- \1 ", result, flags=re.MULTILINE)
+    result = _TEX_ROW.sub(lambda row: markdown_row([cell.strip() for cell in row[1].split("&")]), result)
+    result = _TEX_LEFT_OUT.sub("", result)
     for _ in range(_DEEPEST_TEX):  # one pass for each level of nested commands
-        told = _TEX_AROUND.sub(r"\1", told)
-    told = re.sub(r"(?<!\\)~", " ", re.sub(r"\\([&%$#_{}])", r"\1", told))
+        result = _TEX_AROUND.sub(r"\1", result)
+    result = re.sub(r"(?<!\\)~", " ", re.sub(r"\\([&%$#_{}])", r"\1", result))
     head = f"# {title[1].strip()}\n" if title else ""
-    return head + re.sub(r"\n{3,}", "\n\n", re.sub(r"-  +", "- ", told)).strip("\n") + "\n"
+    return head + re.sub(r"\n{3,}", "\n\n", re.sub(r"-  +", "- ", result)).strip("\n") + "\n"
 
 
 CONVERTERS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(

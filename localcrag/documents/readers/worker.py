@@ -51,22 +51,22 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             rows = [(row.start, row.sheet, row.number) for row in page.rows]  # `astuple` takes ten times as long.
             send(out, {**about, "rows": rows}, page.text.encode("utf-8", "surrogatepass"))
         for member in document.members:
-            of_member = {"member": member.name, "changed": member.changed, "failed": member.error}
-            send(out, of_member, member.data)
+            about_member = {"member": member.name, "changed": member.changed, "failed": member.error}
+            send(out, about_member, member.data)
         send(out, {"end": True})
     except DocumentError as error:
         send(out, {"error": type(error).__name__, "said": str(error), "known": getattr(error, "known", None)})
     except MemoryError:
         memory = f"more than {MOST_MEMORY // 2**30} GB of memory"
-        said = f"{name} cannot be read: that takes {memory}. Split it, and add the parts."
-        send(out, {"error": "UnreadableDocument", "said": said})
+        message = f"{name} cannot be read: that takes {memory}. Split it, and add the parts."
+        send(out, {"error": "UnreadableDocument", "said": message})
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the next file is read
         print(process.error_places(error), file=sys.stderr, flush=True)  # noqa: T201
         kind = type(error).__name__
-        said = f"{name} cannot be read: {kind} in its reader, a fault of localcrag. The terminal says where."
-        send(out, {"error": "UnreadableDocument", "said": said})
+        message = f"{name} cannot be read: {kind} in its reader, a fault of localcrag. The terminal says where."
+        send(out, {"error": "UnreadableDocument", "said": message})
 
 
 def main(how: str = "") -> None:

@@ -22,7 +22,7 @@ from localcrag import __version__
 from localcrag.app.assembly import Assembly, ReadPassage, read_passage, warm_up_in_background
 from localcrag.app.models.lifecycle import IdleModelUnloader
 from localcrag.app.uploads import uploads_from
-from localcrag.interfaces.api.questions import Question, Questions
+from localcrag.interfaces.api.questions import ApiQuestion, Questions
 from localcrag.privacy import log_file, process
 from localcrag.records.enums import Preset
 from localcrag.records.errors import DocumentError, LocalcragError
@@ -124,7 +124,7 @@ def report_errors(tool: Tool) -> Tool:
     """Return a tool that reports errors as results in plain words; an unexpected error's own message is kept back."""
 
     @functools.wraps(tool)
-    async def told(*arguments: object, **named: object) -> CallToolResult:
+    async def notified(*arguments: object, **named: object) -> CallToolResult:
         try:
             return await tool(*arguments, **named)
         except LocalcragError as error:
@@ -133,7 +133,7 @@ def report_errors(tool: Tool) -> Tool:
             process.print_error(error)
             return _result(UNEXPECTED, None)
 
-    return told
+    return notified
 
 
 class Tools:
@@ -159,7 +159,7 @@ class Tools:
 
         It says so when the documents do not answer. Nothing leaves the computer without the person's consent.
         """
-        asked = Question(
+        asked = ApiQuestion(
             question=question,
             collection=self._questions.require(collection),
             preset=preset,
@@ -248,8 +248,8 @@ class Tools:
             for one in events
             if isinstance(one, IngestResult)
         ]
-        said = self._assembly.collections.opened.index_errors.get(name)
-        warnings = [said] if said else []
+        warning = self._assembly.collections.opened.index_errors.get(name)
+        warnings = [warning] if warning else []
         lines = [*(f"{one['document']}: {one['error'] or one['status']}" for one in done), *warnings]
         return _result("\n".join(lines), AddOutput(collection=name, documents=done, warnings=warnings))
 

@@ -237,10 +237,10 @@ class IncomingBody:
 
     async def read(self) -> bytes:
         """Return the whole body; only a part of it if it was refused or the client has disconnected."""
-        said = bytearray()
+        content = bytearray()
         while piece := await self.piece():
-            said += piece
-        return bytes(said)
+            content += piece
+        return bytes(content)
 
     async def piece(self) -> bytes:
         """Return the next bytes; none at the end, or if the body is refused or the client has disconnected."""
@@ -286,25 +286,25 @@ async def forward_buffered(
     send: Send,
     *,
     wording: RefusalFormat,
-    refused: Callable[[bytes], Refusal | None] = lambda said: None,
+    refused: Callable[[bytes], Refusal | None] = lambda content: None,
 ) -> None:
     """Read the body whole and pass the request to `app`, or answer with a refusal.
 
     `refused` gets the bytes, and may return a further reason to refuse them.
     """
-    said = await body.read()
-    refusal = body.refusal or refused(said)
+    content = await body.read()
+    refusal = body.refusal or refused(content)
     if body.gone:
         return
     if refusal:
         await refuse(refusal, scope, send, wording)
         return
-    await app(scope, _replay_body(said, body.receive), send)
+    await app(scope, _replay_body(content, body.receive), send)
 
 
-def _replay_body(said: bytes, receive: Receive) -> Receive:
+def _replay_body(content: bytes, receive: Receive) -> Receive:
     """Return a `receive` that first delivers a body that was read already, then the messages of the given one."""
-    whole: list[Message] = [{"type": "http.request", "body": said, "more_body": False}]
+    whole: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def again() -> Message:
         return whole.pop() if whole else await receive()
@@ -314,8 +314,8 @@ def _replay_body(said: bytes, receive: Receive) -> Receive:
 
 def content_length(scope: Scope) -> int:
     """Return the size of the body that a request declares, in bytes; -1 if it declares none."""
-    said = dict(scope["headers"]).get(b"content-length", b"")
-    return int(said) if said.isdigit() else -1
+    content = dict(scope["headers"]).get(b"content-length", b"")
+    return int(content) if content.isdigit() else -1
 
 
 def too_large(most: int) -> Refusal:

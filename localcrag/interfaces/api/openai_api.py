@@ -145,8 +145,8 @@ def _add_errors(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part != "body")
-        said = f"{where}: {first['msg']}" if where else str(first["msg"])
-        return JSONResponse(error_body(said, UNPROCESSABLE, param=where or None), UNPROCESSABLE)
+        text = f"{where}: {first['msg']}" if where else str(first["msg"])
+        return JSONResponse(error_body(text, UNPROCESSABLE, param=where or None), UNPROCESSABLE)
 
     @app.exception_handler(HTTPException)
     async def handle_http_error(_request: Request, error: Exception) -> Response:

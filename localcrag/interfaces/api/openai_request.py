@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Scope
 
 from localcrag.interfaces.api.middleware import Refusal
-from localcrag.interfaces.api.questions import Question
+from localcrag.interfaces.api.questions import ApiQuestion
 from localcrag.records.enums import Policy, Preset, Strictness
 from localcrag.records.errors import (
     GenerationError,
@@ -88,7 +88,7 @@ class ChatMessage(BaseModel):
     content: str | list[Part] | None = None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The message's text. Raises QuestionError if a part of it is not text."""
         if not isinstance(self.content, list):
             return self.content or ""
@@ -148,15 +148,15 @@ class ChatRequest(BaseModel):
         system = ["messages of the system"] if any(one.role in {"system", "developer"} for one in self.messages) else []
         return sorted(self.model_extra or {}) + system
 
-    def question(self) -> Question:
+    def question(self) -> ApiQuestion:
         """Return the question that the request asks. Raises QuestionError."""
         at = max((number for number, one in enumerate(self.messages) if one.role == "user"), default=None)
         if at is None:
             raise QuestionError("There is no message of the user to answer. Send one with the role “user”.")
         wishes = self.localcrag
         settings: dict[str, Any] = {name: getattr(wishes, name) for name in SETTING_FIELDS}
-        return Question(
-            question=self.messages[at].said,
+        return ApiQuestion(
+            question=self.messages[at].text,
             collection=self.model,
             history=_turns(self.messages[:at]),
             preset=wishes.preset,
@@ -172,8 +172,8 @@ def _turns(messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
     asked = ""
     for one in messages:
         if one.role == "user":
-            asked = one.said
-        elif one.role == "assistant" and asked.strip() and one.said.strip():
-            turns.append(Turn(asked, one.said))
+            asked = one.text
+        elif one.role == "assistant" and asked.strip() and one.text.strip():
+            turns.append(Turn(asked, one.text))
             asked = ""
     return tuple(turns)

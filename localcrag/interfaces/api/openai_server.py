@@ -148,8 +148,8 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         overwriting = create_secure_deletion(assembly, files, lambda: questions.busy)
         embeddings = ReindexingTasks(assembly.collections.reindex)
         idle = IdleModelUnloader(assembly.models, assembly.current_settings)
-        for beside in (overwriting, embeddings, files, idle, keeper):
-            at_the_end.callback(beside.close)
+        for worker in (overwriting, embeddings, files, idle, keeper):
+            at_the_end.callback(worker.close)
         server = uvicorn.Server(
             uvicorn.Config(
                 # openai_api.py reports unexpected errors; uvicorn's log would show text of documents with them.

@@ -24,7 +24,7 @@ from localcrag.settings import with_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ApiQuestion:
     """A program's question, with the collection, the turns before it, and settings that differ from the app's."""
 
     question: str
@@ -64,7 +64,7 @@ class Questions:
             raise UnknownCollection(f"There is no collection “{name}” here. There is: {names}.")
         return name
 
-    async def ask(self, asked: Question) -> AsyncGenerator[AnswerProgress, None]:
+    async def ask(self, asked: ApiQuestion) -> AsyncGenerator[AnswerProgress, None]:
         """Yield the events of a question; closing this generator, or cancelling its task, stops the question.
 
         No person can consent to a web query here. If consent is needed, nothing is sent, and the run says so. Raises
@@ -84,7 +84,7 @@ class Questions:
             stopping.set()
             job.stop()
 
-    async def answer(self, asked: Question) -> Run:
+    async def answer(self, asked: ApiQuestion) -> Run:
         """Answer a question and return its run; see `ask`."""
         async with aclosing(self.ask(asked)) as happened:
             async for one in happened:
@@ -92,7 +92,7 @@ class Questions:
                     return one.event.run
         raise GenerationError("The question was stopped before there was an answer. Ask it again.")
 
-    def _begun(self, asked: Question) -> Recording:
+    def _begun(self, asked: ApiQuestion) -> Recording:
         settings = with_changes(self.assembly.settings, collection=asked.collection, **asked.settings)
         return self.assembly.ask(
             asked.question, history=asked.history, settings=settings, preset=asked.preset,

@@ -46,12 +46,12 @@ def ask_consent(query: str) -> str | None:
     if not prompt:
         screen.print("> ", end="")
     try:
-        said = input(prompt).strip()
+        reply = input(prompt).strip()
     except EOFError:
         return None
-    if said.lower() in {"n", "no"}:
+    if reply.lower() in {"n", "no"}:
         return None
-    return query if said.lower() in {"", "y", "yes"} else said
+    return query if reply.lower() in {"", "y", "yes"} else reply
 
 
 def _add_to_history(query: str) -> bool:

@@ -13,7 +13,7 @@ from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
     from localcrag.app.assembly import Assembly
-    from localcrag.app.evaluations import LabelledData, Outcome
+    from localcrag.app.evaluations import EvaluationOutcome, LabelledData
     from localcrag.evaluation.calibration import Criterion
     from localcrag.records.thresholds import FittedCalibration, StoredCalibration
     from localcrag.settings import Settings
@@ -28,7 +28,9 @@ WORSE = (
 )
 
 
-def as_json(settings: Settings, labelled: LabelledData, outcome: Outcome, criterion: Criterion) -> dict[str, Any]:
+def as_json(
+    settings: Settings, labelled: LabelledData, outcome: EvaluationOutcome, criterion: Criterion
+) -> dict[str, Any]:
     """Return a fitted calibration as JSON, and whether it was applied."""
     fitted = outcome.fitted
     return {
@@ -52,7 +54,7 @@ def as_json(settings: Settings, labelled: LabelledData, outcome: Outcome, criter
     }
 
 
-def as_lines(settings: Settings, outcome: Outcome, criterion: Criterion) -> list[str]:
+def as_lines(settings: Settings, outcome: EvaluationOutcome, criterion: Criterion) -> list[str]:
     """Return a fitted calibration as lines to print: its coefficients, and the figures before and after."""
     fitted = outcome.fitted
     lines = [

@@ -104,8 +104,8 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _copy(parsed: argparse.Namespace, settings: Settings) -> int:
     number = _show_progress(open_app(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
-    said = f"{parsed.new}: {counted(number, 'document')} copied from {parsed.name}."
-    print_result({"name": parsed.new, "documents": number}, parsed, said)
+    text = f"{parsed.new}: {counted(number, 'document')} copied from {parsed.name}."
+    print_result({"name": parsed.new, "documents": number}, parsed, text)
     return DONE
 
 
@@ -120,8 +120,8 @@ def _merge(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> int:
     number = _show_progress(open_app(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
-    said = f"{parsed.name}: {counted(number, 'document')} in {parsed.file}, with all that they say: keep it safe."
-    print_result({"file": str(parsed.file), "documents": number}, parsed, said)
+    text = f"{parsed.name}: {counted(number, 'document')} in {parsed.file}, with all that they say: keep it safe."
+    print_result({"file": str(parsed.file), "documents": number}, parsed, text)
     return DONE
 
 
@@ -141,10 +141,10 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> int:
         # The part that was imported is removed again, but the full-text index still contains its words.
         finish_secure_deletion(assembly)
         raise
-    said = f"{names[0]}: {counted(number, 'document')} imported."
+    text = f"{names[0]}: {counted(number, 'document')} imported."
     if names[0] in assembly.collections.embedders.to_reindex():
-        said += f" Before it can be asked: localcrag ingest --re-embed --collection {names[0]}"
-    print_result({"name": names[0], "documents": number}, parsed, said)
+        text += f" Before it can be asked: localcrag ingest --re-embed --collection {names[0]}"
+    print_result({"name": names[0], "documents": number}, parsed, text)
     return DONE
 
 
@@ -154,10 +154,10 @@ def _embedder(parsed: argparse.Namespace, settings: Settings) -> int:
     assembly.collection_settings.set_embedder(chosen, parsed.name)
     embedders = assembly.collections.embedders
     wanted, there = embedders.wanted(parsed.name), embedders.name_of(parsed.name)
-    said = f"{parsed.name}: {wanted}"
+    text = f"{parsed.name}: {wanted}"
     if wanted != there:
-        said += f"; searched with {there} until: localcrag ingest --re-embed --collection {parsed.name}"
-    print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, said)
+        text += f"; searched with {there} until: localcrag ingest --re-embed --collection {parsed.name}"
+    print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, text)
     return DONE
 
 
@@ -186,8 +186,8 @@ def _move(parsed: argparse.Namespace, settings: Settings) -> int:
     finish_secure_deletion(assembly)
     home = collections.homes.of(parsed.name).server
     copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing was to be moved"
-    said = f"{parsed.name}: {copied}; it lives {f'at {home}' if home else 'on this computer'}."
-    print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, said)
+    text = f"{parsed.name}: {copied}; it lives {f'at {home}' if home else 'on this computer'}."
+    print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, text)
     return DONE
 
 
@@ -199,15 +199,15 @@ def _connect(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _disconnect(parsed: argparse.Namespace, settings: Settings) -> int:
     open_app(settings).collections.homes.disconnect(parsed.name)
-    said = f"{parsed.name}: disconnected; its documents stay in the server."
-    print_result({"disconnected": parsed.name}, parsed, said)
+    text = f"{parsed.name}: disconnected; its documents stay in the server."
+    print_result({"disconnected": parsed.name}, parsed, text)
     return DONE
 
 
 def _vacuum(parsed: argparse.Namespace, settings: Settings) -> int:
     open_app(settings).collections.homes.vacuum(parsed.name)
-    said = f"{parsed.name}: what was deleted is in no table or index of the server any more."
-    print_result({"vacuumed": parsed.name}, parsed, said)
+    text = f"{parsed.name}: what was deleted is in no table or index of the server any more."
+    print_result({"vacuumed": parsed.name}, parsed, text)
     return DONE
 
 

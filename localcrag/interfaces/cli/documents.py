@@ -64,8 +64,8 @@ def _line(one: Document) -> str:
     scans += [f"{counted(one.illegible, 'page')} not readable"] if one.illegible else []
     scans += [aliases_in_words(one.also)] if one.also else []
     tags = [", ".join(f"#{tag}" for tag in one.tags)] if one.tags else []
-    said = ", ".join([one.kind, f"{pages}{counted(one.chunks, 'chunk')}", *scans, *tags, one.added_at])
-    return f"{one.name}  ·  {said}"
+    text = ", ".join([one.kind, f"{pages}{counted(one.chunks, 'chunk')}", *scans, *tags, one.added_at])
+    return f"{one.name}  ·  {text}"
 
 
 def _tag(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -90,9 +90,9 @@ def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
     (meant,) = assembly.collections.named.meant([replace_surrogates(parsed.name)])
     attachments = assembly.document_deletion.delete([meant.name])
     more = f", with {counted(attachments, 'attachment')}" if attachments else ""
-    told = {"deleted": meant.name, "also": meant.also, "attachments": attachments}
-    said = f"{place_name(meant.name, None, (), meant.also)}: deleted{more}"
-    print_result(told | {"warnings": index_warnings(assembly)}, parsed, said)
+    result = {"deleted": meant.name, "also": meant.also, "attachments": attachments}
+    text = f"{place_name(meant.name, None, (), meant.also)}: deleted{more}"
+    print_result(result | {"warnings": index_warnings(assembly)}, parsed, text)
     return DONE
 
 
@@ -139,8 +139,8 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
         return DONE
     meant = assembly.collections.named.meant(names)
     forgotten = document_deletion.forget([one.name for one in meant])
-    said = _forget_lines([place_name(one.name, None, (), one.also) for one in meant], forgotten)
-    print_result(dataclasses.asdict(forgotten), parsed, "\n".join(said))
+    text = _forget_lines([place_name(one.name, None, (), one.also) for one in meant], forgotten)
+    print_result(dataclasses.asdict(forgotten), parsed, "\n".join(text))
     return FOUND if forgotten.left else DONE
 
 
@@ -177,7 +177,7 @@ def _search_lines(found: ResidueReport, places: tuple[ResidueLocation, ...]) -> 
     lines = [f"Searched for {what}, {found.bytes / 1e6:,.1f} MB, and in all tables: {'found' if places else 'nothing'}"]
     for one in places[:SHOWN]:
         where = f"table {one.table}" if one.table else f"byte {one.at}"
-        lines.append(f"{one.file}, {where}: {one.said}")
+        lines.append(f"{one.file}, {where}: {one.description}")
     if len(places) > SHOWN:
         lines.append(f"… and {len(places) - SHOWN} more; --json has all.")
     return lines + [f"not searched: {name}" for name in found.unread]

@@ -133,19 +133,19 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.form == "training":
         pairs = learning.export_training(parsed.path, parsed.collection)
         relevant = sum(pair.label for pair in pairs)
-        said = {"file": str(parsed.path), "pairs": len(pairs), "relevant": relevant}
-        _print(said, parsed, f"{len(pairs)} pairs, {relevant} of them relevant: {parsed.path}")
+        summary = {"file": str(parsed.path), "pairs": len(pairs), "relevant": relevant}
+        _print(summary, parsed, f"{len(pairs)} pairs, {relevant} of them relevant: {parsed.path}")
         return DONE
     made = learning.export_set(parsed.path, parsed.collection)
     for question, why in made.left_out:
         print(f"left out: {question}: {why}", file=sys.stderr)
-    said = {
+    summary = {
         "folder": str(parsed.path),
         "questions": len(made.lines),
         "documents": len(made.documents),
         "left_out": [{"question": question, "why": why} for question, why in made.left_out],
     }
-    _print(said, parsed, f"{len(made.lines)} questions over {len(made.documents)} documents: {parsed.path}")
+    _print(summary, parsed, f"{len(made.lines)} questions over {len(made.documents)} documents: {parsed.path}")
     return DONE
 
 

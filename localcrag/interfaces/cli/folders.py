@@ -46,7 +46,7 @@ def show_folder_changes(events: Iterator[FolderEvent], *, quiet: bool = False) -
 
 def line(change: FolderChange) -> str:
     """Return the line that describes a change, with rich's markup."""
-    said = {
+    text = {
         FolderStatus.RENAMED: f"was {change.was}",
         FolderStatus.SAME: f"same content as {change.was}",
         FolderStatus.GONE: "its document stays until you say what becomes of it",
@@ -55,9 +55,9 @@ def line(change: FolderChange) -> str:
         FolderStatus.REMOVED: "its file is gone, and so is the document",
         FolderStatus.BACK: "its file is there again",
     }.get(change.status, counted(change.chunks, "chunk") if change.chunks else "")
-    said = change.error or said
+    text = change.error or text
     colour = COLOURS.get(change.status, "green")
-    return f"[{colour}]{change.status}[/] {escape(change.document)}{escape(f': {said}') if said else ''}"
+    return f"[{colour}]{change.status}[/] {escape(change.document)}{escape(f': {text}') if text else ''}"
 
 
 def _describe(event: IngestProgress) -> str:
@@ -117,11 +117,11 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
     folder = open_app(settings).folders.bind(
         parsed.path, include=parsed.include, exclude=parsed.exclude, gone=GoneFilePolicy(parsed.gone)
     )
-    said = (
+    text = (
         f"The collection “{folder.collection}” follows {folder.path}. Bring it in step: localcrag folder sync; as long "
         "as `localcrag ui` or `localcrag serve` runs, that is done in the background."
     )
-    print_result(_plain(folder), parsed, said)
+    print_result(_plain(folder), parsed, text)
     return DONE
 
 
@@ -130,7 +130,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     found = [
         _plain(one.folder)
         | {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
-        | {"failures": [{"document": name, "error": said} for name, said in one.failed], "asked_about": one.gone}
+        | {"failures": [{"document": name, "error": text} for name, text in one.failed], "asked_about": one.gone}
         for one in states
     ]
     print_result(found, parsed, "\n".join(map(_lines, states)) or "No collection follows a folder.")
@@ -172,8 +172,8 @@ def _pause(parsed: argparse.Namespace, settings: Settings) -> int:
     folders = open_app(settings).folders
     folder = folders.named(parsed.path)
     folders.pause(folder, paused=parsed.paused)
-    said = f"{folder.path}: {'paused' if parsed.paused else 'followed again'}"
-    print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, said)
+    text = f"{folder.path}: {'paused' if parsed.paused else 'followed again'}"
+    print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
     return DONE
 
 
@@ -202,10 +202,10 @@ def _lines(state: FolderState) -> str:
         how = f"not there since {folder.away_since}: {folder.away_why}"
     else:
         how = f"in step since {folder.in_step_at}" if folder.in_step_at else "not in step yet"
-    said = [counted(counts.files, "file")]
-    said += [f"{counts.failed} not read"] if counts.failed else []
-    said += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
-    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(said)}; {how}"]
+    text = [counted(counts.files, "file")]
+    text += [f"{counts.failed} not read"] if counts.failed else []
+    text += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
+    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(text)}; {how}"]
     lines += [f"  {error}" for _, error in state.failed]
     lines += [f"  gone: {name}" for name in state.gone]
     return "\n".join(lines)

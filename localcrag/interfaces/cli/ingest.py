@@ -64,8 +64,8 @@ def _run(assembly: Assembly, parsed: argparse.Namespace) -> int:
 
     if parsed.reindex:
         done = terminal.show_re_embedding(assembly.collections.reindex())
-        told = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
-        print_result(told, parsed, f"{counted(done, 'chunk')} embedded anew.")
+        result_json = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
+        print_result(result_json, parsed, f"{counted(done, 'chunk')} embedded anew.")
         return DONE
     if parsed.read_scans:
         results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)

@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
 
 
-class _Parser(argparse.ArgumentParser):
+class _CommandParser(argparse.ArgumentParser):
     """A parser that raises SettingsError instead of exiting, so that its errors are JSON with --json.
 
     The subcommands' parsers are of this class, too.
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     within = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     within.add_argument("--collection", metavar="NAME", help="the set of documents (default: “default”)")
 
-    parser: argparse.ArgumentParser = _Parser(
+    parser: argparse.ArgumentParser = _CommandParser(
         prog="localcrag",
         description="Answers from your own documents, on your own machine, with the retrieval checked first.",
     )

@@ -43,8 +43,8 @@ def _restore(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.health import restore
 
     done = restore(settings, parsed.file)
-    said = f"Restored: {_describe(done)}. Settings that are there stayed as they were."
-    print_result(_plain(done), parsed, "\n".join([said, *_missing_lines(done)]))
+    text = f"Restored: {_describe(done)}. Settings that are there stayed as they were."
+    print_result(_plain(done), parsed, "\n".join([text, *_missing_lines(done)]))
     return DONE
 
 

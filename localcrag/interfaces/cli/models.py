@@ -111,14 +111,14 @@ def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedMo
     skills = model_check.skills(parts)
     kept = library.save_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
     used = library.skills(llm.name)
-    told = f"{llm.name}: used for {', '.join(sorted(used)) or 'answers alone, with the best sentences beside them'}"
+    summary = f"{llm.name}: used for {', '.join(sorted(used)) or 'answers alone, with the best sentences beside them'}"
     if not kept:
-        told += " (as measured for the list of models; the check changes nothing)"
+        summary += " (as measured for the list of models; the check changes nothing)"
     result = {
         "name": llm.name, "window": llm.context_tokens, "says_window": says_window,
         "parts": [asdict(part) for part in parts], "skills": sorted(used),
     }  # fmt: skip
-    print_result(result, arguments, told)
+    print_result(result, arguments, summary)
     return DONE
 
 

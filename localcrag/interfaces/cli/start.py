@@ -152,8 +152,8 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.desktop import install as desktop
 
     gone = desktop.remove(settings.data_dir)
-    said = [REMOVED, *(f"  {one}" for one in gone.paths)] if gone.paths else [NOT_THERE]
-    print_result([str(one) for one in gone.paths], parsed, "\n".join(said))
+    lines = [REMOVED, *(f"  {one}" for one in gone.paths)] if gone.paths else [NOT_THERE]
+    print_result([str(one) for one in gone.paths], parsed, "\n".join(lines))
     if gone.runs:
         _say(STILL_RUNNING)
     return DONE

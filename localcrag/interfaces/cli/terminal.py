@@ -78,8 +78,8 @@ def file_progress(screen: Console) -> Iterator[Callable[[IngestProgress, str], N
 def print_with_warnings(screen: Console, line: str, warnings: Iterable[str]) -> None:
     """Print a line, and the warnings below it."""
     screen.print(line)
-    for said in warnings:
-        screen.print(f"  [yellow]warning:[/] {escape(said)}")
+    for warning in warnings:
+        screen.print(f"  [yellow]warning:[/] {escape(warning)}")
 
 
 def duration(seconds: float) -> str:

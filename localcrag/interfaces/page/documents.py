@@ -55,7 +55,7 @@ class WatchEvents:
     def __init__(self, folders: Folders, uploads: Uploads, keeper: FolderWatcher, listed: Callable[[str], str]) -> None:
         """Create the handlers; `listed` returns a collection's list of documents as HTML."""
         self._folders, self._uploads, self._keeper, self._listed = folders, uploads, keeper, listed
-        self._told: Tabs[tuple[str, int]] = Tabs()
+        self._reported: Tabs[tuple[str, int]] = Tabs()
 
     def wire(self, page: gr.Blocks, shown: gr.HTML, listing: gr.HTML, collection: gr.Dropdown) -> None:
         """Connect the components; `shown` displays the folders of the `collection`."""
@@ -81,8 +81,8 @@ class WatchEvents:
     def look(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
         """Return the current state of the folders, and the documents if they have changed since the tab's last look."""
         now, tab = (collection, self._keeper.version), session(request)
-        before = self._told.get(tab)
-        self._told.put(tab, now)
+        before = self._reported.get(tab)
+        self._reported.put(tab, now)
         return self.shown(collection), gr.skip() if before == now else self._listed(collection)
 
     def change(self, collection: str, event: gr.EventData) -> tuple[str, Any]:
@@ -163,8 +163,8 @@ class TransferEvents:
             yield _error_html(str(error))
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
-        said = _("“%(name)s” is in one file, with all that its documents say: keep it safe.", name=collection)
-        yield _done_html(f"{said} ({number})", self._files.offer(file), file.name)
+        text = _("“%(name)s” is in one file, with all that its documents say: keep it safe.", name=collection)
+        yield _done_html(f"{text} ({number})", self._files.offer(file), file.name)
 
     def take_in(self, given: str) -> Iterator[tuple[Any, ...]]:
         """Import a file as a new collection, and show that.
@@ -186,13 +186,17 @@ class TransferEvents:
             yield None, _error_html(str(error).replace(str(file), file.name)), gr.skip()
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
-        said = _("%(file)s is the collection “%(name)s” now: %(number)s.", file=file.name, name=name, number=number)
-        anew = name in self._collections.embedders.to_reindex()
-        yield None, _done_html(said, anew=anew), gr.update(choices=self._collections.offered(), value=name)
+        text = _("%(file)s is the collection “%(name)s” now: %(number)s.", file=file.name, name=name, number=number)
+        needs_reindex = name in self._collections.embedders.to_reindex()
+        yield (
+            None,
+            _done_html(text, needs_reindex=needs_reindex),
+            gr.update(choices=self._collections.offered(), value=name),
+        )
 
     def _imported(self, file: Path) -> Generator[tuple[str, TransferProgress], None, None]:
         try:
-            yield from self._copies.import_file(file, beside=True)
+            yield from self._copies.import_file(file, extra=True)
         finally:
             file.unlink(missing_ok=True)
 
@@ -205,9 +209,9 @@ def _error_html(error: str) -> str:
     return TEMPLATES.get_template("documents/transfer.html").render(error=error)
 
 
-def _done_html(said: str, address: str = "", name: str = "", *, anew: bool = False) -> str:
+def _done_html(text: str, address: str = "", name: str = "", *, needs_reindex: bool = False) -> str:
     return TEMPLATES.get_template("documents/transfer.html").render(
-        said=said, address=address, name=name, anew=anew, made=next(SERIAL)
+        said=text, address=address, name=name, anew=needs_reindex, made=next(SERIAL)
     )
 
 
@@ -267,7 +271,7 @@ def documents_title() -> str:
 def documents_html(collections: Collections, collection: str) -> str:
     """Return the list of a collection's documents, or the reason why it cannot be listed."""
     try:
-        there, tags = collections.documents(collection), collections.tags.of_folders(collection)
+        there, tags = collections.documents(collection), collections.tags.by_folder(collection)
         foreign, home = collections.mostly_foreign(there), collections.homes.of(collection)
         return renderers.documents(
             there, collection, collections.offered(), tags, foreign=foreign, writer=home.writer(),
@@ -409,17 +413,17 @@ class DocumentEvents:
             # Attachments are deleted with their e-mail, and files of an archive with the archive.
             apart = [name for name in names if chosen.isdisjoint(parent_folders(name))]
             number = len(apart) + self._forgetting.delete(apart, collection)
-            said = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
+            text = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
                 "%(number)s documents were deleted.", number=number)  # fmt: skip
         except LocalcragError as error:
             return renderers.uploads(self._uploads.items(), str(error)), self.listed(collection)
         quoted = names if self._forgetting.is_quoted(names, collection) else ()
-        return renderers.uploads(self._uploads.items(), said, quoted), self.listed(collection)
+        return renderers.uploads(self._uploads.items(), text, quoted), self.listed(collection)
 
     def forget(self, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Remove past questions and answers that quote deleted documents."""
-        said = or_show_error(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
-        return renderers.uploads(self._uploads.items(), renderers.forgotten_message(said)), self.listed(collection)
+        text = or_show_error(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
+        return renderers.uploads(self._uploads.items(), renderers.forgotten_message(text)), self.listed(collection)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""
@@ -428,7 +432,7 @@ class DocumentEvents:
 
     def tag(self, collection: str, event: gr.EventData) -> str:
         """Add tags to documents or folders, and remove tags from them."""
-        names, put, take = ([str(one) for one in said] for said in (event.names, event.put, event.take))
+        names, put, take = ([str(one) for one in text] for text in (event.names, event.put, event.take))
         or_show_error(lambda: self._collections.tags.change(names, put=put, take=take, collection=collection))
         return self.listed(collection)
 
@@ -436,8 +440,8 @@ class DocumentEvents:
         """Move documents into another collection."""
         names, target = [str(name) for name in event.names], str(event.to)
         or_show_error(lambda: self._collections.move_documents(names, collection, target))
-        said = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
-        return self.choices(), renderers.uploads(self._uploads.items(), said), self.listed(collection)
+        text = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
+        return self.choices(), renderers.uploads(self._uploads.items(), text), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
         """Create, copy, rename, merge or delete a collection."""

@@ -34,7 +34,7 @@ class FeedbackComponents:
     uploads: gr.HTML
     documents: gr.HTML
     gaps: gr.HTML
-    said: gr.HTML
+    feedback_list: gr.HTML
     collection: gr.Dropdown
 
 
@@ -149,17 +149,17 @@ def wire(assembly: Assembly, shown: FeedbackComponents) -> Any:
     def documents(collection: str) -> str:
         return documents_html(assembly.collections, collection)
 
-    labelled = shown.panel.input(label, None, [shown.panel, shown.said], **QUEUED)
-    shown.panel.submit(pin, None, [shown.panel, shown.said], **QUEUED)
-    gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **QUEUED)
-    shown.said.clear(remove, None, [shown.said], **QUEUED)
+    labelled = shown.panel.input(label, None, [shown.panel, shown.feedback_list], **QUEUED)
+    shown.panel.submit(pin, None, [shown.panel, shown.feedback_list], **QUEUED)
+    gr.on([shown.panel.delete, shown.feedback_list.delete], unpin, None, [shown.panel, shown.feedback_list], **QUEUED)
+    shown.feedback_list.clear(remove, None, [shown.feedback_list], **QUEUED)
     added = gr.on(
         [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
     )
     # The list of documents is that of the collection shown at the end, which may be another than at the beginning.
     release_buttons(added, added.then(documents, [shown.collection], [shown.documents], **PRIVATE))
     opened = open_run(assembly)
-    gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **QUEUED)
+    gr.on([shown.gaps.select, shown.feedback_list.select], opened, None, [shown.panel], **QUEUED)
     return labelled
 
 
@@ -180,8 +180,8 @@ def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[
         with closing(assembly.gaps.add_web_text(run_id, number)) as events:
             results = [event for event in events if isinstance(event, IngestResult)]
         failed = next((result.error for result in results if result.error), None)
-        told_ = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
+        text = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
         shown = run_panel_by_id(assembly, run_id)
     except LocalcragError as error:
-        told_, shown = str(error), gr.skip()
-    yield renderers.message(told_), shown, gaps(assembly)
+        text, shown = str(error), gr.skip()
+    yield renderers.message(text), shown, gaps(assembly)

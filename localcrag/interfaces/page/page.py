@@ -126,13 +126,13 @@ def build(assembly: Assembly) -> App:
         )
         settings_screen.wire(assembly, top, screen, speaks.speak)
         screen.models.wire(column.log.download(screen.models.get, None, [screen.models.listing], **PARALLEL))
-        said = feedback.wire(
+        label_event = feedback.wire(
             assembly,
             feedback.FeedbackComponents(
-                panel, documents.uploads, documents.listing, screen.gaps, screen.said, documents.collection
+                panel, documents.uploads, documents.listing, screen.gaps, screen.feedback_list, documents.collection
             ),
         )
-        said.then(chats.log, [column.where], [column.log], **PRIVATE)
+        label_event.then(chats.log, [column.where], [column.log], **PRIVATE)
     show_all_errors(page)
     speaks.speak(assembly.settings.language)
     resume_unfinished(assembly, uploads, screen.models.embeddings)

@@ -94,15 +94,15 @@ def page_header() -> str:
     )
 
 
-def settings_head(*, anew: bool = False) -> str:
+def settings_head(*, reload: bool = False) -> str:
     """Return the head of the settings' screen, with its tabs by the ids of their contents.
 
-    With `anew`, the browser reloads the page, because its language has changed.
+    With `reload`, the browser reloads the page, because its language has changed.
     """
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
     return TEMPLATES.get_template("settings/head.html").render(
-        tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=anew
+        tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=reload
     )
 
 
@@ -153,10 +153,10 @@ def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> di
     return {tag: from_folders.get(tag.casefold()) for tag in document.tags}
 
 
-def uploads(items: Sequence[UploadTask], said: str | None = None, deleted: Sequence[str] = ()) -> str:
+def uploads(items: Sequence[UploadTask], text: str | None = None, deleted: Sequence[str] = ()) -> str:
     """Return the list of uploads: files that are being added, and the outcome of earlier ones.
 
-    `said` is a message above it. For documents that were just `deleted`, there is a button to remove their quotations.
+    `text` is a message above it. For documents that were just `deleted`, there is a button to remove their quotations.
     """
     words = {
         IngestStatus.ADDED: _("added"),
@@ -167,7 +167,7 @@ def uploads(items: Sequence[UploadTask], said: str | None = None, deleted: Seque
     items = [one for one in items if one.follows is None]
     return TEMPLATES.get_template("documents/uploads.html").render(
         items=items[::-1],
-        message=said,
+        message=text,
         deleted=deleted,
         open=sum(one.open for one in items if not one.recognises),
         recognising=any(one.open for one in items if one.recognises),
@@ -180,15 +180,15 @@ def forgotten_message(done: ErasureReport) -> str:
     """Return a sentence on what was removed with forgotten documents, and on what is left of them."""
     removed = done.removed
     number = removed.runs + removed.redacted
-    said = ngettext("What quoted it was removed: %(num)s question.", "What quoted it was removed: %(num)s questions.",
+    text = ngettext("What quoted it was removed: %(num)s question.", "What quoted it was removed: %(num)s questions.",
                     number) if number else _("What quoted it was removed.")  # fmt: skip
     if done.left:
         files = ", ".join(sorted({one.file for one in done.left}))
-        return f"{said} " + _("Something of it is left in the data folder: %(files)s", files=files)
-    said += " " + _("No file of the data folder has anything of it any more; every byte was searched.")
+        return f"{text} " + _("Something of it is left in the data folder: %(files)s", files=files)
+    text += " " + _("No file of the data folder has anything of it any more; every byte was searched.")
     if done.backups:
-        said += " " + _("Your copies still have it: %(files)s", files=", ".join(done.backups))
-    return said
+        text += " " + _("Your copies still have it: %(files)s", files=", ".join(done.backups))
+    return text
 
 
 def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:

@@ -54,7 +54,7 @@ def points(passages: Sequence[GradedPassage]) -> list[Point]:
 
 
 LOW_CONFIDENCE = 0.95
-"""Confidence of text recognition below which its text is likely to contain mistakes (docs/measurements.md)."""
+"""Confidence of text recognition below which its text is likely to contain mistakes (docs/lab/measurements.md)."""
 _EXPLAINED = (
     None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED, StripReason.NOT_COMPUTED,
     StripReason.CENTRAL, StripReason.NOT_CENTRAL,
@@ -101,7 +101,7 @@ class RunFeedback:
     added: Mapping[str, str]
     addable: Mapping[str, str]
 
-    def said(self, kind: str, target: str) -> bool | None:
+    def rating_of(self, kind: str, target: str) -> bool | None:
         """Return whether a target was labelled good or bad; None if it has no label."""
         return self.labels.get((kind, target))
 

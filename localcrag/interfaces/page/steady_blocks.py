@@ -23,13 +23,13 @@ class SteadyBlocks(gr.Blocks):
         self, block_fn: BlockFunction, predictions: list[Any] | dict[Any, Any], state: SessionState | None
     ) -> list[Any]:
         """Return the values to send to the components, and give replaced components the ids of the original ones."""
-        told = await super().postprocess_data(block_fn, predictions, state)
+        values = await super().postprocess_data(block_fn, predictions, state)
         if state is not None:
             for block in block_fn.outputs:
                 # Components that keep state (gr.State) are not replaced by Gradio.
                 if block._id in state and not block.stateful:
                     state[block._id]._id = block._id
-        return told
+        return values
 
 
 def fix_upload_leak(*uploads: gr.File | gr.UploadButton) -> None:

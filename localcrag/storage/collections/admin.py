@@ -91,25 +91,27 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
     """Rename a document. Raises NameRefused, UnknownCollection and UnknownDocument."""
     new = normalised_name(new, "document")
     with database.transaction() as connection:
-        shelf = collection_row(connection, collection)["id"]
+        collection_id = collection_row(connection, collection)["id"]
         if new == old:
             return
-        if connection.execute("SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (shelf, new)).fetchone():
+        if connection.execute(
+            "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new)
+        ).fetchone():
             raise name_taken(collection, new)
         changed = connection.execute(
-            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, shelf, old)
+            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, collection_id, old)
         )
         if not changed.rowcount:
             raise UnknownDocument(f"The collection “{collection}” has no document “{old}” any more.")
-        index_new_name(connection, shelf, new)
+        index_new_name(connection, collection_id, new)
 
 
-def index_new_name(connection: sqlite3.Connection, shelf: int, name: str) -> None:
+def index_new_name(connection: sqlite3.Connection, collection_id: int, name: str) -> None:
     """Index the chunks of a document under its new name, unless it has a title of its own."""
     for row in connection.execute(
         "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
         "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
-        (shelf, name),
+        (collection_id, name),
     ).fetchall():
         front = passage_context(title_from_name(name), row["text"], section=row["section"], lead=row["lead"])
         # The index has no copy of the text, so FTS5 needs the old values to find the words that it has to remove.
@@ -119,7 +121,7 @@ def index_new_name(connection: sqlite3.Connection, shelf: int, name: str) -> Non
         insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
         connection.execute(insert, (row["id"], row["text"], front))
     sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
-    full_text.index_stems(connection, connection.execute(sql, (shelf, name)).fetchone()["id"])
+    full_text.index_stems(connection, connection.execute(sql, (collection_id, name)).fetchone()["id"])
 
 
 def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
@@ -167,11 +169,11 @@ def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
     return row
 
 
-def embedders_differ(origin: str, of_origin: str, target: str, of_target: str) -> EmbedderMismatch:
+def embedders_differ(origin: str, origin_embedder: str, target: str, target_embedder: str) -> EmbedderMismatch:
     """Return the error for two collections that were indexed with different embedding models."""
     return EmbedderMismatch(
-        f"“{origin}” was indexed with {of_origin} and “{target}” with {of_target}: their vectors cannot be in one "
-        f"collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
+        f"“{origin}” was indexed with {origin_embedder} and “{target}” with {target_embedder}: their vectors cannot be "
+        f"in one collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
     )
 
 
@@ -203,18 +205,18 @@ class SqliteNames:
         """
         rename = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
         with self._database.transaction() as connection:
-            shelf = collection_row(connection, self._collection)["id"]
+            collection_id = collection_row(connection, self._collection)["id"]
             # Rename by way of temporary names that no document can have, in case documents swap names.
-            away = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
+            temporary = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
             moved = {
-                there: new
-                for there, (old, new) in away.items()
-                if connection.execute(rename, (there, shelf, old)).rowcount
+                temporary_name: new
+                for temporary_name, (old, new) in temporary.items()
+                if connection.execute(rename, (temporary_name, collection_id, old)).rowcount
             }
-            for there, new in moved.items():
-                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (shelf, new))
-                connection.execute(rename, (new, shelf, there))
-                index_new_name(connection, shelf, new)
+            for temporary_name, new in moved.items():
+                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new))
+                connection.execute(rename, (new, collection_id, temporary_name))
+                index_new_name(connection, collection_id, new)
 
     def there(self, names: Iterable[str]) -> set[str]:
         """Return those of these names that belong to documents."""
@@ -298,31 +300,35 @@ def collection_fields(database: Database, collection: str) -> Mapping[str, Any]:
 
 
 def set_server_location(
-    database: Database, collection: str, home: ServerLocation | None, embedder: str | None = None, dimension: int = 0
+    database: Database,
+    collection: str,
+    location: ServerLocation | None,
+    embedder: str | None = None,
+    dimension: int = 0,
 ) -> None:
     """Record a collection's server (None: only here), and its embedding model if given. Raises StoreError."""
     with database.transaction() as connection:
-        write_server_location(connection, collection, home)
+        write_server_location(connection, collection, location)
         if embedder:
             sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?"
             connection.execute(sql, (embedder, dimension, collection))
 
 
-def write_server_location(connection: sqlite3.Connection, collection: str, home: ServerLocation | None) -> None:
+def write_server_location(connection: sqlite3.Connection, collection: str, location: ServerLocation | None) -> None:
     """Record a collection's server within a transaction; if the move there is complete, remove its local documents."""
     number = collection_row(connection, collection)["id"]
     connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
-    if home is None:
+    if location is None:
         return
     sql = "INSERT INTO collection_homes VALUES (?, ?, ?, ?)"
-    connection.execute(sql, (number, home.address, home.number, home.state))
-    if home.state is MoveState.THERE:
+    connection.execute(sql, (number, location.address, location.number, location.state))
+    if location.state is MoveState.THERE:
         for table in ("documents", "folder_tags", "index_files"):
             connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608 - our own table name
 
 
 def add_server_collection(
-    database: Database, collection: str, home: ServerLocation, *, embedder: str, dimension: int, created_at: str
+    database: Database, collection: str, location: ServerLocation, *, embedder: str, dimension: int, created_at: str
 ) -> None:
     """Add a collection that is already on a server. Raises StoreError."""
     with database.transaction() as connection:
@@ -331,5 +337,6 @@ def add_server_collection(
             (collection, embedder, dimension, created_at),
         ).lastrowid
         connection.execute(
-            "INSERT INTO collection_homes VALUES (?, ?, ?, ?)", (number, home.address, home.number, home.state)
+            "INSERT INTO collection_homes VALUES (?, ?, ?, ?)",
+            (number, location.address, location.number, location.state),
         )

@@ -135,7 +135,7 @@ def title_to_store(title: str | None, name: str) -> str | None:
     return None if title == title_from_name(name) else title
 
 
-_OF_COLLECTION = (
+_COLLECTION_FILTER = (
     "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id JOIN collections k ON k.id = d.collection_id "
     "WHERE k.name = ?"
 )
@@ -145,7 +145,7 @@ def discard_outdated(database: Database, collection: str, embedder: str) -> None
     """Remove new vectors of a collection that were computed with another embedding model. Raises StoreError."""
     with database.transaction() as connection:
         connection.execute(
-            f"DELETE FROM new_vectors WHERE embedder != ? AND chunk_id IN ({_OF_COLLECTION})",  # noqa: S608 - our own SQL
+            f"DELETE FROM new_vectors WHERE embedder != ? AND chunk_id IN ({_COLLECTION_FILTER})",  # noqa: S608 - our own SQL
             (embedder, collection),
         )
 
@@ -161,9 +161,9 @@ def interrupted_collections(database: Database) -> list[str]:
 
 def missing_vectors(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
     """Return the id and text of the chunks without a new vector, shortest first, and the number of all chunks."""
-    there = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}
+    finished = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}
     texts = chunk_texts(database, collection)
-    return [one for one in texts if one[0] not in there], len(texts)
+    return [one for one in texts if one[0] not in finished], len(texts)
 
 
 def add_new_vectors(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> None:
@@ -181,19 +181,19 @@ def use_new_vectors(database: Database, collection: str, *, embedder: str, dimen
     Return whether they were replaced. Raises StoreError.
     """
     with database.transaction() as connection:
-        lacking = connection.execute(
-            f"SELECT 1 FROM ({_OF_COLLECTION}) WHERE id NOT IN (SELECT chunk_id FROM new_vectors WHERE embedder = ?) "  # noqa: S608
-            "LIMIT 1",
+        missing = connection.execute(
+            f"SELECT 1 FROM ({_COLLECTION_FILTER}) "  # noqa: S608
+            "WHERE id NOT IN (SELECT chunk_id FROM new_vectors WHERE embedder = ?) LIMIT 1",
             (collection, embedder),
         ).fetchone()
-        if lacking:
+        if missing:
             return False
         connection.execute(
             "UPDATE vectors SET vector = (SELECT n.vector FROM new_vectors n WHERE n.chunk_id = vectors.chunk_id) "  # noqa: S608
-            f"WHERE chunk_id IN ({_OF_COLLECTION})",
+            f"WHERE chunk_id IN ({_COLLECTION_FILTER})",
             (collection,),
         )
-        connection.execute(f"DELETE FROM new_vectors WHERE chunk_id IN ({_OF_COLLECTION})", (collection,))  # noqa: S608
+        connection.execute(f"DELETE FROM new_vectors WHERE chunk_id IN ({_COLLECTION_FILTER})", (collection,))  # noqa: S608
         # The index files contain the old model's vectors, so they are removed below.
         connection.execute(
             "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)

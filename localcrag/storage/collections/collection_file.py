@@ -87,7 +87,7 @@ def remove_partial_imports(database: Database) -> None:
         file = _lock_file(database, row["name"].removeprefix(HIDDEN_PREFIX))
         # The importing process locks its file before it writes to the database. If the file is missing or not locked,
         # the process has ended.
-        if not file.exists() or is_abandoned(file, just_made=0.0):
+        if not file.exists() or is_abandoned(file, new_for=0.0):
             _remove(database, row["name"])
             with suppress(OSError):
                 file.unlink(missing_ok=True)
@@ -201,12 +201,12 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
     )  # fmt: skip
 
 
-def checked_description(said: Mapping[str, str]) -> dict[str, Any]:
+def checked_description(values: Mapping[str, str]) -> dict[str, Any]:
     """Check the file's description of its collection, and return it. Raises DamagedFile."""
     try:
-        about = {key: json.loads(value) for key, value in said.items()}
+        about = {key: json.loads(value) for key, value in values.items()}
         name, tags = _line(about["name"]), about["folder_tags"]
-        made = {
+        fields = {
             "name": name,
             "embedder": about["embedder"],
             "dimension": about["dimension"],
@@ -220,12 +220,12 @@ def checked_description(said: Mapping[str, str]) -> dict[str, Any]:
         raise DamagedFile(f"what it says of the collection is not right ({type(error).__name__})") from error
     if not (name and len(name) <= LONGEST_NAME):
         raise DamagedFile("its collection has no name, or one that is too long")
-    if not (isinstance(made["embedder"], str) and _EMBEDDER.fullmatch(made["embedder"])):
+    if not (isinstance(fields["embedder"], str) and _EMBEDDER.fullmatch(fields["embedder"])):
         raise DamagedFile("it names no embedder")
-    numbers = (made["dimension"], made["documents"])
+    numbers = (fields["dimension"], fields["documents"])
     if any(type(one) is not int for one in numbers) or not 1 <= numbers[0] <= MOST_DIMENSIONS or numbers[1] < 0:
         raise DamagedFile("numbers in it are not right")
-    return made
+    return fields
 
 
 def _name(name: str) -> str:
@@ -280,9 +280,9 @@ def _vectors(vectors: bytes, chunks: int, dimension: int, name: str) -> list[byt
     return [row.tobytes() for row in rows]
 
 
-def _require(right: object, name: str, what: str) -> None:
-    if not right:
-        raise DamagedFile(f"the {what} of “{name[:100]}” is not right")
+def _require(valid: object, name: str, field: str) -> None:
+    if not valid:
+        raise DamagedFile(f"the {field} of “{name[:100]}” is not right")
 
 
 FORMAT_VERSION, APPLICATION_ID = 1, 0x6C637263
@@ -350,10 +350,10 @@ class CollectionWriter:
 
     def finish(self, about: AboutCollection) -> None:
         """Write the description of the collection, and move the file into place. Raises StoreError."""
-        said = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(about).items()}
-        said["digest"] = json.dumps(_total_digest(self._digests, said))
+        values = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(about).items()}
+        values["digest"] = json.dumps(_total_digest(self._digests, values))
         try:
-            self._connection.executemany("INSERT INTO about VALUES (?, ?)", said.items())
+            self._connection.executemany("INSERT INTO about VALUES (?, ?)", values.items())
             self._connection.execute("COMMIT")
             self._connection.close()
             self._temporary.replace(self._path)
@@ -436,19 +436,19 @@ class CollectionReader:
                 raise DamagedFile("it has other tables than such a file has")
             if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise DamagedFile("parts of it were changed or are missing")
-            said = dict(self._connection.execute("SELECT key, value FROM about").fetchall())
-            digest = said.pop("digest", "")
-            about = AboutCollection(**checked_description(said))
+            values = dict(self._connection.execute("SELECT key, value FROM about").fetchall())
+            digest = values.pop("digest", "")
+            about = AboutCollection(**checked_description(values))
             numbers = self._connection.execute("SELECT count(*), max(number), min(number) FROM documents").fetchone()
             if about.documents and tuple(numbers) != (about.documents, about.documents, 1):
                 raise DamagedFile("documents are missing in it")
             digests = hashlib.sha256()
             for number in range(1, about.documents + 1):
-                one, kept = self._written(number)
-                if _digest(one) != kept:
+                one, stored_digest = self._written(number)
+                if _digest(one) != stored_digest:
                     raise DamagedFile(f"document {number} was changed")
-                digests.update(kept.encode())
-            if digest != json.dumps(_total_digest(digests, said)):
+                digests.update(stored_digest.encode())
+            if digest != json.dumps(_total_digest(digests, values)):
                 raise DamagedFile("it was changed")
         except DamagedFile as error:
             raise self._refused(str(error)) from error
@@ -476,8 +476,8 @@ def _digest(one: DocumentRow) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
-def _total_digest(digests: hashlib._Hash, said: Mapping[str, str]) -> str:
+def _total_digest(digests: hashlib._Hash, values: Mapping[str, str]) -> str:
     whole = digests.copy()
-    for key in sorted(said):
-        whole.update(f"{key}\0{said[key]}\0".encode())
+    for key in sorted(values):
+        whole.update(f"{key}\0{values[key]}\0".encode())
     return whole.hexdigest()

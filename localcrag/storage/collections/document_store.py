@@ -86,10 +86,10 @@ class ScanStore:
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
         """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
-        said = json.dumps(read.plain(), ensure_ascii=False)
+        content = json.dumps(read.plain(), ensure_ascii=False)
         sql = "UPDATE scans SET read = ?, confidence = ?, seconds = ? WHERE document_id = ? AND page = ?"
         with self._database.transaction() as connection:
-            connection.execute(sql, (said, read.confidence, seconds, document.id, page))
+            connection.execute(sql, (content, read.confidence, seconds, document.id, page))
 
     def record_failure(self, document: Document, page: int, error: str) -> None:
         """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
@@ -233,10 +233,10 @@ class DocumentStore:
         rows = self._database.rows(DOCUMENTS_QUERY + " AND d.name = ?", self.name, name)
         return document_from(rows[0]) if rows else None
 
-    def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
+    def twin(self, sha256: str, exclude: str) -> str | None:
+        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
         sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
-        rows = self._database.rows(sql, self.id, sha256, but)
+        rows = self._database.rows(sql, self.id, sha256, exclude)
         return rows[0]["name"] if rows else None
 
     def put(
@@ -360,8 +360,8 @@ class DocumentStore:
         document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
         before, after = "SELECT max(id) FROM chunks WHERE id < ?1 AND ", "SELECT min(id) FROM chunks WHERE id > ?1 AND "
         identifier = self._database.rows((after if behind else before) + document, chunk_id)[0][0]
-        there = self.chunks([identifier]) if identifier is not None else {}
-        return (identifier, there[identifier][1]) if there else None
+        found = self.chunks([identifier]) if identifier is not None else {}
+        return (identifier, found[identifier][1]) if found else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""

@@ -20,9 +20,9 @@ class EngineChoice:
     wanted: IndexEngine = IndexEngine.AUTO
     most_in_hnswlib: int = MOST_IN_HNSWLIB
 
-    def engine(self, different: int) -> type[Engine]:
+    def engine(self, distinct_vectors: int) -> type[Engine]:
         """Return the engine for this number of different vectors."""
-        small = self.wanted is IndexEngine.AUTO and different <= self.most_in_hnswlib
+        small = self.wanted is IndexEngine.AUTO and distinct_vectors <= self.most_in_hnswlib
         if (small or self.wanted is IndexEngine.HNSWLIB) and not hnswlib_import_error():
             return engine_of(".hnsw")
         return engine_of(".usearch")

@@ -15,7 +15,7 @@ from localcrag.storage.collections.admin import collection_row
 from localcrag.storage.database import Database
 
 _FOLDERS = "SELECT b.*, k.name AS collection FROM bound_folders b JOIN collections k ON k.id = b.collection_id"
-_OF_COLLECTION = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"
+_COLLECTION_FILTER = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"
 _ALIASES = (
     "SELECT f.document, f.path FROM folder_files f WHERE f.folder_id = ? AND f.document != ? || CAST(f.path AS TEXT) "
     "AND f.gone_at IS NULL AND f.stored = f.sha256"
@@ -100,7 +100,7 @@ class FolderStore:
         """Update the names of a collection's renamed documents, which may have swapped names. Raises StoreError."""
         with self._database.transaction() as connection:
             number = collection_row(connection, collection)["id"]
-            rename = f"UPDATE folder_files SET document = ? WHERE document = ? AND {_OF_COLLECTION}"  # noqa: S608 - our own SQL
+            rename = f"UPDATE folder_files SET document = ? WHERE document = ? AND {_COLLECTION_FILTER}"  # noqa: S608 - our own SQL
             # The prefix \0, which no document's name has, keeps swapped names apart in between.
             connection.executemany(rename, [(f"\0{new}", old, number) for old, new in names.items()])
             connection.executemany(rename, [(new, f"\0{new}", number) for new in names.values()])
@@ -158,8 +158,8 @@ class FolderStore:
         """Return up to `most` missing files that await a decision, or all, sorted by path. Raises StoreError."""
         return self._some(folder, _GONE, most)
 
-    def _some(self, folder: int, what: str, most: int) -> list[KnownFile]:
-        sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {what} ORDER BY path LIMIT ?"  # noqa: S608 - our own SQL
+    def _some(self, folder: int, condition: str, most: int) -> list[KnownFile]:
+        sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {condition} ORDER BY path LIMIT ?"  # noqa: S608 - our own SQL
         return [_file(row) for row in self._database.rows(sql, folder, most)]
 
     def _has_file(self, folder: WatchedFolder, document: str) -> bool:
@@ -172,9 +172,9 @@ class FolderStore:
         sql = "SELECT path FROM folder_files WHERE folder_id = ? AND document = ? AND gone_at IS NULL ORDER BY path"
         return [folder.name_of(os.fsdecode(row["path"])) for row in self._database.rows(sql, folder.id, document)]
 
-    def _change(self, folder: int, what: str, *values: object) -> None:
+    def _change(self, folder: int, assignments: str, *values: object) -> None:
         with self._database.transaction() as connection:
-            connection.execute(f"UPDATE bound_folders SET {what} WHERE id = ?", (*values, folder))  # noqa: S608 - our own SQL
+            connection.execute(f"UPDATE bound_folders SET {assignments} WHERE id = ?", (*values, folder))  # noqa: S608 - our own SQL
 
 
 _FAILED = "error IS NOT NULL AND gone_at IS NULL"

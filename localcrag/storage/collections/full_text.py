@@ -66,10 +66,10 @@ def changes_since(database: Database, collection: int, before: State) -> Changes
     if (newest or 0) < number or (oldest or 0) > number + 1:
         return None
     changed = "SELECT chunk_id FROM chunk_changes WHERE number > ?2 AND collection_id = ?1"
-    there = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?1 AND c.id"
-    came = {row[0] for row in database.rows(f"{there} > ?2", collection, highest)}
-    came |= {row[0] for row in database.rows(f"{there} IN ({changed})", collection, number)}
-    return came, {row[0] for row in database.rows(changed, collection, number)} - came
+    existing = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?1 AND c.id"
+    added = {row[0] for row in database.rows(f"{existing} > ?2", collection, highest)}
+    added |= {row[0] for row in database.rows(f"{existing} IN ({changed})", collection, number)}
+    return added, {row[0] for row in database.rows(changed, collection, number)} - added
 
 
 def prune(connection: sqlite3.Connection) -> None:
@@ -155,7 +155,7 @@ MOST_CHUNKS = 2000
 MOST_SCORED = 5_000
 """Maximum number of chunks to score for a question, as far as its words allow: each costs some µs, relevant or not. In
 59,000 paragraphs, the right one was found as often as when all with any of the words were scored
-(docs/measurements.md)."""
+(docs/lab/measurements.md)."""
 MOST_RANKED = 20_000
 """Maximum number of chunks with a frequent word for the word to count in the ranking, if rarer words select the chunks:
 SQLite goes through all its chunks to weigh it, for each question. In 59,000 paragraphs, the right one was found as
@@ -193,8 +193,8 @@ def keyword_search(
         return [row["id"] for row in database.rows(ranked.format("", int(k)), query)]
     if within is not None and len(within) <= FEW_DOCUMENTS:
         sql = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
-        theirs = frozenset(_ids(database, sql, json.dumps(list(within))))
-        best = _ids(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=theirs)
+        allowed = frozenset(_ids(database, sql, json.dumps(list(within))))
+        best = _ids(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=allowed)
     else:
         best = _ids(database, ranked.format("", -1), query)
     return _first_of(database, collection, best, k, within)
@@ -239,8 +239,8 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
     If too many chunks would match, the query requires a rare word, or all the frequent ones, and ranks by all of these.
     The words are quoted, so that nothing in a question is taken for FTS5's query syntax.
     """
-    telling = [word for word in words if not is_function_word(word)]
-    frequency = {word: _count(database, index, f'"{word}"') for word in telling}
+    content_words = [word for word in words if not is_function_word(word)]
+    frequency = {word: _count(database, index, f'"{word}"') for word in content_words}
     for word in words:
         # The frequency of a function word is not needed if the other words already match too many chunks.
         if word not in frequency and (sum(frequency.values()) <= MOST_SCORED or not any(frequency.values())):
@@ -248,13 +248,13 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
     if len(frequency) == len(words) and sum(frequency.values()) <= MOST_SCORED:
         return _any(words)
     known = sorted((word for word in frequency if frequency[word]), key=frequency.__getitem__)
-    telling = [word for word in known if word in telling] or known[:1]
+    content_words = [word for word in known if word in content_words] or known[:1]
     rare: list[str] = []
-    for word in telling:
+    for word in content_words:
         if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
             break
         rare.append(word)
-    frequent = telling[len(rare) :]
+    frequent = content_words[len(rare) :]
     if rare:
         # A word in very many chunks is as uninformative as a function word.
         frequent = [word for word in frequent if _count(database, index, f'"{word}"', MOST_RANKED) <= MOST_RANKED]
@@ -338,26 +338,26 @@ def has_pending_words(database: Database) -> bool:
 def overwrite_deleted_words(
     database: Database,
     *,
-    whole: bool = False,
-    go_on: Callable[[], None] = _let_others_run,
+    vacuum: bool = False,
+    between_steps: Callable[[], None] = _let_others_run,
     patience: float = BUSY_TIMEOUT,
 ) -> None:
     """Remove the words of everything that was deleted from the database's files. Raises StoreError.
 
-    With `whole`, the file is also rewritten without free pages and gaps within pages. `go_on` is called between two
-    steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the number of
-    seconds to wait for a process that reads.
+    With `vacuum`, the file is also rewritten without free pages and gaps within pages. `between_steps` is called
+    between two steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the
+    number of seconds to wait for a process that reads.
     """
     (row,) = database.rows("SELECT deleted FROM words_to_overwrite")
-    merge_segments(database, go_on)
-    database.empty_log(anew=whole, patience=patience)
+    merge_segments(database, between_steps)
+    database.empty_log(vacuum=vacuum, patience=patience)
     with database.transaction() as connection:
         # A backup with a lower count of deletions may have replaced the database since the count was read.
         sql = "UPDATE words_to_overwrite SET overwritten = max(overwritten, min(deleted, ?))"
         connection.execute(sql, (row["deleted"],))
 
 
-def merge_segments(database: Database, go_on: Callable[[], None] = _let_others_run) -> None:
+def merge_segments(database: Database, between_steps: Callable[[], None] = _let_others_run) -> None:
     """Remove the words of deleted chunks from the full-text indexes, but not from the write-ahead log.
 
     Raises StoreError.
@@ -367,7 +367,7 @@ def merge_segments(database: Database, go_on: Callable[[], None] = _let_others_r
         for _ in range(10 + MOST_STEPS_FACTOR * row["pages"] // PAGES_PER_STEP):
             if not _step(database, index):
                 break
-            go_on()
+            between_steps()
         else:
             with database.transaction() as connection:
                 connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")  # noqa: S608 - as above

@@ -106,10 +106,10 @@ class IndexFile:
         starts, ends = (np.searchsorted(self._same_as, rows, side) for side in ("left", "right"))
         if (starts == ends).all():
             return rows, cosines
-        of_each = 1 + ends - starts
-        place = np.repeat(np.arange(len(rows)), of_each)
+        group_sizes = 1 + ends - starts
+        place = np.repeat(np.arange(len(rows)), group_sizes)
         # The place within a group of equal vectors: 0 is the row that was found, its duplicates count from 1.
-        number = np.arange(len(place)) - np.repeat(np.cumsum(of_each) - of_each, of_each)
+        number = np.arange(len(place)) - np.repeat(np.cumsum(group_sizes) - group_sizes, group_sizes)
         every = np.where(number == 0, rows[place], self._same[starts[place] + number - 1])
         return every, cosines[place]
 
@@ -219,7 +219,7 @@ def fingerprint(graph: Path) -> str:
 
 def _digest(path: Path) -> str:
     size = path.stat().st_size
-    told = hashlib.sha256(str(size).encode("ascii"))
+    digest = hashlib.sha256(str(size).encode("ascii"))
     step = max(_PIECE_BYTES, (size - _PIECE_BYTES) // (_PIECES - 1))
     with path.open("rb") as file:
         for place in range(_PIECES):
@@ -228,5 +228,5 @@ def _digest(path: Path) -> str:
                 if size > _PIECES * _PIECE_BYTES
                 else place * _PIECE_BYTES
             )
-            told.update(file.read(_PIECE_BYTES))
-    return told.hexdigest()
+            digest.update(file.read(_PIECE_BYTES))
+    return digest.hexdigest()

@@ -45,12 +45,12 @@ class IndexFolder:
     def __init__(self, folder: Path, collection: int) -> None:
         self._folder, self._collection = folder, collection
 
-    def write(self, growth: IndexBuilder, dimension: int) -> tuple[IndexFile, str]:
+    def write(self, builder: IndexBuilder, dimension: int) -> tuple[IndexFile, str]:
         """Write both files; return them, opened, with their fingerprint.
 
         Raises IndexFileError; then both files are removed.
         """
-        graph = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}{growth.suffix}"
+        graph = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}{builder.suffix}"
         columns = graph.with_suffix(COLUMNS)
         files = {path: path.with_name(f"{path.name}{TEMPORARY}") for path in (columns, graph)}
         with self.failing():
@@ -60,10 +60,10 @@ class IndexFolder:
                     for temporary in files.values():
                         temporary.touch(0o600)
                         held_files.enter_context(locked_file(temporary))
-                    growth.write(files[graph], files[columns])
+                    builder.write(files[graph], files[columns])
                 for path, temporary in files.items():
                     temporary.replace(path)
-                return IndexFile(graph, growth.rows, dimension), fingerprint(graph)
+                return IndexFile(graph, builder.rows, dimension), fingerprint(graph)
             except BaseException as error:
                 full = isinstance(error, Exception) and shutil.disk_usage(self._folder).free < FULL_DISK_BYTES
                 for path in (*files, *files.values()):
@@ -111,18 +111,18 @@ class IndexFolder:
             with suppress(OSError):  # Windows does not remove a file that is mapped into memory.
                 path.unlink(missing_ok=True)
 
-    def clean(self, row: IndexRow | None, forgotten: float = UNRECORDED_SECONDS) -> None:
+    def clean(self, row: IndexRow | None, unused_for: float = UNRECORDED_SECONDS) -> None:
         """Remove files that killed processes left: unlocked temporary ones, and unused ones of a certain age.
 
-        `forgotten` is that age: seconds since the last write.
+        `unused_for` is that age: seconds since the last write.
         """
         ours = self._files_of(row.name) if row else ()
         for path in self._files():
             with suppress(OSError):
                 # Another process may be writing a file now, or may not have recorded it yet.
                 age = abs(time.time() - path.stat().st_mtime)
-                left = is_abandoned(path) if path.suffix == TEMPORARY else age >= forgotten
-                if left and path not in ours:
+                abandoned = is_abandoned(path) if path.suffix == TEMPORARY else age >= unused_for
+                if abandoned and path not in ours:
                     path.unlink()
 
     def remove(self) -> None:

@@ -125,11 +125,11 @@ def require_collection(database: Database, name: str) -> None:
 
 
 def embedder_mismatch(
-    name: str, there: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
+    name: str, row: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
 ) -> EmbedderMismatch:
-    """Return the error for a collection (with the row `there`) that was indexed with another embedding model."""
+    """Return the error for a collection (with the row `row`) that was indexed with another embedding model."""
     return EmbedderMismatch(
-        f"The collection “{name}” was indexed with {there['embedder']} ({there['dimension']} dimensions), but the "
+        f"The collection “{name}” was indexed with {row['embedder']} ({row['dimension']} dimensions), but the "
         f"embedder in use is {embedder} ({dimension}). Either go back to the former one (localcrag models use NAME), "
         f"or embed the collection anew: localcrag ingest --re-embed --collection {name}"
     )
@@ -232,9 +232,9 @@ def untag(database: Database, collection: str, names: Sequence[str], tags: Seque
     with database.transaction() as connection:
         for name in names if tags else ():
             if name.endswith("/"):
-                shelf = collection_row(connection, collection)["id"]
+                collection_id = collection_row(connection, collection)["id"]
                 sql = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
-                connection.executemany(sql, [(shelf, name.rstrip("/"), word) for word in tags])
+                connection.executemany(sql, [(collection_id, name.rstrip("/"), word) for word in tags])
             else:
                 document = _document(connection, collection, name)
                 sql = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
@@ -253,13 +253,13 @@ def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
     return tags
 
 
-def tags_of(connection: sqlite3.Connection, shelf: int, name: str) -> list[str]:
+def tags_of(connection: sqlite3.Connection, collection_id: int, name: str) -> list[str]:
     """Return a document's own tags."""
     sql = (
         "SELECT t.tag FROM document_tags t JOIN documents d ON d.id = t.document_id "
         "WHERE d.collection_id = ? AND d.name = ?"
     )
-    return [row["tag"] for row in connection.execute(sql, (shelf, name))]
+    return [row["tag"] for row in connection.execute(sql, (collection_id, name))]
 
 
 def add_tags(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
@@ -291,11 +291,11 @@ def _document(connection: sqlite3.Connection, collection: str, name: str) -> int
 
 def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
     """Return a collection's id, and the name of one of its folders without the slash at the end."""
-    shelf, folder = collection_row(connection, collection)["id"], name.rstrip("/")
+    collection_id, folder = collection_row(connection, collection)["id"], name.rstrip("/")
     sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    if not connection.execute(sql, (shelf, len(folder) + 1, f"{folder}/")).fetchone():
+    if not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
         raise no_folder(name)
-    return shelf, folder
+    return collection_id, folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,14 +88,14 @@ class SqliteCollection:
         """Rename a document. Raises NameRefused and UnknownDocument."""
         admin.rename_document(self._database, self.name, old, new)
 
-    def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
-        """Add the tags `put` to documents or folders and remove the tags `take`, all or nothing; see queries.tag.
+    def tag(self, documents: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
+        """Add the tags `add` to documents or folders and remove the tags `remove`, all or nothing; see queries.tag.
 
         Raises the same errors as queries.tag and queries.untag.
         """
         with self._database.transaction():
-            queries.tag(self._database, self.name, documents, put)
-            queries.untag(self._database, self.name, documents, take)
+            queries.tag(self._database, self.name, documents, add)
+            queries.untag(self._database, self.name, documents, remove)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders; folders and tags are sorted."""

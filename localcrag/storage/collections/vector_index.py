@@ -160,20 +160,20 @@ class ChunkIndex:
             self._open()
             state, changes = self._store.changes(self._state)
         self._documents = self._store.number_of_documents()
-        came, gone = changes if changes is not None else (set(self._store.chunk_ids()), None)
-        lost = np.setdiff1d(self._chunks(), _ids(came)) if gone is None else _ids(gone)
-        new = np.setdiff1d(_ids(came), self._there(_ids(came)), assume_unique=True)
-        anything = self._leave_out(lost)
+        added, removed = changes if changes is not None else (set(self._store.chunk_ids()), None)
+        lost = np.setdiff1d(self._chunks(), _ids(added)) if removed is None else _ids(removed)
+        new = np.setdiff1d(_ids(added), self._there(_ids(added)), assume_unique=True)
+        changed = self._leave_out(lost)
         if growing and len(self._recent.chunks) + len(new) > SEARCH_WRITES_FACTOR * self._most_recent:
             if self._overtaken():
-                return self._follow(growing=True) or anything or bool(len(new))
+                return self._follow(growing=True) or changed or bool(len(new))
             self._grow(new, state)
         else:
             # Read everything before adding anything, so that a failure leaves the index as it was for the next attempt.
             for some, documents, vectors in list(self._stored(new)):
                 self._recent.add(np.array(some), np.array(documents), vectors)
         self._state = state
-        return anything or bool(len(new))
+        return changed or bool(len(new))
 
     def _overtaken(self) -> bool:
         """Switch to the file that another process has written since, if any, and return whether there was one."""
@@ -189,11 +189,11 @@ class ChunkIndex:
 
     def _there(self, chunks: Ids) -> Ids:
         """Return those of these chunks that a search can find already."""
-        there = np.isin(chunks, self._recent.chunks)
+        searchable = np.isin(chunks, self._recent.chunks)
         if self._file:
             rows = self._file.rows_of(chunks)
-            there |= (rows >= 0) & ~self._gone[rows]
-        return chunks[there]
+            searchable |= (rows >= 0) & ~self._gone[rows]
+        return chunks[searchable]
 
     def _leave_out(self, chunks: Ids) -> bool:
         """Exclude these chunks from results. Return whether any of them was searchable."""
@@ -230,30 +230,30 @@ class ChunkIndex:
             self._overtaken()
             self.refresh()
             if self._file and self._state and self._gone.any():
-                self._grow(np.empty(0, np.int64), self._state, anew=True)
+                self._grow(np.empty(0, np.int64), self._state, from_scratch=True)
             self._folder.clean(self._store.index_file(), UNUSED_SECONDS)
 
-    def _grow(self, new: Ids, state: State, *, anew: bool = False) -> None:
+    def _grow(self, new: Ids, state: State, *, from_scratch: bool = False) -> None:
         """Write a file that also has these and the recent chunks; rebuild it from scratch if that is better."""
-        wanted, before = np.union1d(self._recent.chunks, new), self._file
+        chunks, previous = np.union1d(self._recent.chunks, new), self._file
         # The ids in a file must ascend. After a backup was restored, new chunks may have lower ids than the file has.
-        stale = before is not None and len(wanted) > 0 and wanted[0] <= before.chunks[-1]
-        if anew or stale or self._many_gone() or self._other_engine():
-            wanted, before = np.array(self._store.chunk_ids(), np.int64), None
-        if before is None and len(wanted) <= self._most_recent:
-            self._do_without(wanted, state)
+        stale = previous is not None and len(chunks) > 0 and chunks[0] <= previous.chunks[-1]
+        if from_scratch or stale or self._many_gone() or self._other_engine():
+            chunks, previous = np.array(self._store.chunk_ids(), np.int64), None
+        if previous is None and len(chunks) <= self._most_recent:
+            self._do_without(chunks, state)
             return
         with self._folder.failing():
-            growth = IndexBuilder(self._store.dimension, before, self._engines)
-        written = growth.rows
-        for some, documents, vectors in self._stored(wanted):
+            builder = IndexBuilder(self._store.dimension, previous, self._engines)
+        written = builder.rows
+        for some, documents, vectors in self._stored(chunks):
             with self._folder.failing():
-                growth.add(some, documents, vectors)
-            if growth.rows - written > max(self._written_after, written // 4):
-                self._write(growth, (state[0], some[-1]))
-                written = growth.rows
-        if growth.rows > written:
-            self._write(growth, state)
+                builder.add(some, documents, vectors)
+            if builder.rows - written > max(self._written_after, written // 4):
+                self._write(builder, (state[0], some[-1]))
+                written = builder.rows
+        if builder.rows > written:
+            self._write(builder, state)
 
     def _do_without(self, chunks: Ids, state: State) -> None:
         """Keep only these few chunks, in memory, and remove the file."""
@@ -263,19 +263,19 @@ class ChunkIndex:
         self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
         self._folder.forget(self._keep(None))
 
-    def _write(self, growth: IndexBuilder, state: State) -> None:
+    def _write(self, builder: IndexBuilder, state: State) -> None:
         """Write a new file next to the current one, record it in the database, and use it. Raises IndexFileError."""
-        gone = self._gone if growth.before is self._file else np.zeros(0, np.bool_)
-        gone = np.concatenate([gone, np.zeros(growth.rows - len(gone), np.bool_)])
-        file, told = self._folder.write(growth, self._store.dimension)
-        row = IndexRow(file.path.name, told, growth.rows, state, _deleted_rows(gone))
+        deleted = self._gone if builder.before is self._file else np.zeros(0, np.bool_)
+        deleted = np.concatenate([deleted, np.zeros(builder.rows - len(deleted), np.bool_)])
+        file, digest = self._folder.write(builder, self._store.dimension)
+        row = IndexRow(file.path.name, digest, builder.rows, state, _deleted_rows(deleted))
         try:
             before = self._keep(row)
         except IndexFileError:
             self._folder.forget(row.name)
             raise
-        self._file, self._gone, self._state, self._writable = file, gone, state, True
-        growth.continue_from(file)
+        self._file, self._gone, self._state, self._writable = file, deleted, state, True
+        builder.continue_from(file)
         self._recent.keep(self._recent.chunks > file.chunks[-1])
         self._folder.forget(before)
         self._folder.clean(row)
@@ -336,9 +336,9 @@ class ChunkIndex:
         for at in range(0, len(chunks), BATCH):
             some = chunks[at : at + BATCH].tolist()
             vectors, documents = self._store.vectors(some), self._store.documents_of(some)
-            there = sorted(vectors.keys() & documents.keys())
-            if there:
-                yield there, [documents[one] for one in there], np.stack([vectors[one] for one in there])
+            existing = sorted(vectors.keys() & documents.keys())
+            if existing:
+                yield existing, [documents[one] for one in existing], np.stack([vectors[one] for one in existing])
 
     def __len__(self) -> int:
         return int((~self._gone).sum()) + len(self._recent.chunks)
@@ -346,7 +346,7 @@ class ChunkIndex:
 
 def _nearest_rows(
     file: IndexFile,
-    gone: NDArray[np.bool_],
+    deleted: NDArray[np.bool_],
     vector: Vectors,
     number: int,
     *,
@@ -355,32 +355,33 @@ def _nearest_rows(
 ) -> NearestRows:
     """Return up to `number` rows of existing chunks in chosen documents, nearest first, with their cosines.
 
-    `gone` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of all
-    documents that it selects. The graph is asked for more rows than needed, and again for three times as many while too
-    few of them are allowed. If that would take longer than comparing all allowed rows, all allowed rows are compared.
+    `deleted` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of
+    all documents that it selects. The graph is asked for more rows than needed, and again for three times as many
+    while too few of them are allowed. If that would take longer than comparing all allowed rows, all allowed rows are
+    compared.
     """
 
     def allowed(rows: Ids | slice) -> NDArray[np.bool_]:
-        there = ~gone[rows]
-        return there if chosen is None else there & chosen[file.documents[rows]]
+        existing = ~deleted[rows]
+        return existing if chosen is None else existing & chosen[file.documents[rows]]
 
     evenly = number if chosen is None else OVERSAMPLING * number / max(share, 1 / file.rows)
-    wanted = math.ceil(evenly / (1.0 - min(MOST_DELETED, gone.mean())))
+    wanted = math.ceil(evenly / (1.0 - min(MOST_DELETED, deleted.mean())))
     while wanted <= MOST_IN_GRAPH and file.engine.compared * max(wanted, LEAST_CANDIDATES) < share * file.rows:
         found = file.nearest(vector, wanted, 2 * number)
         if found is None:
             break
         rows, cosines = found
-        there = allowed(rows)
-        if there.sum() >= number:
-            return rows[there][:number], cosines[there][:number]
+        mask = allowed(rows)
+        if mask.sum() >= number:
+            return rows[mask][:number], cosines[mask][:number]
         wanted *= 3
     return file.nearest_among(np.flatnonzero(allowed(slice(None))), vector, number)
 
 
-def _deleted_rows(file: NDArray[np.bool_]) -> bytes:
-    return np.flatnonzero(file).astype("<i4").tobytes()
+def _deleted_rows(mask: NDArray[np.bool_]) -> bytes:
+    return np.flatnonzero(mask).astype("<i4").tobytes()
 
 
-def _ids(of: Collection[int]) -> Ids:
-    return np.sort(np.fromiter(of, np.int64, len(of)))
+def _ids(values: Collection[int]) -> Ids:
+    return np.sort(np.fromiter(values, np.int64, len(values)))

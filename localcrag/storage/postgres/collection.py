@@ -48,21 +48,24 @@ from localcrag.text.titles import passage_context, title_from_name, with_context
 _NAMED = "collection_id = :collection AND name = :name"
 
 
-def rename_document(session: Session, collection: int, old: str, new: str, called: str) -> None:
-    """Rename a document. `called` is the collection's name for errors. Raises NameRefused and UnknownDocument."""
+def rename_document(session: Session, collection: int, old: str, new: str, collection_name: str) -> None:
+    """Rename a document. `collection_name` is the collection's name for errors.
+
+    Raises NameRefused and UnknownDocument.
+    """
     new = normalised_name(new, "document")
-    document = _document(session, collection, old, called)
+    document = _document(session, collection, old, collection_name)
     if new == old:
         return
     if find(session, collection, new):
-        raise name_taken(called, new)
+        raise name_taken(collection_name, new)
     session.run(f"UPDATE localcrag.documents SET name = :new WHERE {_NAMED}", new=new, collection=collection, name=old)
     session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=collection)
     if document["title"] is None:
         index_new_name(session, collection, document["id"], new)
 
 
-def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
+def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], collection_name: str) -> None:
     """Add tags to documents, or to folders (names that end with "/"). Raises NameRefused and UnknownDocument."""
     words = [checked_tag(one) for one in tags]
     for name in names if words else ():
@@ -72,15 +75,15 @@ def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[
             if not session.rows(f"{there} LIMIT 1", collection=collection, folder=f"{folder}/"):
                 raise no_folder(name)
             sql = "INSERT INTO localcrag.folder_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            of: object = folder
+            target: object = folder
         else:
             sql = "INSERT INTO localcrag.document_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            of = _document(session, collection, name, called)["id"]
+            target = _document(session, collection, name, collection_name)["id"]
         for word in words:
-            session.run(sql, collection=collection, of=of, tag=word)
+            session.run(sql, collection=collection, of=target, tag=word)
 
 
-def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
+def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], collection_name: str) -> None:
     """Remove tags from documents or folders. A document keeps the tags of its folders. Raises UnknownDocument."""
     for name in names if tags else ():
         if name.endswith("/"):
@@ -88,15 +91,15 @@ def untag(session: Session, collection: int, names: Sequence[str], tags: Sequenc
             of: object = name.rstrip("/")
         else:
             sql = "DELETE FROM localcrag.document_tags WHERE collection_id = :collection AND document_id = :of"
-            of = _document(session, collection, name, called)["id"]
+            of = _document(session, collection, name, collection_name)["id"]
         for word in tags:
             session.run(f"{sql} AND lower(tag) = lower(:tag)", collection=collection, of=of, tag=word)
 
 
-def _document(session: Session, collection: int, name: str, called: str) -> Row:
+def _document(session: Session, collection: int, name: str, collection_name: str) -> Row:
     rows = find(session, collection, name)
     if not rows:
-        raise no_document(called, name)
+        raise no_document(collection_name, name)
     return rows[0]
 
 
@@ -108,12 +111,12 @@ def find(session: Session, collection: int, name: str) -> list[Row]:
 
 def index_new_name(session: Session, collection: int, document: int, name: str) -> None:
     """Index the chunks of a document without a title of its own under its new name."""
-    of_document = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
+    chunks_sql = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
     columns = f"{COLUMNS}, vector_send(vector) AS vector"
-    rows = session.rows(f"SELECT {columns} {of_document} ORDER BY id", collection=collection, document=document)
+    rows = session.rows(f"SELECT {columns} {chunks_sql} ORDER BY id", collection=collection, document=document)
     chunks = [StoredChunk(chunk_from(row), "", vector_bytes(vector_from(row["vector"]))) for row in rows]
     release_chunks(session, collection, document)
-    session.run(f"DELETE {of_document}", collection=collection, document=document)
+    session.run(f"DELETE {chunks_sql}", collection=collection, document=document)
     fronts = [
         passage_context(title_from_name(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead)
         for one in chunks
@@ -135,14 +138,14 @@ class PostgresNames:
         rename = "UPDATE localcrag.documents SET name = :new WHERE collection_id = :collection AND name = :name"
         # Rename by way of temporary names that no document can have, in case documents swap names. They begin with
         # \x01, because a PostgreSQL text cannot contain NUL.
-        away = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
+        temporary = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
         with store.writing() as session:
-            for there, (old, _) in away.items():
-                session.run(rename, new=there, collection=store.id, name=old)
-            for there, (_, new) in away.items():
-                for document in find(session, store.id, there):
+            for temporary_name, (old, _) in temporary.items():
+                session.run(rename, new=temporary_name, collection=store.id, name=old)
+            for temporary_name, (_, new) in temporary.items():
+                for document in find(session, store.id, temporary_name):
                     store.remove(session, new)
-                    session.run(rename, new=new, collection=store.id, name=there)
+                    session.run(rename, new=new, collection=store.id, name=temporary_name)
                     if document["title"] is None:
                         index_new_name(session, store.id, document["id"], new)
             session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=store.id)
@@ -154,8 +157,8 @@ class PostgresNames:
             "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
             "AND name = ANY(CAST(:names AS text[]))"
         )
-        asked = [one for one in names if "\0" not in one]  # A PostgreSQL text cannot contain NUL.
-        return {row["name"] for row in store.database.rows(sql, collection=store.id, names=asked)}
+        storable = [one for one in names if "\0" not in one]  # A PostgreSQL text cannot contain NUL.
+        return {row["name"] for row in store.database.rows(sql, collection=store.id, names=storable)}
 
     def within(self, name: str) -> list[str]:
         """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
@@ -169,11 +172,11 @@ class PostgresNames:
 
     def find_by_checksum(self, sha256: str) -> str | None:
         """Return the first name, in order, of a document with that checksum, or None."""
-        return self._store().twin(sha256, but="")
+        return self._store().twin(sha256, exclude="")
 
 
 IN_COLLECTION = "collection_id = :collection"
-_OF_DOCUMENT = f"{IN_COLLECTION} AND document_id = :document"
+_DOCUMENT_FILTER = f"{IN_COLLECTION} AND document_id = :document"
 
 
 class PostgresCollection:
@@ -253,14 +256,14 @@ class PostgresCollection:
         with self._store().writing() as session:
             rename_document(session, self.id, old, new, self.name)
 
-    def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
-        """Add the tags `put` to documents or folders and remove the tags `take`, all or nothing.
+    def tag(self, documents: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
+        """Add the tags `add` to documents or folders and remove the tags `remove`, all or nothing.
 
         Raises NameRefused and UnknownDocument.
         """
         with self._store().writing() as session:
-            tag(session, self.id, documents, put, self.name)
-            untag(session, self.id, documents, take, self.name)
+            tag(session, self.id, documents, add, self.name)
+            untag(session, self.id, documents, remove, self.name)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders; folders and tags are sorted."""
@@ -390,4 +393,4 @@ class PostgresCollection:
         return self.database.rows(sql, collection=self.id, **values)
 
     def _of(self, document: Row, sql: str, order: str) -> list[Row]:
-        return self._rows(f"{sql} WHERE {_OF_DOCUMENT} ORDER BY {order}", document=document["id"])
+        return self._rows(f"{sql} WHERE {_DOCUMENT_FILTER} ORDER BY {order}", document=document["id"])

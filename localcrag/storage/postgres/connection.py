@@ -35,16 +35,18 @@ REMEDIES = {
 
 def refused_error(address: PostgresAddress, error: DatabaseError) -> StoreError:
     """Return the error for a request that the server refused."""
-    remedy = next((said for code, said in REMEDIES.items() if error_code(error).startswith(code)), "Nothing changed.")
+    remedy = next(
+        (advice for code, advice in REMEDIES.items() if error_code(error).startswith(code)), "Nothing changed."
+    )
     return StoreError(f"The PostgreSQL server at {address.at} refused: {_message(error).rstrip('.')}. {remedy}")
 
 
 def unreachable_error(address: PostgresAddress, error: BaseException) -> StoreError:
     """Return the error for a connection that broke or could not be opened."""
     cause = error.__cause__ or error
-    said = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return StoreError(
-        f"The PostgreSQL server at {address.at} does not answer: {said.rstrip('.')}. What was reported as done is "
+        f"The PostgreSQL server at {address.at} does not answer: {reason.rstrip('.')}. What was reported as done is "
         "there. Check that it runs and that this computer is connected, then try again."
     )
 
@@ -55,8 +57,8 @@ def error_code(error: DatabaseError) -> str:
 
 
 def _message(error: DatabaseError) -> str:
-    said = error.args[0] if error.args else ""
-    return str(said.get("M", "")) if isinstance(said, dict) else str(said)
+    fields = error.args[0] if error.args else ""
+    return str(fields.get("M", "")) if isinstance(fields, dict) else str(fields)
 
 
 CONNECT_SECONDS = 5.0
@@ -180,7 +182,7 @@ class PostgresDatabase:
     def _begun(self, collection: int | None) -> Iterator[Session]:
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
-        with self._in_turn("writing", again=True) as session:
+        with self._in_turn("writing", reconnect=True) as session:
             session.run("BEGIN")
             try:
                 if collection is not None:
@@ -201,12 +203,12 @@ class PostgresDatabase:
 
     def run_alone(self, sql: str) -> None:
         """Run a statement that cannot be part of a transaction. Raises StoreError."""
-        with self._in_turn("writing", again=True) as session:
+        with self._in_turn("writing", reconnect=True) as session:
             session.run(sql)
 
     def writer(self, collection: int) -> str:
         """Return who else is writing to a collection right now, "" for no one."""
-        with self._in_turn("reading", again=True) as session:
+        with self._in_turn("reading", reconnect=True) as session:
             return _writer(session, collection)
 
     def close(self) -> None:
@@ -216,13 +218,13 @@ class PostgresDatabase:
                 self._drop(use)
 
     @contextmanager
-    def _in_turn(self, use: str, *, again: bool = False) -> Iterator[Session]:
-        """Yield a connection to one thread at a time; with `again`, first reopen it if it was lost."""
+    def _in_turn(self, use: str, *, reconnect: bool = False) -> Iterator[Session]:
+        """Yield a connection to one thread at a time; with `reconnect`, first reopen it if it was lost."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
         with self._locks[use]:
             connection = self._connections[use]
-            if connection is not None and again and not _answers(connection):
+            if connection is not None and reconnect and not _answers(connection):
                 self._drop(use)
                 connection = None
             try:
@@ -238,9 +240,9 @@ class PostgresDatabase:
                 self._drop(use)
                 # The server may have refused and then closed the connection, so that pg8000 failed to close its side.
                 # The refusal is the useful error.
-                said_no = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
-                if said_no:
-                    raise refused_error(self.address, said_no) from error
+                refusal = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
+                if refusal:
+                    raise refused_error(self.address, refusal) from error
                 raise unreachable_error(self.address, error) from error
 
     def _open(self) -> Connection:

@@ -46,12 +46,12 @@ class PostgresStore(PostgresChunks):
         rows = self.database.rows(f"{DOCUMENTS_QUERY} AND d.name = :name", collection=self.id, name=name)
         return document_from(rows[0]) if rows else None
 
-    def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
+    def twin(self, sha256: str, exclude: str) -> str | None:
+        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
         rows = self._rows(
             f"SELECT name FROM localcrag.documents WHERE {IN_COLLECTION} AND sha256 = :sha256 AND name != :but "
             'ORDER BY name COLLATE "C" LIMIT 1',
-            sha256=sha256, but=but,
+            sha256=sha256, but=exclude,
         )  # fmt: skip
         return rows[0]["name"] if rows else None
 
@@ -151,7 +151,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-_OF_DOCUMENT = "collection_id = :collection AND document_id = :document"
+_DOCUMENT_FILTER = "collection_id = :collection AND document_id = :document"
 
 
 class PostgresScans:
@@ -171,7 +171,7 @@ class PostgresScans:
 
     def original(self, document: Document) -> bytes | None:
         """Return a document's file, or None if the document is gone."""
-        rows = self._rows(f"SELECT data FROM localcrag.originals WHERE {_OF_DOCUMENT}", document)
+        rows = self._rows(f"SELECT data FROM localcrag.originals WHERE {_DOCUMENT_FILTER}", document)
         return rows[0]["data"] if rows else None
 
     def text(self, document: Document) -> str:
@@ -192,9 +192,9 @@ class PostgresScans:
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
         """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
-        said = json.dumps(read.plain(), ensure_ascii=False)
+        content = json.dumps(read.plain(), ensure_ascii=False)
         sets = "read = :read, confidence = CAST(:confidence AS double precision), seconds = :seconds"
-        self._set(document, page, sets, read=said, confidence=read.confidence, seconds=seconds)
+        self._set(document, page, sets, read=content, confidence=read.confidence, seconds=seconds)
 
     def record_failure(self, document: Document, page: int, error: str) -> None:
         """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
@@ -208,9 +208,8 @@ class PostgresScans:
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
         """Return the vectors of a document's chunks, each under the text that was embedded."""
-        sql = (
-            f"SELECT id, text, section, lead, vector_send(vector) AS vector FROM localcrag.chunks WHERE {_OF_DOCUMENT}"
-        )
+        columns = "id, text, section, lead, vector_send(vector) AS vector"
+        sql = f"SELECT {columns} FROM localcrag.chunks WHERE {_DOCUMENT_FILTER}"
         rows = self._rows(sql, document)
         titles = self._store.titles([row["id"] for row in rows])
         return {
@@ -245,19 +244,19 @@ class PostgresScans:
                 return
             self._store.replace_chunks(session, document.id, title=title, chunks=chunks, vectors=vectors)
             session.run(
-                f"UPDATE localcrag.scans SET in_text = 1 WHERE {_OF_DOCUMENT} "
+                f"UPDATE localcrag.scans SET in_text = 1 WHERE {_DOCUMENT_FILTER} "
                 "AND page = ANY(CAST(:pages AS integer[]))",
                 collection=self._store.id, document=document.id, pages=list(pages),
             )  # fmt: skip
 
     def _scans(self, document: Document, condition: str) -> list[Row]:
-        sql = f"SELECT page, read FROM localcrag.scans WHERE {_OF_DOCUMENT} AND {condition} ORDER BY page"
+        sql = f"SELECT page, read FROM localcrag.scans WHERE {_DOCUMENT_FILTER} AND {condition} ORDER BY page"
         return self._rows(sql, document)
 
     def _rows(self, sql: str, document: Document) -> list[Row]:
         return self._store.database.rows(sql, collection=self._store.id, document=document.id)
 
     def _set(self, document: Document, page: int, sets: str, **values: object) -> None:
-        sql = f"UPDATE localcrag.scans SET {sets} WHERE {_OF_DOCUMENT} AND page = :page"
+        sql = f"UPDATE localcrag.scans SET {sets} WHERE {_DOCUMENT_FILTER} AND page = :page"
         with self._store.writing() as session:
             session.run(sql, collection=self._store.id, document=document.id, page=page, **values)

@@ -108,11 +108,11 @@ def put_chunks(session: Session, collection: int, document: int, chunks: Sequenc
     """Add chunks to a document that has none, count their terms, and detect the document's language."""
     language = detect_language(one.chunk.text for one in chunks)
     ids = session.rows("SELECT nextval('localcrag.ids') AS id FROM generate_series(1, :number)", number=len(chunks))
-    there = _in_graph(session, collection, [likeness(one.vector) for one in chunks])
+    in_graph = _in_graph(session, collection, [likeness(one.vector) for one in chunks])
     lines = []
     for row, one in zip(ids, chunks, strict=True):
-        there[likeness(one.vector)] += 1
-        alike = likeness(one.vector), there[likeness(one.vector)] <= MOST_EQUAL_VECTORS
+        in_graph[likeness(one.vector)] += 1
+        alike = likeness(one.vector), in_graph[likeness(one.vector)] <= MOST_EQUAL_VECTORS
         values = (collection, row["id"], document, *_values(one, language), *alike)
         lines.append("\t".join(map(_field, values)))
     # Copy into the parent table; the server puts the rows into the right partition.
@@ -157,14 +157,14 @@ def release_chunks(session: Session, collection: int, document: int) -> None:
 
 def replace_vectors(session: Session, collection: int, vectors: Mapping[int, Vectors]) -> None:
     """Replace the vectors of chunks, by chunk id."""
-    ids, there = list(vectors), Counter[int]()
+    ids, copies = list(vectors), Counter[int]()
     for at in range(0, len(ids), VECTORS_PER_STATEMENT):
         some = ids[at : at + VECTORS_PER_STATEMENT]
         numbers = [likeness(vector_bytes(vectors[one])) for one in some]
         in_graph = []
         for number in numbers:
-            there[number] += 1
-            in_graph.append(there[number] <= MOST_EQUAL_VECTORS)
+            copies[number] += 1
+            in_graph.append(copies[number] <= MOST_EQUAL_VECTORS)
         session.run(
             "UPDATE localcrag.chunks SET vector = CAST(n.v AS vector), likeness = n.l, in_graph = n.g "
             "FROM unnest(CAST(:ids AS bigint[]), CAST(:vectors AS text[]), CAST(:numbers AS bigint[]), "

@@ -2,7 +2,7 @@
 
 The chunks of each collection have their own partition, because a filtered search of an HNSW index that several
 collections share misses most of the near chunks. All keys and foreign keys begin with the collection, so that Citus can
-distribute every table by it (docs/postgresql.md).
+distribute every table by it (docs/guide/postgresql.md).
 """
 
 from __future__ import annotations
@@ -203,9 +203,9 @@ def _require_server(database: PostgresDatabase) -> None:
     if found["number"] < LEAST_POSTGRES:
         raise StoreError(f"The server at {at} is PostgreSQL {found['server']}; 15 or newer is needed. Update it.")
     if not version or tuple(map(int, version.split(".")[:2])) < LEAST_PGVECTOR:
-        there = f"only pgvector {version}" if version else "no pgvector"
+        available = f"only pgvector {version}" if version else "no pgvector"
         raise StoreError(
-            f"The server at {at} has {there}; 0.8 or newer is needed. Install it there (on Debian: "
+            f"The server at {at} has {available}; 0.8 or newer is needed. Install it there (on Debian: "
             "postgresql-NN-pgvector from apt.postgresql.org)."
         )
     if found["encoding"] != "UTF8" or not found["knows_letters"]:
@@ -279,8 +279,8 @@ def require_collection(database: PostgresDatabase, name: str) -> Row:
     row = find_collection(database, name)
     at = database.address.at
     if row is None:
-        there = ", ".join(collection_names(database)) or "none yet"
-        raise UnknownCollection(f"There is no collection “{name}” at {at} (there are: {there}).")
+        existing = ", ".join(collection_names(database)) or "none yet"
+        raise UnknownCollection(f"There is no collection “{name}” at {at} (there are: {existing}).")
     if row["arriving"] is not None:
         raise UnknownCollection(f"The collection “{name}” at {at} is still on its way there. Try again later.")
     return row
@@ -358,11 +358,11 @@ def vacuum(database: PostgresDatabase, collection: int) -> None:
 
 def tables_containing(database: PostgresDatabase, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
     """Return the server's tables, of any collection, that contain the text of a mark. Raises StoreError."""
-    texts = {mark.forms[0].decode(): mark.said for mark in marks if mark.said.startswith("“")}
+    texts = {mark.forms[0].decode(): mark.description for mark in marks if mark.description.startswith("“")}
     sql = "SELECT 1 FROM localcrag.{} WHERE strpos(text, :text) > 0 LIMIT 1"
     return [
-        ResidueLocation(str(database.address), said, table=table)
+        ResidueLocation(str(database.address), description, table=table)
         for table in ("documents", "chunks")
-        for text, said in texts.items()
+        for text, description in texts.items()
         if database.rows(sql.format(table), text=text)
     ]

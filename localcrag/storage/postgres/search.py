@@ -95,8 +95,8 @@ def keyword_search(
 def _weights(terms: Iterable[str], counts: Mapping[str, int], chunks: int) -> dict[str, float]:
     """Return the weight of each term (BM25's idf), without the terms of very many chunks, unless all are such."""
     weights = {term: math.log(1 + (chunks - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}
-    telling = {term: weight for term, weight in weights.items() if counts[term] <= MOST_SCORED_SHARE * chunks}
-    return telling or weights
+    informative = {term: weight for term, weight in weights.items() if counts[term] <= MOST_SCORED_SHARE * chunks}
+    return informative or weights
 
 
 def _score(weights: Sequence[float], mean: float) -> str:
@@ -180,14 +180,14 @@ def _query(words: Mapping[str, str], counts: Mapping[str, int]) -> str:
     if sum(counts[term] for term in terms) <= MOST_SCORED:
         return _any(terms)
     known = sorted(terms, key=counts.__getitem__)
-    said = {term for word, term in words.items() if not is_function_word(word)}
-    telling = [term for term in known if term in said] or known[:1]
+    content_terms = {term for word, term in words.items() if not is_function_word(word)}
+    informative = [term for term in known if term in content_terms] or known[:1]
     rare: list[str] = []
-    for term in telling:
+    for term in informative:
         if sum(map(counts.__getitem__, rare)) + counts[term] > MOST_SCORED:
             break
         rare.append(term)
-    together = " & ".join(map(_quoted, telling[len(rare) :]))
+    together = " & ".join(map(_quoted, informative[len(rare) :]))
     return f"({_any(rare)}) | ({together})" if rare and together else _any(rare) or together
 
 
@@ -252,8 +252,8 @@ class PostgresChunks:
             f"(SELECT document_id FROM localcrag.chunks WHERE {IN_COLLECTION} AND id = :id)",
             id=chunk_id,
         )
-        there = self.chunks([row["id"]]) if row["id"] is not None else {}
-        return (row["id"], there[row["id"]][1]) if there else None
+        found = self.chunks([row["id"]]) if row["id"] is not None else {}
+        return (row["id"], found[row["id"]][1]) if found else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""
@@ -277,8 +277,8 @@ class PostgresChunks:
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
         documents = self.documents_of(ids)
-        of_these = f"{NAMES_AND_TITLES} AND id = ANY(CAST(:ids AS bigint[]))"
-        titles = titles_of(self._rows(of_these, ids=sorted(set(documents.values()))))
+        query = f"{NAMES_AND_TITLES} AND id = ANY(CAST(:ids AS bigint[]))"
+        titles = titles_of(self._rows(query, ids=sorted(set(documents.values()))))
         return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:

@@ -17,15 +17,15 @@ from localcrag.privacy.guard import guard
 from localcrag.privacy.worker_process import confine, send, serve
 
 
-def report_matches(folder: Path, left_out: list[Path], wanted: list[list[bytes]], out: IO[bytes]) -> None:
+def report_matches(folder: Path, excluded: list[Path], wanted: list[list[bytes]], out: IO[bytes]) -> None:
     """Send a frame for each file, with the number and first place of each item in `wanted` that the file contains.
 
-    An item is a list of forms, any of which counts. The folders in `left_out` and links are skipped. The last frame has
+    An item is a list of forms, any of which counts. The folders in `excluded` and links are skipped. The last frame has
     the totals and the files that could not be read.
     """
     files = read = 0
     unread = []
-    for path in _files(folder, left_out):
+    for path in _files(folder, excluded):
         try:
             places, size = _places(path, wanted)
         except FileNotFoundError:
@@ -41,9 +41,9 @@ def report_matches(folder: Path, left_out: list[Path], wanted: list[list[bytes]]
     send(out, {"end": True, "files": files, "bytes": read, "unread": unread})
 
 
-def _files(folder: Path, left_out: list[Path]) -> Iterator[Path]:
+def _files(folder: Path, excluded: list[Path]) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if Path(root) / name not in left_out)
+        folders[:] = sorted(name for name in folders if Path(root) / name not in excluded)
         yield from (Path(root) / name for name in sorted(files))
 
 
@@ -56,9 +56,9 @@ def _places(path: Path, wanted: list[list[bytes]]) -> tuple[list[list[int]], int
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         places = []
         for number, forms in enumerate(wanted):
-            there = [at for form in forms if (at := data.find(form)) >= 0]
-            if there:
-                places.append([number, min(there)])
+            offsets = [at for form in forms if (at := data.find(form)) >= 0]
+            if offsets:
+                places.append([number, min(offsets)])
         return places, len(data)
 
 
@@ -71,8 +71,8 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             forms.append(attached[at : at + length])
             at += length
         wanted.append(forms)
-    left_out = [Path(os.fsdecode(bytes.fromhex(one))) for one in asked["left_out"]]
-    report_matches(Path(os.fsdecode(bytes.fromhex(asked["folder"]))), left_out, wanted, out)
+    excluded = [Path(os.fsdecode(bytes.fromhex(one))) for one in asked["left_out"]]
+    report_matches(Path(os.fsdecode(bytes.fromhex(asked["folder"]))), excluded, wanted, out)
 
 
 if __name__ == "__main__":

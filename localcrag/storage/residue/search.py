@@ -19,8 +19,8 @@ PATIENCE = 600.0
 """Seconds to wait for one file: a database of tens of gigabytes is read once for each mark."""
 
 
-def search(folder: Path, marks: Sequence[ResidueSignature], left_out: Sequence[Path] = ()) -> ResidueReport:
-    """Return where these marks occur in the files below a folder, without the folders `left_out`.
+def search(folder: Path, marks: Sequence[ResidueSignature], excluded: Sequence[Path] = ()) -> ResidueReport:
+    """Return where these marks occur in the files below a folder, without the folders `excluded`.
 
     Raises StoreError.
     """
@@ -32,7 +32,7 @@ def search(folder: Path, marks: Sequence[ResidueSignature], left_out: Sequence[P
         process.ask(
             {
                 "folder": os.fsencode(folder).hex(),
-                "left_out": [os.fsencode(one.absolute()).hex() for one in left_out],
+                "left_out": [os.fsencode(one.absolute()).hex() for one in excluded],
                 "lengths": [[len(form) for form in mark.forms] for mark in marks],
             },
             b"".join(form for mark in marks for form in mark.forms),
@@ -41,7 +41,7 @@ def search(folder: Path, marks: Sequence[ResidueSignature], left_out: Sequence[P
         while "end" not in content:
             if "file" in content:
                 name = Path(os.fsdecode(bytes.fromhex(content["file"]))).relative_to(folder).as_posix()
-                places += [ResidueLocation(name, marks[number].said, at=at) for number, at in content["places"]]
+                places += [ResidueLocation(name, marks[number].description, at=at) for number, at in content["places"]]
             content, _ = process.answer()
     except WorkerFailed as over:
         raise StoreError(
@@ -60,9 +60,9 @@ class _MatchRecorder:
         self._marks, self.found = list(marks), dict[str, None]()
 
     def __contains__(self, value: object) -> bool:
-        held = [mark.said for mark in self._marks if mark.within(value)]
-        self.found |= dict.fromkeys(held)
-        return bool(held)
+        matches = [mark.description for mark in self._marks if mark.within(value)]
+        self.found |= dict.fromkeys(matches)
+        return bool(matches)
 
 
 def tables_containing(database: Database, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
@@ -71,11 +71,11 @@ def tables_containing(database: Database, marks: Sequence[ResidueSignature]) -> 
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     for (table,) in database.rows(tables):
         for column in database.rows("SELECT name FROM pragma_table_info(?)", table):
-            held = _MatchRecorder(marks)
+            recorder = _MatchRecorder(marks)
             # SQLite calls `chosen` for one value after the other, so that only one value at a time is in memory.
             sql = f'SELECT count(*) FROM "{table}" WHERE chosen("{column["name"]}")'  # noqa: S608 - our own names
-            database.rows(sql, chosen=held)
+            database.rows(sql, chosen=recorder)
             places += [
-                ResidueLocation(database.path.name, said, table=f"{table}.{column['name']}") for said in held.found
+                ResidueLocation(database.path.name, text, table=f"{table}.{column['name']}") for text in recorder.found
             ]
     return places

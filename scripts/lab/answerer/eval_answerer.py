@@ -23,7 +23,7 @@ import numpy as np
 
 from localcrag.app.assembly import Assembly
 from localcrag.crag.answer import generate
-from localcrag.crag.answer.generate import Task
+from localcrag.crag.answer.generate import GenerationTask
 from localcrag.crag.answer.step import evidence_to_read, generate_and_verify
 from localcrag.crag.answer.verify import claims, verify
 from localcrag.crag.context import AskedQuestion, Budget, Context
@@ -88,7 +88,7 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
     (shown,) = (
         event
         for event in generate_and_verify(
-            Task(
+            GenerationTask(
                 AskedQuestion(run.question, run.standalone_question, run.history),
                 refinement, conflicts=(), used=run.passages, found=run.passages, web=run.web,
             ),

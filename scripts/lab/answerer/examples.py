@@ -10,7 +10,7 @@ four tasks:
 
 This module does not train. The model does not learn to tell whether a sentence that looks like an answer is one. That
 was tried, with the answering sentences removed from half of the examples: the reranker decides it better
-(docs/evaluation.md), and the model left many questions unanswered.
+(docs/lab/evaluation.md), and the model left many questions unanswered.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Session:
             index=collections.index("default"),
             chunk_tokens=settings_of(self._data).chunk_tokens,
             as_file=collections._as_file,
-            together=collections._home("default").together,
+            transaction=collections._home("default").together,
         )
 
     def _ask(self) -> None:

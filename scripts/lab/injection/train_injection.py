@@ -95,10 +95,10 @@ class Sentences:
         places = np.arange(len(texts)) * FOLDS // len(texts)
         self.fold = places if in_stretches else np.random.default_rng(0).integers(0, FOLDS, len(texts))
 
-    def highest(self, of_rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def highest(self, total_rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return for each sentence the highest value of its windows."""
         highest = np.full(len(self.texts), -np.inf)
-        np.maximum.at(highest, self.own, of_rows)
+        np.maximum.at(highest, self.own, total_rows)
         return highest
 
 

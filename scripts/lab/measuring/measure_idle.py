@@ -41,7 +41,7 @@ def main() -> None:
         _asked(assembly)
         for _ in range(arguments.times):
             warm, loaded = _asked(assembly), megabytes()
-            assembly.models.put_away()
+            assembly.models.unload()
             untrimmed = megabytes()
             free_unloaded()
             away, start = megabytes(), time.monotonic()

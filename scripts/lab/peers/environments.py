@@ -21,7 +21,7 @@ ALONE = {
 """Environment variables that disable telemetry and requests to hubs."""
 WAITING = {"GOMP_SPINCOUNT": "1000"}
 """Environment variables for how threads wait for each other, as localcrag sets them for itself. Without them, the
-other programs would be several times slower on a machine that also does other work (docs/measurements.md)."""
+other programs would be several times slower on a machine that also does other work (docs/lab/measurements.md)."""
 
 
 class NotInstalled(Exception):

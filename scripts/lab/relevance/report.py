@@ -107,7 +107,7 @@ def _actions(model: Measured, columns: Sequence[str]) -> str:
 
 def _curves(model: Measured) -> str:
     rows = [
-        [label, f"{one.said:.2f}", f"{one.relevant:.2f}", f"{one.share:.3f}", str(one.count)]
+        [label, f"{one.predicted:.2f}", f"{one.relevant:.2f}", f"{one.share:.3f}", str(one.count)]
         for label, part in (
             ("passages", model.passages),
             ("best passages", model.best_passages),

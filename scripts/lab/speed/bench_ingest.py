@@ -115,7 +115,7 @@ def seconds_a_page(pages: Sequence[bytes], workers: int) -> tuple[float, float]:
     threads = max(1, cores() // workers)
 
     def read(page: bytes) -> None:
-        recogniser.read(page, "a page", threads=threads, go_on=lambda: None)
+        recogniser.read(page, "a page", threads=threads, checkpoint=lambda: None)
 
     with ThreadPoolExecutor(workers) as at_once:
         list(at_once.map(read, pages[:workers]))  # So that all processes have started and loaded their networks.

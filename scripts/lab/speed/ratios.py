@@ -17,8 +17,8 @@ from localcrag.evaluation.wording import CONFIDENCE, RESAMPLES, SEED
 
 ALLOWED = 1.25
 """Largest allowed ratio of a step's times. In six comparisons of a version with itself, three of them next to a program
-that kept a core busy, no interval began above 1.02 (docs/measurements.md). The rest allows for features that take time.
-It is about as much as people do not notice: a fifth of a wait (Seow 2008, Designing and Engineering Time)."""
+that kept a core busy, no interval began above 1.02 (docs/lab/measurements.md). The rest allows for features that take
+time. It is about as much as people do not notice: a fifth of a wait (Seow 2008, Designing and Engineering Time)."""
 LEAST_PAIRS = 6
 """Fewest pairs for an interval: the range of 6 ratios has the median with 97 % (1 - 2 / 2 ** 6), of 5 with 94 %."""
 

@@ -72,7 +72,7 @@ SOURCES = {
     "boolq_dev": Source(1_886, "CC BY-SA 3.0", sentences=False, general=True),
 }
 LABELS = "labels"
-"""Name of the source of pairs that users labelled (docs/learning.md)."""
+"""Name of the source of pairs that users labelled (docs/guide/feedback.md)."""
 MOST_GENERAL = 9_000
 """Passages of the encyclopaedia that are searched for further look-alikes, at most GENERAL_EACH from one article."""
 GENERAL_EACH = 4

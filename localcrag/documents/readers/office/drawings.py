@@ -45,8 +45,8 @@ def parse_xml(data: bytes) -> Element:
 
 def paragraphs(element: Element) -> list[str]:
     """Return the paragraphs of DrawingML within an element that contain text."""
-    said = ("".join(run.text or " " for run in one.iter("{*}t", "{*}br")) for one in element.iter("{*}p"))
-    return [text for one in said if (text := " ".join(one.split()))]
+    texts = ("".join(run.text or " " for run in one.iter("{*}t", "{*}br")) for one in element.iter("{*}p"))
+    return [text for one in texts if (text := " ".join(one.split()))]
 
 
 def chart_markup(root: Element, *, in_cells: bool = False) -> str:
@@ -64,10 +64,10 @@ def chart_markup(root: Element, *, in_cells: bool = False) -> str:
     axes = [text for axis in chart.iter("{*}catAx", "{*}valAx", "{*}dateAx", "{*}axis") if (text := _title(axis))]
     series = list(_series(root))
     names = [name for name, _, _ in series if name]
-    said = [*([title] if title else []), *dict.fromkeys(axes)]
+    parts = [*([title] if title else []), *dict.fromkeys(axes)]
     if not values and names and names != [title]:
-        said.append(", ".join(dict.fromkeys(names[:MOST_SERIES])))
-    lead = f"<p>Chart: {escape('. '.join(said))}</p>" if said else ""
+        parts.append(", ".join(dict.fromkeys(names[:MOST_SERIES])))
+    lead = f"<p>Chart: {escape('. '.join(parts))}</p>" if parts else ""
     return lead + ("".join(_table(series)) if values else "")
 
 
@@ -108,8 +108,8 @@ def _lists(items: Sequence[tuple[int, str]]) -> Iterator[str]:
     yield "</ul>" * depth
 
 
-def _title(of: Element) -> str:
-    title = of.find("{*}title")
+def _title(element: Element) -> str:
+    title = element.find("{*}title")
     if title is None:
         return ""
     return " ".join(paragraphs(title)) or " ".join(one.text or "" for one in title.iter("{*}v")).strip()
@@ -128,9 +128,9 @@ def _series(root: Element) -> Iterator[_Series]:
     data = {one.get("id"): one for one in root.iter("{*}data")}  # charts since 2016
     for one in root.iter("{*}series"):
         number = one.find("{*}dataId")
-        of = None if number is None else data.get(number.get("val"))
-        if of is not None:
-            yield _name(one), _points(of, day_one, "strDim"), _points(of, day_one, "numDim")
+        holder = None if number is None else data.get(number.get("val"))
+        if holder is not None:
+            yield _name(one), _points(holder, day_one, "strDim"), _points(holder, day_one, "numDim")
 
 
 def _name(series: Element) -> str:
@@ -138,8 +138,8 @@ def _name(series: Element) -> str:
     return "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
 
 
-def _points(of: Element, day_one: datetime, *names: str) -> Points:
-    holder = next((found for name in names if (found := of.find(f"{{*}}{name}")) is not None), None)
+def _points(element: Element, day_one: datetime, *names: str) -> Points:
+    holder = next((found for name in names if (found := element.find(f"{{*}}{name}")) is not None), None)
     points: Points = {}
     if holder is None:
         return points
@@ -149,24 +149,24 @@ def _points(of: Element, day_one: datetime, *names: str) -> Points:
     for point in islice(holder.iter("{*}pt"), MOST_POINTS):
         inner = point.find("{*}v")
         text = " ".join(((point if inner is None else inner).text or "").split())
-        said = text if are_texts else _format_value(text, plain, day_one)
+        value = text if are_texts else _format_value(text, plain, day_one)
         at = _int(point.get("idx"))
         # If categories have several levels, the outer one goes in front.
-        points[at] = f"{said} {points[at]}".strip() if at in points else said
+        points[at] = f"{value} {points[at]}".strip() if at in points else value
     return points
 
 
 def _table(series: Sequence[_Series]) -> Iterator[str]:
-    told = [one for one in series if one[2]][:MOST_SERIES]
-    if not told:
+    shown = [one for one in series if one[2]][:MOST_SERIES]
+    if not shown:
         return
-    rows = sorted({at for _, _, values in told for at in values})
+    rows = sorted({at for _, _, values in shown for at in values})
     yield f'<table class="{WORD_TABLE_CLASS}"><tr><th></th>'
-    yield "".join(f"<th>{escape(name)}</th>" for name, _, _ in told)
+    yield "".join(f"<th>{escape(name)}</th>" for name, _, _ in shown)
     yield "</tr>"
     for at in rows[:MOST_ROWS]:
-        named = next((categories[at] for _, categories, _ in told if at in categories), str(at + 1))
-        cells = "".join(f"<td>{escape(values.get(at, ''))}</td>" for _, _, values in told)
+        named = next((categories[at] for _, categories, _ in shown if at in categories), str(at + 1))
+        cells = "".join(f"<td>{escape(values.get(at, ''))}</td>" for _, _, values in shown)
         yield f"<tr><td>{escape(named)}</td>{cells}</tr>"
     yield "</table>"
     if len(rows) > MOST_ROWS or len(series) > MOST_SERIES:
@@ -249,15 +249,15 @@ def insert_drawings(root: Element, objects: Mapping[str, bytes]) -> None:
     etree.strip_elements(root, f"{_OFFICE}annotation", with_tail=False)
     last: dict[Element, Element] = {}
     # anydoc reads the text of shapes on slides without help.
-    of_slides = next(root.iter(f"{_DRAW}page"), None) is not None
-    drawn = root.iter(f"{_DRAW}object", *(() if of_slides else _SHAPES))
+    has_slides = next(root.iter(f"{_DRAW}page"), None) is not None
+    drawn = root.iter(f"{_DRAW}object", *(() if has_slides else _SHAPES))
     for number, one in enumerate([*islice(drawn, MOST + 1)]):
         if number == MOST:
             _append(root, one, [_paragraph(root, _limit_note("drawings"))])
             return
         behind = _chart(root, one, objects) if one.tag == f"{_DRAW}object" else [*one.iterchildren(*_BLOCKS)]
         place = next(reversed([*one.iterancestors(*_PARAGRAPHS)]), None)
-        if place is None or place.getparent() is None or of_slides:
+        if place is None or place.getparent() is None or has_slides:
             _append(root, one, behind)
             continue
         at: Element = last.get(place, place)
@@ -267,10 +267,10 @@ def insert_drawings(root: Element, objects: Mapping[str, bytes]) -> None:
             at = last[place] = block
 
 
-def _append(root: Element, of: Element, blocks: Iterable[Element]) -> None:
+def _append(root: Element, element: Element, blocks: Iterable[Element]) -> None:
     """Append blocks to the slide or to the text that an element is on."""
-    slide = next(of.iterancestors(f"{_DRAW}page"), None)
-    body = next(of.iterancestors(f"{_OFFICE}text"), None)
+    slide = next(element.iterancestors(f"{_DRAW}page"), None)
+    body = next(element.iterancestors(f"{_OFFICE}text"), None)
     for block in blocks:
         block.tail = None
         if slide is not None:
@@ -307,9 +307,9 @@ def table_annotations(path: Path, content: bytes) -> dict[str, str]:
         return {}
     found = {}
     for table in tables:
-        said = [*islice(_table_texts(table, objects), MOST + 1)]
-        lost = [f"Of what is drawn and commented here, {MOST:,} pieces are read."] if len(said) > MOST else []
-        found[table.get(f"{_TABLE}name") or ""] = "".join(f"<p>{escape(one)}</p>" for one in (*said[:MOST], *lost))
+        texts = [*islice(_table_texts(table, objects), MOST + 1)]
+        lost = [f"Of what is drawn and commented here, {MOST:,} pieces are read."] if len(texts) > MOST else []
+        found[table.get(f"{_TABLE}name") or ""] = "".join(f"<p>{escape(one)}</p>" for one in (*texts[:MOST], *lost))
     return found
 
 
@@ -361,16 +361,16 @@ def _read_chart(one: Element, objects: Mapping[str, bytes]) -> tuple[str, list[l
 
 def _comment_text(comment: Element) -> str:
     author = " ".join((comment.findtext(_CREATOR) or "").split())
-    said = " ".join(filter(None, map(_words, comment.iter(*_PARAGRAPHS))))
-    return f"Comment{f' by {author}' if author else ''}: {said}"
+    text = " ".join(filter(None, map(_words, comment.iter(*_PARAGRAPHS))))
+    return f"Comment{f' by {author}' if author else ''}: {text}"
 
 
 def _words(element: Element) -> str:
-    said: list[str] = []
+    pieces: list[str] = []
     for event, one in etree.iterwalk(element, events=("start", "end")):
         text = one.text if event == "start" else one.tail if one is not element else ""
-        said.append(f" {text or ''}" if one.tag in _WORD_BREAKS else text or "")
-    return " ".join("".join(said).split())
+        pieces.append(f" {text or ''}" if one.tag in _WORD_BREAKS else text or "")
+    return " ".join("".join(pieces).split())
 
 
 def _paragraph(root: Element, text: str) -> Element:

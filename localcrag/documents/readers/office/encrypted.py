@@ -85,8 +85,8 @@ def unlocked_office(data: bytes, name: str, password: str) -> bytes:
 
 
 def _default_password(kind: str, name: str) -> str:
-    of_excel = kind == "xls97" or (kind == "ooxml" and Path(name).suffix.lower().startswith(".xl"))
-    return EXCEL_PASSWORD if of_excel else POWERPOINT_PASSWORD
+    is_excel = kind == "xls97" or (kind == "ooxml" and Path(name).suffix.lower().startswith(".xl"))
+    return EXCEL_PASSWORD if is_excel else POWERPOINT_PASSWORD
 
 
 def _file(data: bytes) -> Any:
@@ -309,4 +309,4 @@ def _lock(data: Any) -> _Lock:
 
 
 def _attribute(element: Any, name: str) -> str:
-    return next((said for space in _NAMESPACES if (said := element.get(space + name))), "")
+    return next((value for space in _NAMESPACES if (value := element.get(space + name))), "")

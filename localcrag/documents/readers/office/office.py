@@ -47,20 +47,20 @@ def to_html(
     *,
     slides: bool = False,
     sheets: Sheets | None = None,
-    beside: Mapping[str, str] = MappingProxyType({}),
+    extra_html: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return a document as HTML, with its notes below it.
 
-    On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `beside` is
-    additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
+    On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `extra_html`
+    is additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
     follows below the sheet's name.
     """
-    return "".join(_Markup(slides, sheets, dict(beside)).pieces(document))
+    return "".join(_Markup(slides, sheets, dict(extra_html)).pieces(document))
 
 
 class _Markup:
-    def __init__(self, slides: bool, sheets: Sheets | None, beside: dict[str, str]) -> None:
-        self._slides, self._sheets, self._beside = slides, sheets, beside
+    def __init__(self, slides: bool, sheets: Sheets | None, extra_html: dict[str, str]) -> None:
+        self._slides, self._sheets, self._extra_html = slides, sheets, extra_html
         self._sheet: str | None = None
         self._notes: dict[str, int] = {}
 
@@ -68,14 +68,14 @@ class _Markup:
         self._notes = {note.id: number for number, note in enumerate(document.notes, start=1)}
         for block in document.blocks:
             if self._sheets is not None and block.kind == "heading":
-                yield self._beside.pop(self._sheet or "", "")
+                yield self._extra_html.pop(self._sheet or "", "")
                 self._sheet = "".join(piece.text or "" for piece in block.content or ())
             elif self._slides and block.kind == "block_quote":
-                yield self._beside.pop("", "")
+                yield self._extra_html.pop("", "")
             yield from self._block(block)
-        yield self._beside.pop(self._sheet or "", "")
-        for name, said in self._beside.items():
-            yield f"<h2>{escape(name)}</h2>{said}" if said and self._sheet is not None else said
+        yield self._extra_html.pop(self._sheet or "", "")
+        for name, markup in self._extra_html.items():
+            yield f"<h2>{escape(name)}</h2>{markup}" if markup and self._sheet is not None else markup
         if document.notes:
             yield "<ol>"
             for note in document.notes:
@@ -97,8 +97,8 @@ class _Markup:
             case "table" if block.table:
                 yield from self._table(block.table)
             case "block_quote":
-                said = "".join(self._blocks(block.blocks))
-                yield f"<blockquote>{said.replace('<p>', f'<p>{NOTES}', self._slides)}</blockquote>"
+                content = "".join(self._blocks(block.blocks))
+                yield f"<blockquote>{content.replace('<p>', f'<p>{NOTES}', self._slides)}</blockquote>"
             case "code_block":
                 yield f"<pre>{escape(block.text or '')}</pre>"
             case "math":
@@ -221,21 +221,21 @@ WORKBOOKS = frozenset((kinds.XLSX, kinds.XLS))
 
 
 def open_pages(
-    path: Path, name: str, head: bytes, media_type: str, *, told: bool
+    path: Path, name: str, head: bytes, media_type: str, *, recognised: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
     """Check the file; return its number of slides, None if it has none, and a generator of its pages.
 
-    `told` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and UnreadableDocument,
-    both here and while pages are read.
+    `recognised` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and
+    UnreadableDocument, both here and while pages are read.
     """
     _, what = FORMATS[media_type]
     if media_type in kinds.SEPARATED:
         kinds.expect_text(path, name, what, head)
         return None, _whole(path, name, media_type)
     packages.check(path, name, what, head)
-    if not told and kinds.identify(head) == kinds.OLE:
+    if not recognised and kinds.identify(head) == kinds.OLE:
         raise packages.damaged(name, what, ValueError("its directory cannot be read"))
-    if not told:
+    if not recognised:
         raise kinds.mismatch(path, name, what, head)
     if media_type == kinds.PPT and (found := _old_slides.old_slides(path)):
         return found[0], _numbered(((slide, "") for slide in found[1]), name, media_type)
@@ -250,16 +250,16 @@ def open_pages(
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
     data, sheets = text_with_drawings(path) if media_type == kinds.ODT else path.read_bytes(), None
-    beside: Mapping[str, str] = {}
+    extra_html: Mapping[str, str] = {}
     if media_type in kinds.SEPARATED:
         text, sheets = _sheet_numbers.csv_sheets(decode(data, name))
         data = text.encode()
     elif media_type in WORKBOOKS:
         sheets = _sheet_numbers.workbook_sheets(path, media_type)
-        beside = (sheet_annotations if media_type == kinds.XLSX else old_sheet_annotations)(path)
+        extra_html = (sheet_annotations if media_type == kinds.XLSX else old_sheet_annotations)(path)
     elif media_type == kinds.ODS:
-        sheets, beside = _ods_sheets(path)
-    yield page(None, data, name, media_type, sheets=sheets, beside=beside)
+        sheets, extra_html = _ods_sheets(path)
+    yield page(None, data, name, media_type, sheets=sheets, extra_html=extra_html)
 
 
 def _ods_sheets(path: Path) -> tuple[Sheets, Mapping[str, str]]:
@@ -269,8 +269,8 @@ def _ods_sheets(path: Path) -> tuple[Sheets, Mapping[str, str]]:
 
 def _numbered(slides: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
     try:
-        for number, (slide, beside) in enumerate(slides, start=1):
-            yield page(number, slide, name, media_type, beside={"": beside})
+        for number, (slide, extra_html) in enumerate(slides, start=1):
+            yield page(number, slide, name, media_type, extra_html={"": extra_html})
     except _SLIDES_DAMAGED as error:
         raise packages.damaged(name, FORMATS[media_type][1], error) from error
 
@@ -282,11 +282,11 @@ def page(
     media_type: str,
     *,
     sheets: Sheets | None = None,
-    beside: Mapping[str, str] = MappingProxyType({}),
+    extra_html: Mapping[str, str] = MappingProxyType({}),
 ) -> Page:
     """Return the page of a file, or of one of its slides.
 
-    `sheets` are those of a spreadsheet, `beside` is additional HTML (to_html). Raises EncryptedDocument and
+    `sheets` are those of a spreadsheet, `extra_html` is additional HTML (to_html). Raises EncryptedDocument and
     UnreadableDocument.
     """
     kind, what = FORMATS[media_type]
@@ -301,7 +301,7 @@ def page(
         ) from error
     except anydoc.ConvertError as error:
         raise packages.damaged(name, what, error) from error
-    markup = to_html(document, slides=media_type in SLIDES, sheets=sheets, beside=beside)
+    markup = to_html(document, slides=media_type in SLIDES, sheets=sheets, extra_html=extra_html)
     marked = _with_markdown_headings(render(markup, name))
     return replace(marked, number=number, unread=not marked.text.strip() and PICTURE in markup)
 

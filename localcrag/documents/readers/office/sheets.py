@@ -163,8 +163,8 @@ def cell_annotations(data: bytes, begins: int) -> tuple[list[str], list[tuple[st
         elif kind == _NOTE:
             row, column, _, of, characters = struct.unpack_from("<HHHHH", data, at)
             notes.append((cell_name(row, column), _characters(data, at + 10, characters), of))
-    said = [(cell, author, "".join(others.get(of, ()))) for cell, author, of in notes]
-    return ["".join(one) for one in boxes.values()], said
+    notes_with_text = [(cell, author, "".join(others.get(of, ()))) for cell, author, of in notes]
+    return ["".join(one) for one in boxes.values()], notes_with_text
 
 
 def _characters(data: bytes, at: int, length: int) -> str:
@@ -207,9 +207,9 @@ def visible_sheets(parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     struct.error and etree.LxmlError.
     """
     if binary := parts.get(BINARY_WORKBOOK):
-        of_binary = dict(relationships(BINARY_WORKBOOK, parts))
+        binary_targets = dict(relationships(BINARY_WORKBOOK, parts))
         for name, named in binary_sheets(binary):
-            yield name, of_binary.get(named, "")
+            yield name, binary_targets.get(named, "")
         return
     targets = dict(relationships(WORKBOOK, parts))
     listed = etree.fromstring(parts[WORKBOOK], etree.XMLParser(resolve_entities=False, huge_tree=True))
@@ -271,16 +271,16 @@ def find_tables(grid: Iterable[GridRow]) -> Iterator[SheetTable]:
 
 def table_html(table: SheetTable, sheet: str) -> Iterator[str]:
     """Yield a table as HTML, its captions first; each row carries its sheet and row number (SHEET_ROW_ATTRIBUTE)."""
-    of_sheet = (f' {SHEET_ROW_ATTRIBUTE}="{number} {escape(sheet)}"' if number else "" for number in table.numbers)
+    attributes = (f' {SHEET_ROW_ATTRIBUTE}="{number} {escape(sheet)}"' if number else "" for number in table.numbers)
     for caption in table.captions:
-        yield f"<p{next(of_sheet)}>{escape(caption)}</p>"
+        yield f"<p{next(attributes)}>{escape(caption)}</p>"
     if not table.header and not table.rows:
         return
     yield "<table>"
     if table.header:
-        yield f"<thead><tr{next(of_sheet)}>{_cells('th', table.header)}</tr></thead>"
+        yield f"<thead><tr{next(attributes)}>{_cells('th', table.header)}</tr></thead>"
     for row in table.rows:
-        yield f"<tr{next(of_sheet)}>{_cells('td', row)}</tr>"
+        yield f"<tr{next(attributes)}>{_cells('td', row)}</tr>"
     yield "</table>"
 
 
@@ -500,11 +500,11 @@ def _xml_rows(xml: bytes) -> _SheetRows:
     # A row ends where the next one begins, the last row at the end of the sheet's data.
     ends = [*(row.start() for row in rows[1:]), max(xml.rfind(b"sheetData>"), 0)]
     for row, end in zip(rows, ends, strict=False):
-        said = row[1] or b""
-        given = _ROW_NUMBER.search(said)
+        attributes = row[1] or b""
+        given = _ROW_NUMBER.search(attributes)
         # A row without a number follows the row before it.
         number = int(given[1]) if given else number + 1
-        if _HIDDEN.search(said):
+        if _HIDDEN.search(attributes):
             found.hidden.add(number)
         if _VALUE.search(xml, row.end(), end):
             found.used.add(number)

@@ -57,7 +57,7 @@ def sheet_annotations(path: Path) -> dict[str, str]:
     for name in filter(_binary_workbooks.COMMENTS.fullmatch, parts):
         with suppress(*_READ_ERRORS):  # if it is not converted, it is reported as unreadable
             parts[name] = _binary_workbooks.comments(parts[name])
-    return {name: said for name, part in sheets if (said := _part_annotations(part, parts))}
+    return {name: markup for name, part in sheets if (markup := _part_annotations(part, parts))}
 
 
 def old_sheet_annotations(path: Path) -> dict[str, str]:
@@ -67,14 +67,14 @@ def old_sheet_annotations(path: Path) -> dict[str, str]:
         for name, data, begins in _old_workbooks.old_sheets(path):
             try:
                 boxes, notes = _old_workbooks.cell_annotations(data, begins)
-                said = [*boxes, *(_comment(*one) for one in notes)]
+                content = [*boxes, *(_comment(*one) for one in notes)]
             except _READ_ERRORS:
                 found[name] = _UNREADABLE
             else:
-                found[name] = _limited([f"<p>{escape(one)}</p>" for one in said if one.strip()])
+                found[name] = _limited([f"<p>{escape(one)}</p>" for one in content if one.strip()])
     except _READ_ERRORS:  # The reader of the cells reports the error.
         return {}
-    return {name: said for name, said in found.items() if said}
+    return {name: content for name, content in found.items() if content}
 
 
 def slide_annotations(parts: Mapping[str, bytes]) -> str:
@@ -87,24 +87,24 @@ def slide_annotations(parts: Mapping[str, bytes]) -> str:
 
 def _part_annotations(part: str, parts: Mapping[str, bytes]) -> str:
     """Return the drawings and comments of a sheet or slide as HTML."""
-    said: list[str] = []
+    pieces: list[str] = []
     roots = []
     try:
         for name in dict.fromkeys(name for _, name in relationships(part, parts) if name in parts):
             try:
                 roots.append(parse_xml(parts[name]))
-                said += _drawn(name, roots[-1], parts)
+                pieces += _drawn(name, roots[-1], parts)
             except DRAWING_ERRORS:
-                said.append(_UNREADABLE)
-        said += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
+                pieces.append(_UNREADABLE)
+        pieces += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
     except _READ_ERRORS:
-        said.append(_UNREADABLE)
-    return _limited(said)
+        pieces.append(_UNREADABLE)
+    return _limited(pieces)
 
 
-def _limited(said: Sequence[str]) -> str:
-    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(said) > MOST else ""
-    return "".join(said[:MOST]) + lost
+def _limited(pieces: Sequence[str]) -> str:
+    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(pieces) > MOST else ""
+    return "".join(pieces[:MOST]) + lost
 
 
 def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str
             if next(one.iterancestors("{*}Fallback"), None) is not None:
                 continue
             if _kind(one) == "txBody":
-                yield "".join(f"<p>{escape(said)}</p>" for said in paragraphs(one))
+                yield "".join(f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs(one))
                 continue
             chart = parts.get(targets.get(relationship_id(one), ""))
             try:
@@ -144,7 +144,7 @@ def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[
             yield _comment(one.get("ref"), author, _text(one.iter("{*}t")))
     for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
         author = people.get(one.get("authorId", ""), "")
-        own = [said for body in one.iterchildren("{*}txBody") for said in paragraphs(body)]
+        own = [paragraph for body in one.iterchildren("{*}txBody") for paragraph in paragraphs(body)]
         yield _comment(None, author, _text(one.iterchildren("{*}text")) + " ".join(own))
 
 
@@ -154,8 +154,8 @@ def _text(elements: Iterable[Element]) -> str:
 
 def _comment(on: str | None, author: str, text: str) -> str:
     author = " ".join(author.split())
-    said = " ".join(text.split()).removeprefix(f"{author}:").strip()
-    return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {said}"
+    body = " ".join(text.split()).removeprefix(f"{author}:").strip()
+    return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {body}"
 
 
 def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
@@ -328,10 +328,10 @@ def _slide_files(path: Path, listing: str, root: Element, slides: list[Element])
         place.remove(slide)
     for place, slide in places:
         place.append(slide)
-        of_slide = _file_parts(slide, listing, parts)
+        slide_parts = _file_parts(slide, listing, parts)
         place.remove(slide)
-        beside = slide_annotations(of_slide) if listing == POWERPOINT else ""
-        yield _packed({name: data for name, data in of_slide.items() if not name.startswith(CHARTS)}), beside
+        extra_html = slide_annotations(slide_parts) if listing == POWERPOINT else ""
+        yield _packed({name: data for name, data in slide_parts.items() if not name.startswith(CHARTS)}), extra_html
 
 
 def _has_text(name: str) -> bool:

@@ -54,8 +54,8 @@ class DrawingText:
             number = int(mark[1])
             if number >= len(self.marked):
                 return ""
-            said, self.marked[number] = self.marked[number], ""  # a second mark with this number gets nothing
-            return said
+            drawing, self.marked[number] = self.marked[number], ""  # a second mark with this number gets nothing
+            return drawing
 
         return _DRAWING_MARK.sub(of, markup) + "".join(self.below)
 
@@ -72,10 +72,10 @@ def add_drawings(root: Element, targets: Mapping[str, str], parts: Mapping[str, 
                 f"<p>The document has more than {MOST_DRAWINGS:,} drawings; the others are not read.</p>"
             )
             return
-        paragraph, is_again, said_again = _drawing_context(drawing)
+        paragraph, is_again, has_text_fallback = _drawing_context(drawing)
         if paragraph is None or paragraph.getparent() is None or is_again:
             continue
-        boxes = [] if said_again else drawing.iter(f"{_W}txbxContent")
+        boxes = [] if has_text_fallback else drawing.iter(f"{_W}txbxContent")
         behind = [block for box in boxes if _belongs_to(box, drawing) for block in box]
         if markup := _graphics_html(drawing, targets, parts):
             behind.append(_placeholder(root, drawn, markup))
@@ -91,7 +91,7 @@ def add_margin_boxes(parts: Mapping[str, bytes], drawn: DrawingText) -> None:
     First pages, and every other page, often have a header of their own with the same boxes. Lines without letters are
     left out, because they are page numbers.
     """
-    said: dict[tuple[str, ...], None] = {}
+    boxes: dict[tuple[str, ...], None] = {}
     for name, data in parts.items():
         if not MARGINS.fullmatch(name) or b"txbxContent" not in data:
             continue
@@ -99,10 +99,10 @@ def add_margin_boxes(parts: Mapping[str, bytes], drawn: DrawingText) -> None:
             for box in islice(parse_xml(data).iter(f"{_W}txbxContent"), MOST_DRAWINGS):
                 if next(box.iterancestors(f"{_W}txbxContent"), None) is None:
                     lines = (" ".join(_text(one).split()) for one in box.iter(f"{_W}p"))
-                    said[tuple(line for line in lines if _LETTER.search(line))] = None
+                    boxes[tuple(line for line in lines if _LETTER.search(line))] = None
         except DRAWING_ERRORS:
             drawn.below.append("<p>A text box in a header or footer could not be read.</p>")
-    drawn.below += [f"<p>{escape(line)}</p>" for box in said for line in box]
+    drawn.below += [f"<p>{escape(line)}</p>" for box in boxes for line in box]
 
 
 def add_comments(root: Element, parts: Mapping[str, bytes], drawn: DrawingText) -> None:
@@ -116,13 +116,13 @@ def add_comments(root: Element, parts: Mapping[str, bytes], drawn: DrawingText) 
         return
     anchors = _anchors(root)
     for one in comments[:MOST_COMMENTS]:
-        said = " ".join(" ".join(map(_text, one.iter(f"{_W}p"))).split())
-        if said:
+        text = " ".join(" ".join(map(_text, one.iter(f"{_W}p"))).split())
+        if text:
             author = " ".join((one.get(f"{_W}author") or "").split())
             on = " ".join(anchors.get(one.get(f"{_W}id"), "").split())
             on = f"{on[:LONGEST_ANCHOR].strip()}…" if len(on) > LONGEST_ANCHOR else on
             lead = f"Comment{f' by {author}' if author else ''}{f' on “{on}”' if on else ''}"
-            drawn.below.append(f"<p>{escape(f'{lead}: {said}')}</p>")
+            drawn.below.append(f"<p>{escape(f'{lead}: {text}')}</p>")
     if len(comments) > MOST_COMMENTS:
         drawn.below.append(f"<p>Of {len(comments):,} comments, {MOST_COMMENTS:,} are read.</p>")
 
@@ -134,7 +134,7 @@ def _drawing_context(drawing: Element) -> tuple[Element | None, bool, bool]:
     its text boxes, and not as a picture: mammoth reads the fallback, as old programs do, so their text must not be
     added again.
     """
-    paragraph, is_fallback, said_again = None, False, False
+    paragraph, is_fallback, has_text_fallback = None, False, False
     for around in drawing.iterancestors():
         if around.tag == f"{_W}p":
             paragraph = around
@@ -142,10 +142,10 @@ def _drawing_context(drawing: Element) -> tuple[Element | None, bool, bool]:
             is_fallback = True
         elif around.tag == f"{_MC}AlternateContent":
             fallback = around.find(f"{_MC}Fallback")
-            said_again = said_again or (
+            has_text_fallback = has_text_fallback or (
                 fallback is not None and next(fallback.iter(f"{_W}txbxContent"), None) is not None
             )
-    return paragraph, is_fallback, said_again
+    return paragraph, is_fallback, has_text_fallback
 
 
 def _belongs_to(element: Element, drawing: Element) -> bool:
@@ -181,21 +181,21 @@ def _placeholder(root: Element, drawn: DrawingText, markup: str) -> Element:
 
 def _anchors(root: Element) -> dict[str, str]:
     """Return the words that comments refer to, by the comments' ids."""
-    told: dict[str, str] = {}
+    anchors: dict[str, str] = {}
     begun: set[str] = set()
     for one in root.iter(*_TEXT_TAGS, f"{_W}p", f"{_W}commentRangeStart", f"{_W}commentRangeEnd"):
         if one.tag == f"{_W}commentRangeStart":
-            if len(told) < MOST_COMMENTS:
-                told[one.get(f"{_W}id", "")] = ""
+            if len(anchors) < MOST_COMMENTS:
+                anchors[one.get(f"{_W}id", "")] = ""
                 begun.add(one.get(f"{_W}id", ""))
         elif one.tag == f"{_W}commentRangeEnd":
             begun.discard(one.get(f"{_W}id", ""))
-        elif said := _element_text(one):
+        elif text := _element_text(one):
             for key in list(begun):
-                told[key] += said
-                if len(told[key]) > LONGEST_ANCHOR:
+                anchors[key] += text
+                if len(anchors[key]) > LONGEST_ANCHOR:
                     begun.discard(key)
-    return told
+    return anchors
 
 
 def _text(paragraph: Element) -> str:
@@ -288,11 +288,11 @@ class _ListCounter:
     def number(self, paragraph: Element) -> int | None:
         """Return the number of a paragraph, or None; must be called in the document's order."""
         number, level = self._place(paragraph)
-        of = self._abstract_ids.get(number, "")
-        levels = self._lists.get(of)
+        abstract_id = self._abstract_ids.get(number, "")
+        levels = self._lists.get(abstract_id)
         if levels is None:
             return None
-        counts = self._counts.setdefault(of, {})
+        counts = self._counts.setdefault(abstract_id, {})
         # An item restarts the counts of all deeper levels.
         for deeper in [other for other in counts if other > level]:
             del counts[deeper]
@@ -308,12 +308,12 @@ class _ListCounter:
             return "", 0
         number, level = "", None
         for holder in (properties, *self._style_properties(properties.find(f"{_W}pStyle"))):
-            of_list = holder.find(f"{_W}numPr")
-            if of_list is None:
+            list_properties = holder.find(f"{_W}numPr")
+            if list_properties is None:
                 continue
-            if level is None and (found := of_list.find(f"{_W}ilvl")) is not None:
+            if level is None and (found := list_properties.find(f"{_W}ilvl")) is not None:
                 level = _int(found, "val")
-            if (named := of_list.find(f"{_W}numId")) is not None:
+            if (named := list_properties.find(f"{_W}numId")) is not None:
                 number = _value(named, "val")
                 break
         return number, level or 0
@@ -329,9 +329,9 @@ class _ListCounter:
             named = style.find(f"{_W}basedOn")
 
 
-def _levels(of_list: Element) -> _Levels:
+def _levels(abstract_list: Element) -> _Levels:
     levels = _Levels()
-    for level in of_list.iter(f"{_W}lvl"):
+    for level in abstract_list.iter(f"{_W}lvl"):
         at = _int(level, "ilvl")
         levels.starts[at] = _int(level.find(f"{_W}start"), "val", 1)
         if _value(level.find(f"{_W}numFmt"), "val") == "bullet":
@@ -387,8 +387,8 @@ def _prepare_for_mammoth(file: BinaryIO) -> tuple[BinaryIO, DrawingText]:
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as mended:
             for part in archive.infolist():
-                of_body = BODY.fullmatch(part.filename)
-                data = readable_part(part.filename, parts, drawn) if of_body else packages.read_part(archive, part)
+                is_body = BODY.fullmatch(part.filename)
+                data = readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
                 mended.writestr(part, data)
     return copy, drawn
 

@@ -162,12 +162,10 @@ def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
     """Return whether a line is one of many consecutive bold lines, other than the rows of a table."""
     run = 1
     for step in (-1, 1):
-        beside = at + step
-        while (
-            0 <= beside < len(page) and all(map(is_bold, page[beside].rows)) and not page[beside].text.startswith("|")
-        ):
-            run += bool(page[beside].rows)
-            beside += step
+        other = at + step
+        while 0 <= other < len(page) and all(map(is_bold, page[other].rows)) and not page[other].text.startswith("|"):
+            run += bool(page[other].rows)
+            other += step
     return run > MOST_BOLD_IN_A_ROW
 
 
@@ -179,18 +177,18 @@ def _is_numbered(page: Sequence[Printed], at: int) -> bool:
     above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
     if below is None or _is_row(below) or (above is not None and _is_row(above)):
         return False
-    listed = any(beside is not None and NUMBER.match(beside.text) for beside in (above, below))
+    listed = any(neighbour is not None and NUMBER.match(neighbour.text) for neighbour in (above, below))
     title = page[at].text[mark.end() :]
     return not listed and title[:1].isupper() and not title.rstrip().endswith((":", "?", "!"))
 
 
 def _neighbour(page: Sequence[Printed], at: int, step: int) -> Printed | None:
     """Return the nearest line with text in the direction of `step`."""
-    beside = at + step
-    while 0 <= beside < len(page):
-        if page[beside].rows:
-            return page[beside]
-        beside += step
+    other = at + step
+    while 0 <= other < len(page):
+        if page[other].rows:
+            return page[other]
+        other += step
     return None
 
 
@@ -290,8 +288,8 @@ def place_of(row: Line) -> tuple[str, int]:
     """Return a line's text and its height on the page; longer lines lose their digits, which may be page numbers."""
     words = re.findall(r"[^\W\d_]+", row.text)
     # A short line keeps its digits: "Chapter 3" is not the same header as "Chapter 4".
-    said = re.sub(r"\d+", "", row.text) if len(words) >= WORDS_OF_HEADER else row.text
-    return said, round(row.baseline)
+    text = re.sub(r"\d+", "", row.text) if len(words) >= WORDS_OF_HEADER else row.text
+    return text, round(row.baseline)
 
 
 COMMON = 0.3
@@ -322,7 +320,7 @@ class Headings:
     _before: list[set[tuple[str, int]]] = field(default_factory=list)
     _tops: set[str] = field(default_factory=set)
 
-    def of_page(self, page: Sequence[Printed], entries: Sequence[OutlineEntry]) -> list[tuple[Place, int]]:
+    def page_headings(self, page: Sequence[Printed], entries: Sequence[OutlineEntry]) -> list[tuple[Place, int]]:
         """Return the places of a page's headings and their levels; level 0 marks lines that are not headings.
 
         Single cells of a table get level 0. `entries` are the outline's entries for this page.
@@ -334,8 +332,8 @@ class Headings:
         self._before = [*self._before[-1:], places]
         # A heading may be repeated at the top of a page where its section continues.
         tops = [place_of(row) for printed in page for row in printed.rows][:TOP_LINES]
-        running |= {(said, height) for said, height in tops if said in self._tops}
-        self._tops |= {said for said, _ in tops}
+        running |= {(text, height) for text, height in tops if text in self._tops}
+        self._tops |= {text for text, _ in tops}
         found = dict(_outlined(page, entries, running))
         taken = {line for first, behind in found for line in range(first, behind)}
         for (first, behind), key in guess_headings(page, self.typography, running):
@@ -357,23 +355,25 @@ def find_typography(pages: Sequence[tuple[Sequence[Printed], Sequence[OutlineEnt
         return Typography(0, 0, bold_marks_headings=False)
     common = [size for size, characters in sizes.items() if characters >= COMMON * sizes.total()]
     body = max(common, default=sizes.most_common(1)[0][0])
-    of_body = [row for row in prose if rounded(row.size) == body]
-    bold = sum(len(row.text) for row in of_body if is_bold(row))
-    bold_marks_headings = bold <= MOSTLY_BOLD * sum(len(row.text) for row in of_body)
+    body_rows = [row for row in prose if rounded(row.size) == body]
+    bold = sum(len(row.text) for row in body_rows if is_bold(row))
+    bold_marks_headings = bold <= MOSTLY_BOLD * sum(len(row.text) for row in body_rows)
     found = Typography(body, min(common, default=body), bold_marks_headings, _running([page for page, _ in pages]))
     styles: Counter[Key] = Counter()
-    told: dict[Key, Counter[int]] = {}
+    outline_levels: dict[Key, Counter[int]] = {}
     for page, entries in pages:
         styles.update(key for _, key in guess_headings(page, found, found.running))
         for (first, _), level in _outlined(page, entries, found.running):
             key = style_key(page, first, found)
             styles[key] += 1
-            told.setdefault(key, Counter())[level] += 1
-    kept = sorted({*told, *(key for key, _ in styles.most_common(DEEPEST))})
+            outline_levels.setdefault(key, Counter())[level] += 1
+    kept = sorted({*outline_levels, *(key for key, _ in styles.most_common(DEEPEST))})
     levels: list[int] = []
     for key in kept:
         # The usual level in the outline; a style without one is a level below the next higher style.
-        usual_level = told[key].most_common(1)[0][0] if key in told else 1 + (levels[-1] if levels else 0)
+        usual_level = (
+            outline_levels[key].most_common(1)[0][0] if key in outline_levels else 1 + (levels[-1] if levels else 0)
+        )
         levels.append(min(usual_level, DEEPEST))
     return replace(found, styles=kept, levels=levels)
 
@@ -415,14 +415,14 @@ def _matches(lines: Sequence[str], title: str) -> Iterator[Place]:
     """Yield where one or more consecutive lines match a title; either may lack the number in front."""
     bare = title.lstrip("0123456789")
     for first, line in enumerate(lines):
-        said, behind = line, first + 1
-        while said and len(said) < len(title) and title.startswith(said) and behind < len(lines):
+        text, behind = line, first + 1
+        while text and len(text) < len(title) and title.startswith(text) and behind < len(lines):
             if behind - first > 2 * MOST_ROWS:
                 break
-            said += lines[behind]
+            text += lines[behind]
             behind += 1
-        if said and (said == title or (len(bare) > 3 and bare in (line, line.lstrip("0123456789")))):
-            yield (first, behind if said == title else first + 1)
+        if text and (text == title or (len(bare) > 3 and bare in (line, line.lstrip("0123456789")))):
+            yield (first, behind if text == title else first + 1)
 
 
 def _plain(text: str) -> str:
@@ -451,7 +451,7 @@ class RunningLines:
     def remove_repeated(self, index: int, page: Sequence[Printed]) -> list[Printed]:
         """Return a page's lines without those at its edges that an earlier page has at the same place."""
         texts = _texts(page)
-        top, bottom = self._said(index, page, texts), self._said(index, page, texts[::-1])
+        top, bottom = self._repeated_lines(index, page, texts), self._repeated_lines(index, page, texts[::-1])
         for printed in page:
             self._seen.update((_place(row), (index, _numbers(row))) for row in printed.rows)
         kept = [at for at in texts if at not in {*top, *bottom}]
@@ -464,13 +464,13 @@ class RunningLines:
         edges = sorted({*texts[:EDGE], *texts[-EDGE:]})
         return [at for at in edges if all(place_of(row) in self.usual for row in page[at].rows)]
 
-    def _said(self, index: int, page: Sequence[Printed], texts: Sequence[int]) -> Sequence[int]:
+    def _repeated_lines(self, index: int, page: Sequence[Printed], texts: Sequence[int]) -> Sequence[int]:
         """Return the lines of one edge, from the outermost, that repeat lines of an earlier page."""
-        said = list(takewhile(lambda at: all(self._is_repeated(index, row) for row in page[at].rows), texts[:EDGE]))
+        repeated = list(takewhile(lambda at: all(self._is_repeated(index, row) for row in page[at].rows), texts[:EDGE]))
         # A line close to the text may be the header of a table and describe the lines below it.
-        while said and len(said) < len(texts) and _are_close(page[said[-1]], page[texts[len(said)]]):
-            said.pop()
-        return said
+        while repeated and len(repeated) < len(texts) and _are_close(page[repeated[-1]], page[texts[len(repeated)]]):
+            repeated.pop()
+        return repeated
 
     def _is_repeated(self, index: int, row: Line) -> bool:
         before, numbers = self._seen.get(_place(row), (index, []))

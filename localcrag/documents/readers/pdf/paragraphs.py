@@ -29,8 +29,8 @@ def join_superscript(word: str, mark: str) -> str:
     """Return a word joined with the superscript behind it: 10⁶ and m², but 1,234 ¹ and revenue ¹."""
     if _EXPONENT.fullmatch(mark) and _TAKES_EXPONENT.fullmatch(word):
         return word + mark.translate(_RAISED)
-    said = mark if mark.startswith("(") else mark.translate(_RAISED)
-    return f"{word} {said}" if word else f"{said} "
+    superscript = mark if mark.startswith("(") else mark.translate(_RAISED)
+    return f"{word} {superscript}" if word else f"{superscript} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def composed(rows: Sequence[Line]) -> list[Printed]:
         previous = block[-1]
     if previous is not None and previous.hyphen:
         found[-1][0].append("-")
-    return [Printed("".join(parts), tuple(of)) for parts, of in found]
+    return [Printed("".join(parts), tuple(own_rows)) for parts, own_rows in found]
 
 
 def join_rows(lines: Sequence[Line]) -> list[Line]:

@@ -59,9 +59,9 @@ def read_outline(document: Any) -> Mapping[int, Sequence[OutlineEntry]]:
         for bookmark in islice(document.get_toc(), MOST_ENTRIES):
             place, title = bookmark.get_dest(), _title(bookmark)
             index = place.get_index() if place else None
-            of_page = found.setdefault(index, []) if index is not None else []
-            if title.strip() and len(title) <= LONGEST and len(of_page) < MOST_PAGE_ENTRIES:
-                of_page.append(OutlineEntry(title, bookmark.level + 1))
+            page_entries = found.setdefault(index, []) if index is not None else []
+            if title.strip() and len(title) <= LONGEST and len(page_entries) < MOST_PAGE_ENTRIES:
+                page_entries.append(OutlineEntry(title, bookmark.level + 1))
     except (pypdfium2.PdfiumError, ValueError):
         return {}
     return found
@@ -395,12 +395,12 @@ def _draw_pdf_page(source: bytes, name: str, page: int, dpi: int, *, letters: bo
 
 def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
     """Yield the place of each line of each text; if a text is a table row with bars, of each of its cells."""
-    said = "".join(letter for letter, _ in letters)
+    page_text = "".join(letter for letter, _ in letters)
     end = 0
     for text in (part for row in texts for part in (split_cells(row) if row.startswith("|") else [row])):
         sought = _plain(text)
         # A short text may be on a page more than once, so the search first continues behind the previous text.
-        found = [said.find(sought, begin) for begin in (end, 0)] if sought else []
+        found = [page_text.find(sought, begin) for begin in (end, 0)] if sought else []
         start = next((place for place in found if place >= 0), -1)
         if start < 0:
             continue

@@ -95,15 +95,15 @@ def _in_order(pieces: Sequence[ScannedLine], usual: float) -> list[list[ScannedL
     if gutter is None:
         return _rows(pieces)
     rows: list[list[ScannedLine]] = []
-    beside: list[ScannedLine] = []
+    band: list[ScannedLine] = []
     # A piece across the gap (a title, a table over the whole width) separates the pieces above it from those below.
     for piece in sorted(pieces, key=_middle):
         if piece.left < gutter < piece.right:
-            rows += [*_columns(beside, gutter, usual), [piece]]
-            beside = []
+            rows += [*_columns(band, gutter, usual), [piece]]
+            band = []
         else:
-            beside.append(piece)
-    return [*rows, *_columns(beside, gutter, usual)]
+            band.append(piece)
+    return [*rows, *_columns(band, gutter, usual)]
 
 
 def _columns(pieces: Sequence[ScannedLine], gutter: float, usual: float) -> list[list[ScannedLine]]:
@@ -178,21 +178,21 @@ def printed_page(lines: Sequence[Line], *, shows: bool) -> PrintedPage:
 
 
 def composed_pages(
-    count: int, read: Callable[[int], PrintedPage], outline_of: Callable[[], Mapping[int, Sequence[OutlineEntry]]]
+    count: int, read: Callable[[int], PrintedPage], read_outline: Callable[[], Mapping[int, Sequence[OutlineEntry]]]
 ) -> Generator[Page, None, None]:
-    """Yield `count` pages, read by index from 0; `outline_of` returns the file's own headings by page."""
+    """Yield `count` pages, read by index from 0; `read_outline` returns the file's own headings by page."""
     looked_at: dict[int, PrintedPage] = {}
     for index in _sample(count):
         if sum(len(line.text) for page in looked_at.values() for line in page.printed) > SAMPLE_CHARACTERS:
             break
         looked_at[index] = read(index)
-    outline = outline_of()
+    outline = read_outline()
     found = Headings(find_typography([(page.printed, outline.get(at, ())) for at, page in looked_at.items()]))
     running = RunningLines(found.typography.running)
     for index in range(count):
         page = looked_at.pop(index, None) or read(index)
         page = PrintedPage(running.remove_repeated(index, page.printed), page.shows)
-        headings = found.of_page(page.printed, outline.get(index, ()))
+        headings = found.page_headings(page.printed, outline.get(index, ()))
         # A line that is on many pages is no heading on the first of them, either.
         none = [((at, at + 1), 0) for at in running.running_lines(page.printed)]
         yield _page(index, page, sorted(dict([*none, *headings]).items()))

@@ -124,7 +124,9 @@ def _columns(region: Sequence[Line]) -> Columns:
     # Long texts, other than labels, are columns of prose.
     if any(len(cell.text) > LONGEST_CELL for cells in full for cell in cells[1:]):
         return []
-    columns = [(min(cell.left for cell in of), max(cell.right for cell in of)) for of in zip(*full, strict=True)]
+    columns = [
+        (min(cell.left for cell in column), max(cell.right for cell in column)) for column in zip(*full, strict=True)
+    ]
     # If columns overlap, it is unclear which of them a cell belongs to.
     return columns if all(a[1] < b[0] for a, b in pairwise(columns)) else []
 
@@ -172,8 +174,8 @@ def _header_lines_above(top: Line, done: Sequence[Line], columns: Columns) -> in
     taken = done[len(done) - found :]
     # A line above the labels belongs to the header only if it is level with another part of the header.
     for line in taken:
-        of_labels = all(_overlapped(cell, columns) == [0] for cell in line.cells)
-        if of_labels and not any(abs(line.baseline - height) < SAME_HEIGHT * line.size for height in heights[1:]):
+        over_labels = all(_overlapped(cell, columns) == [0] for cell in line.cells)
+        if over_labels and not any(abs(line.baseline - height) < SAME_HEIGHT * line.size for height in heights[1:]):
             return 0
     # Anything higher is a table whose cells are texts of several lines.
     return found if max(heights) - top.baseline < HIGHEST_HEADER * top.size else 0
@@ -185,8 +187,8 @@ def _may_head(line: Line, places: Sequence[list[int]], size: float) -> bool:
     if line.size > LARGER * size or line.text.startswith("|") or any(0 in place and len(place) > 1 for place in places):
         return False
     values = [cell.text for cell, place in zip(line.cells, places, strict=True) if place != [0]]
-    said_of_all = len(values) == 1 and values[0].startswith("(")
-    return not said_of_all and not any(map(_is_figure, values))
+    is_unit_note = len(values) == 1 and values[0].startswith("(")
+    return not is_unit_note and not any(map(_is_figure, values))
 
 
 def _is_figure(text: str) -> bool:
@@ -213,12 +215,12 @@ def _header(parts: Sequence[Line], columns: Columns) -> _Row:
     while ordered:
         first = ordered[0]
         level = [line for line in ordered if first.baseline - line.baseline < SAME_HEIGHT * first.size]
-        beside = [cell for line in level for cell in line.cells]
-        spans = [_spans(cell, columns, first.size) for cell in beside]
+        level_cells = [cell for line in level for cell in line.cells]
+        spans = [_spans(cell, columns, first.size) for cell in level_cells]
         claimed = Counter(column for wide, _ in spans for column in wide)
         # If two cells claim the same column, each cell gets only the columns that it overlaps.
         apart = max(claimed.values()) == 1
-        for cell, (wide, near) in zip(beside, spans, strict=True):
+        for cell, (wide, near) in zip(level_cells, spans, strict=True):
             for column in wide if apart else near:
                 cells[column].append(cell.text)
         ordered = ordered[len(level) :]
@@ -452,8 +454,8 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
     """Return the rows of a ruled table, with bars between the cells; nothing if it does not look like a table."""
     origins = grid.origins()
     texts: dict[tuple[int, int], list[str]] = {}
-    of_row: dict[int, list[Line]] = {}
-    beside = 0
+    row_lines: dict[int, list[Line]] = {}
+    unseparated = 0
     for line in lines:
         taken: set[tuple[int, int]] = set()
         for cell in line.cells or (LineCell(line.text, line.left, line.right),):
@@ -461,12 +463,12 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
             if place is None:
                 return []
             origin = origins[place]
-            beside += origin in taken
+            unseparated += origin in taken
             taken.add(origin)
             hyphen = "-" if line.hyphen and cell is (line.cells or (cell,))[-1] else ""
             texts.setdefault(origin, []).append(cell.text + hyphen)
-            of_row.setdefault(origin[0], []).append(line)
-    if beside > MOST_UNSEPARATED * len(texts) or _count_stacked(of_row) > MOST_STACKED * len(of_row):
+            row_lines.setdefault(origin[0], []).append(line)
+    if unseparated > MOST_UNSEPARATED * len(texts) or _count_stacked(row_lines) > MOST_STACKED * len(row_lines):
         return []
     cells = {place: _text(parts) for place, parts in texts.items()}
     lengths = [len(text.split()) for text in cells.values()]
@@ -480,7 +482,7 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
     for row in range(len(grid.down) - 1):
         own = [text for n, text in enumerate(_cells(row, grid, origins, cells)) if n in used]
         if any(own):
-            like = of_row.get(row) or lines
+            like = row_lines.get(row) or lines
             rows.append(
                 replace(
                     like[0], text=markdown_row(own), left=grid.across[0], right=grid.across[-1], hyphen=False,
@@ -490,10 +492,10 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
     return rows
 
 
-def _count_stacked(of_row: Mapping[int, Sequence[Line]]) -> int:
+def _count_stacked(row_lines: Mapping[int, Sequence[Line]]) -> int:
     """Return how many ruled rows consist of several rows of short cells, one below the other."""
     number = 0
-    for lines in of_row.values():
+    for lines in row_lines.values():
         levels: dict[int, list[LineCell]] = {}
         for line in dict.fromkeys(lines):
             level = levels.setdefault(round(line.baseline / (SAME_LEVEL * line.size)), [])

@@ -403,8 +403,8 @@ def _render_log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty
     turns = turns[earlier:]
     runs = stored_runs(assembly, turns)
     labels = assembly.learning.labels.find(kind=LabelKind.ANSWER)
-    said = {label.run_id: label.good for label in labels if label.run_id in runs}
-    return turns_html(turns, runs, said, earlier)
+    answer_labels = {label.run_id: label.good for label in labels if label.run_id in runs}
+    return turns_html(turns, runs, answer_labels, earlier)
 
 
 def _stored_run(assembly: Assembly, turn: ChatTurn) -> Run | None:

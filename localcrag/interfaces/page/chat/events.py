@@ -128,23 +128,23 @@ class ChatEvents:
         for event in events:
             event(self.choose_collection, [column.where, at.collection], outputs, **{**LATEST, **EXCLUSIVE})
 
-    def ask(self, said: InputValues, request: gr.Request) -> Values:
+    def ask(self, inputs: InputValues, request: gr.Request) -> Values:
         """Ask the question in the box, in this chat or in a new one."""
-        text = str(said[self.at.column.question]).strip()
+        text = str(inputs[self.at.column.question]).strip()
         if not text:
             return *self._unchanged(), gr.skip()
-        chat_id = self._chat(said, request, follow_up=True)
+        chat_id = self._chat(inputs, request, follow_up=True)
         or_show_error(lambda: self.conversations.ask(chat_id, text))
         # The box is emptied here and not when the answer is there: text typed while it is written must stay.
         return *self._show(chat_id, request), ""
 
-    def ask_again(self, said: InputValues, event: gr.EventData, request: gr.Request) -> Values:
+    def ask_again(self, inputs: InputValues, event: gr.EventData, request: gr.Request) -> Values:
         """Ask a turn's question again, as it was or in other words; the turn number 0 stands for a new question.
 
         The event has `read_all` if every passage is to be read.
         """
         number, question = int(event.turn), str(event.question)
-        chat_id = self._chat(said, request, follow_up=not number)
+        chat_id = self._chat(inputs, request, follow_up=not number)
         if number:
             read_all = bool(getattr(event, "read_all", False))
             or_show_error(lambda: self.conversations.ask_again(chat_id, number, question or None, read_all=read_all))
@@ -304,21 +304,21 @@ class ChatEvents:
         text = export(kept, turns, chat.stored_runs(self._assembly, turns), form)
         return renderers.download(kept.title, form.value, TYPES[form], text)
 
-    def _chat(self, said: InputValues, request: gr.Request, *, follow_up: bool) -> int:
+    def _chat(self, inputs: InputValues, request: gr.Request, *, follow_up: bool) -> int:
         """Return the number of the chat to ask in: the one that is shown or about to be shown, or a new one."""
         column = self.at.column
-        if there := chat_number(said[column.where]):
-            shown, wanted = self._chats().get(there), said.get(self.at.collection)
+        if there := chat_number(inputs[column.where]):
+            shown, wanted = self._chats().get(there), inputs.get(self.at.collection)
             # The question may arrive before the event that leaves the shown chat for a collection that was just chosen.
             if not (follow_up and shown and shown.collection != wanted and wanted in self._offered()):
                 return there
         # On a page that was just loaded, the question may arrive before the chat that its address names is shown.
         elif (named := chat_number(str(request.query_params.get("chat", "")))) and named in self._chats():
             return named
-        preset, llm = parse_preset(said[column.preset]), said[column.llm] or None
-        within = chat.read_scope(said[column.scope.chosen])
+        preset, llm = parse_preset(inputs[column.preset]), inputs[column.llm] or None
+        within = chat.read_scope(inputs[column.scope.chosen])
         begin = self._assembly.chats.begin
-        return or_show_error(lambda: begin(said[self.at.collection], preset=preset, llm=llm, restriction=within)).id
+        return or_show_error(lambda: begin(inputs[self.at.collection], preset=preset, llm=llm, restriction=within)).id
 
     def _chats(self) -> dict[int, Chat]:
         return {one.id: one for one in or_show_error(self._assembly.chats.chats)}

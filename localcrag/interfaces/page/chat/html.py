@@ -220,8 +220,8 @@ def meaning(run: Run) -> str:
     return _("from the web, your documents do not say") if web else _("your documents do not say")
 
 
-def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy: str | None = None) -> Markup:
-    """Return a turn; `said` is a person's label of its answer, `busy` the activity in words while it is answered."""
+def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, busy: str | None = None) -> Markup:
+    """Return a turn; `labels` is a person's label of its answer, `busy` the activity in words while it is answered."""
     written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
     return Markup(  # noqa: S704 - the templates escape
         TEMPLATES.get_template("chat/turn.html").render(
@@ -234,7 +234,7 @@ def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy
             answer=answer_html(written, run) if written else None,
             unchecked=bool(run and not run.support),
             versions=_versions(turn) if busy is None else None,
-            said=said,
+            said=labels,
             forced=bool(run and run.forced_from),
             unread=unread_passages(run) if run and busy is None and turn.state is TurnState.ANSWERED else None,
         )
@@ -271,13 +271,13 @@ def _versions(turn: ChatTurn) -> _Versions | None:
 
 
 def turns_html(
-    turns: Sequence[ChatTurn], runs: Mapping[str, Run], said: Mapping[str, bool], earlier: int = 0
+    turns: Sequence[ChatTurn], runs: Mapping[str, Run], labels: Mapping[str, bool], earlier: int = 0
 ) -> Markup:
     """Return finished turns, below a button for the `earlier` ones, if there are any.
 
-    `runs`, and the labels of their answers (`said`), are by the run's id.
+    `runs`, and the labels of their answers (`labels`), are by the run's id.
     """
     before = TEMPLATES.get_template("chat/earlier_turns.html").render(number=earlier) if earlier else ""
     return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape
-        turn_html(turn, runs.get(turn.run_id or ""), said=said.get(turn.run_id or "")) for turn in turns
+        turn_html(turn, runs.get(turn.run_id or ""), labels=labels.get(turn.run_id or "")) for turn in turns
     )

@@ -20,7 +20,7 @@ _PAGE = """<!doctype html>
 <h1 style="font-size: 1.4rem">{heading}</h1><p role="alert">{message}</p></body></html>"""
 
 
-class _Server(ThreadingHTTPServer):
+class _FailedStartServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def server_bind(self) -> None:
@@ -47,7 +47,7 @@ def show(message: str) -> None:
         def log_message(self, *_arguments: object) -> None:
             """Print nothing, since the terminal already shows the message."""
 
-    with _Server((HOST, 0), Handler) as server:
+    with _FailedStartServer((HOST, 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         if open_browser(f"http://{HOST}:{server.server_port}"):
             shown.wait(PATIENCE)

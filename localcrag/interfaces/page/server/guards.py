@@ -49,13 +49,13 @@ from localcrag.interfaces.page.handlers import DownloadFiles
 from localcrag.interfaces.page.server.handoff import DownloadRoute, HandoffRoute, Take
 
 
-def all_uploaded(said: Any, uploads: Path) -> bool:
+def all_uploaded(payload: Any, uploads: Path) -> bool:
     """Return whether every file that the content of a request names is in the folder of uploads."""
-    if isinstance(said, dict):
-        if isinstance(path := said.get("path"), str) and not _uploaded(path, uploads):
+    if isinstance(payload, dict):
+        if isinstance(path := payload.get("path"), str) and not _uploaded(path, uploads):
             return False
-        return all(all_uploaded(value, uploads) for value in said.values())
-    return not isinstance(said, list) or all(all_uploaded(value, uploads) for value in said)
+        return all(all_uploaded(value, uploads) for value in payload.values())
+    return not isinstance(payload, list) or all(all_uploaded(value, uploads) for value in payload)
 
 
 def _uploaded(path: str, uploads: Path) -> bool:
@@ -135,9 +135,9 @@ class RequestBodies:
         body = IncomingBody(receive, self.now, most)
         await forward_buffered(body, self.app, scope, send, wording=gradio_refusal, refused=self._refused)
 
-    def _refused(self, said: bytes) -> Refusal | None:
+    def _refused(self, payload: bytes) -> Refusal | None:
         try:
-            content = json.loads(said)
+            content = json.loads(payload)
             ours = all_uploaded(content, self.uploads)
         except (ValueError, RecursionError):
             return MALFORMED

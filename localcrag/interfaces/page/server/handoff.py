@@ -64,8 +64,8 @@ class HandoffRoute:
 
 def _read(body: bytes) -> HandOver | None:
     try:
-        said = json.loads(body)
-        files, ends = said["files"], said["quit"]
+        content = json.loads(body)
+        files, ends = content["files"], content["quit"]
     except (ValueError, TypeError, KeyError):
         return None
     if not isinstance(ends, bool) or not isinstance(files, list) or not all(isinstance(one, str) for one in files):

@@ -13,7 +13,7 @@ import gradio as gr
 
 from localcrag.app.assembly import Assembly, warm_up_in_background
 from localcrag.app.desktop.install import FAVICON
-from localcrag.app.desktop.one_instance import NO_REQUEST, Endpoint, HandOver, OneInstance
+from localcrag.app.desktop.one_instance import NO_REQUEST, HandOver, InstanceAddress, OneInstance
 from localcrag.app.desktop.window import PageWindow
 from localcrag.app.models.lifecycle import IdleModelUnloader
 from localcrag.interfaces.api.middleware import HOST, is_free, require_free
@@ -78,7 +78,7 @@ def launch(
     idle = IdleModelUnloader(assembly.models, assembly.current_settings).begin()
     # If another process is the first instance, later starts hand their files to that one, not to this.
     if instance or first.claim():
-        first.tell(Endpoint(port, token))
+        first.tell(InstanceAddress(port, token))
     try:
         presence.begin(handed, shows=browser)
         with log_file.logged("the page"):

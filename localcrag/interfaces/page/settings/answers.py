@@ -118,10 +118,10 @@ def preset_choice(
                 # Gradio may report the same choice twice; the effect that the first one showed must stay.
                 return gr.skip(), gr.skip()
             settings.set_preset(Preset(name), of)
-        said = " ".join(
+        text = " ".join(
             part for part in (describe_limits(past, of), describe_changes(past, before, Preset(name), of)) if part
         )
-        return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), renderers.message(said)
+        return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), renderers.message(text)
 
     def chosen(of: str) -> tuple[Any, Any]:
         preset = settings.preset(of)

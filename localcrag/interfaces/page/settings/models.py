@@ -22,7 +22,7 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
 
-class ModelSettings:
+class ModelsTab:
     """The list of models, and the handlers of its buttons and fields."""
 
     def __init__(self, assembly: Assembly) -> None:
@@ -163,12 +163,12 @@ class ModelSettings:
         except LocalcragError as error:
             return self.listed(), "", renderers.message(str(error))
         if not found:
-            said = _("No model server answers on this computer. Start yours, or give its address.")
+            text = _("No model server answers on this computer. Start yours, or give its address.")
         else:
-            said = ngettext(
+            text = ngettext(
                 "%(num)s model found; it is listed above.", "%(num)s models found; they are listed above.", len(found)
             )
-        return self.listed(), "", renderers.message(said)
+        return self.listed(), "", renderers.message(text)
 
     def _agree_and_use(self, name: str) -> None:
         self._assembly.library.servers.agree(name)

@@ -17,7 +17,7 @@ from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import feedback, renderers
 from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE, or_show_error
 from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, conflict_choice, preset_choice
-from localcrag.interfaces.page.settings.models import ModelSettings
+from localcrag.interfaces.page.settings.models import ModelsTab
 from localcrag.interfaces.page.settings.storage import StorageSettings, web_settings
 from localcrag.interfaces.page.settings.thresholds import threshold_explorer
 from localcrag.records.errors import LocalcragError
@@ -69,8 +69,8 @@ class SettingsScreen:
     head: gr.HTML
     figures: gr.HTML
     gaps: gr.HTML
-    said: gr.HTML
-    models: ModelSettings
+    feedback_list: gr.HTML
+    models: ModelsTab
     storage: StorageSettings
 
 
@@ -91,7 +91,7 @@ def settings_screen(
         with _tab("web"):
             web_settings(assembly.current_settings, assembly.collection_settings, assembly.web, in_force, collection)
         with _tab("models"):
-            models = ModelSettings(assembly)
+            models = ModelsTab(assembly)
             models.show(script, in_force)
         with _tab("data"):
             storage = StorageSettings(assembly)
@@ -100,9 +100,9 @@ def settings_screen(
             figures = gr.HTML("", elem_id="lc-all")
             gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
         with _tab("labels"):
-            said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+            text = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
     in_force.wire(page, top, collection)
-    return SettingsScreen(head, figures, gaps, said, models, storage)
+    return SettingsScreen(head, figures, gaps, text, models, storage)
 
 
 def _tab(name: str) -> gr.Column:
@@ -120,13 +120,13 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
         except LocalcragError as error:
             return renderers.message(str(error)), "", "", screen.storage.listed()
 
-    shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
+    shown = [screen.figures, screen.gaps, screen.feedback_list, screen.storage.listing]
 
     def change_language(event: gr.EventData) -> str:
         chosen = str(event.language)
         or_show_error(lambda: assembly.change(language=chosen))
         speak(chosen)
-        return renderers.settings_head(anew=True)
+        return renderers.settings_head(reload=True)
 
     screen.head.input(change_language, None, [screen.head], **PRIVATE)
     top.select(read, None, shown, **PRIVATE)

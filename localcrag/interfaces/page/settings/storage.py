@@ -47,23 +47,23 @@ class StorageSettings:
         """Add a backup that was made elsewhere to the list of backups, so that it can be restored."""
         file = Path(given)
         try:
-            told = self._assembly.storage.take_in(file, file.name)
+            backup = self._assembly.storage.take_in(file, file.name)
         except LocalcragError as error:
             return None, self.listed(wrong=str(error))
         finally:
             file.unlink(missing_ok=True)
         held = ", ".join((
-            ngettext("%(num)s document", "%(num)s documents", told.documents),
-            ngettext("%(num)s chat", "%(num)s chats", told.chats),
-            ngettext("%(num)s question", "%(num)s questions", told.runs),
+            ngettext("%(num)s document", "%(num)s documents", backup.documents),
+            ngettext("%(num)s chat", "%(num)s chats", backup.chats),
+            ngettext("%(num)s question", "%(num)s questions", backup.runs),
         ))  # fmt: skip
-        said = _("%(name)s is whole, and stands among the copies below: %(held)s.", name=told.path.name, held=held)
-        return None, self.listed(said)
+        text = _("%(name)s is whole, and stands among the copies below: %(held)s.", name=backup.path.name, held=held)
+        return None, self.listed(text)
 
-    def listed(self, said: str = "", *, wrong: str = "", anew: bool = False) -> str:
-        """Return the overview of stored data, below a message (`said`) or an error (`wrong`).
+    def listed(self, text: str = "", *, wrong: str = "", reload: bool = False) -> str:
+        """Return the overview of stored data, below a message (`text`) or an error (`wrong`).
 
-        With `anew`, the browser reloads the page, because all of its data has changed.
+        With `reload`, the browser reloads the page, because all of its data has changed.
         """
         assembly = self._assembly
         folder = assembly.settings.data_dir.absolute()
@@ -93,9 +93,9 @@ class StorageSettings:
             attempts=attempts,
             servers=list(dict.fromkeys(map(describe_outgoing, servers))),
             private=may_leave(servers),
-            said=said,
+            said=text,
             wrong=wrong,
-            anew=anew,
+            anew=reload,
             command=f"localcrag restore FILE --data-dir {shlex.quote(str(folder))}",
         )
 
@@ -110,10 +110,10 @@ class StorageSettings:
                 copies = {path.name: path for path in self._assembly.storage.backups.glob("*.sqlite3")}
                 if copy := copies.get(str(event.name)):
                     or_show_error(lambda: self._assembly.storage.restore(copy))
-                return self.listed(anew=True)
+                return self.listed(reload=True)
             case "erase":
                 or_show_error(self._assembly.storage.erase)
-                return self.listed(anew=True)
+                return self.listed(reload=True)
         return self.listed()
 
 
@@ -128,24 +128,28 @@ FIXED = gettext_noop(
 
 
 def web_settings(
-    in_use: CurrentSettings, of_collection: CollectionSettings, web: Web, in_force: LiveFields, collection: gr.Dropdown
+    in_use: CurrentSettings,
+    collection_settings: CollectionSettings,
+    web: Web,
+    in_force: LiveFields,
+    collection: gr.Dropdown,
 ) -> None:
     """Create the part of the settings where the SearXNG is set and tested, and connect it."""
     fixed = "web" in in_use.now.model_fields_set
-    url, mode, terms, test, report = _components(in_use.now, of_collection.web_mode(), fixed=fixed)
+    url, mode, terms, test, report = _components(in_use.now, collection_settings.web_mode(), fixed=fixed)
 
     def save(address: str, chosen: str, never: str, of: str) -> str:
-        said = {
+        text = {
             "searxng_url": address.strip() or None,
             "web_never_terms": tuple(line.strip() for line in never.splitlines() if line.strip()),
         }
-        changes = {name: value for name, value in said.items() if value != getattr(in_use.now, name)}
+        changes = {name: value for name, value in text.items() if value != getattr(in_use.now, name)}
         try:
             if changes:
                 in_use.change(**changes)
             if not fixed:
                 # The mode is stored even if it is active already: a preset that is chosen later must not change it.
-                of_collection.set_web_mode(WebMode(chosen), of)
+                collection_settings.set_web_mode(WebMode(chosen), of)
         except LocalcragError as error:
             return renderers.message(str(error))
         finding = search_server(in_use.now, web)
@@ -156,7 +160,7 @@ def web_settings(
 
     test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
     in_force.add(url, lambda _: in_use.now.searxng_url or "")
-    in_force.add(mode, lambda of: of_collection.web_mode(of).value)
+    in_force.add(mode, lambda of: collection_settings.web_mode(of).value)
     in_force.add(terms, lambda _: "\n".join(in_use.now.web_never_terms))
 
 

@@ -141,22 +141,22 @@ class _ExplorerEvents:
 
     def wire(self, at: _Fold, policy_setting: gr.Dropdown, collection: gr.Dropdown) -> None:
         """Connect the components."""
-        as_said: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
-        said, results = [at.upper, at.lower, at.policy], [at.picture, at.changes]
-        given = [*said, collection]
+        options: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
+        sliders, results = [at.upper, at.lower, at.policy], [at.picture, at.changes]
+        given = [*sliders, collection]
         # All three share one event, since two at once could end in the wrong order. Of the values that a slider passes
         # through, only the last one has to be shown.
         moves = [at.upper.input, at.lower.input, at.policy.input]
-        gr.on(moves, self.moved, given, [at.upper, at.lower, *results], trigger_mode="always_last", **as_said)
-        set_anew = (
-            at.use.click(self.save, given, [*said, *results, policy_setting], **as_said),
-            at.back.click(self.calibrated, [collection], [*said, *results], **PRIVATE),
+        gr.on(moves, self.moved, given, [at.upper, at.lower, *results], trigger_mode="always_last", **options)
+        updates = (
+            at.use.click(self.save, given, [*sliders, *results, policy_setting], **options),
+            at.back.click(self.calibrated, [collection], [*sliders, *results], **PRIVATE),
             # The runs are read when the fold is opened and not when the page is loaded: ten thousand of them take
             # seconds, and most visits do not open the fold.
-            at.fold.expand(self.in_force, [collection], [*said, *results], **PRIVATE),
+            at.fold.expand(self.in_force, [collection], [*sliders, *results], **PRIVATE),
         )
-        for event in set_anew:
-            event.then(None, given, None, **as_said)
+        for event in updates:
+            event.then(None, given, None, **options)
 
     def moved(self, high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
         """Show what the thresholds of the sliders would change."""
