@@ -18,7 +18,7 @@ NOT_ASKED = {
     NotAsked.DECLINED: gettext_noop("you did not allow it"),
     NotAsked.UNANSWERED: gettext_noop("nobody answered whether it may be"),
     NotAsked.NO_ONE_TO_ASK: gettext_noop("it needs your consent, and there was nobody to ask"),
-    NotAsked.FORBIDDEN_TERM: gettext_noop("the query holds a term that you sentences may never be sent"),
+    NotAsked.FORBIDDEN_TERM: gettext_noop("the query holds a term that you said may never be sent"),
     NotAsked.NO_TIME: gettext_noop("too little of the time budget was left"),
 }
 """Reasons why the web was not asked, worded to follow "because"."""

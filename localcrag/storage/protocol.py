@@ -1,4 +1,4 @@
-"""The protocols of a collection, which lives in SQLite or in PostgreSQL.
+"""The protocols of a collection in SQLite or PostgreSQL: its documents, its chunks and its index.
 
 `SqliteCollection` and `PostgresCollection` have these methods. Callers know a collection by these protocols alone; only
 app/collections/locator.py names the two classes.
