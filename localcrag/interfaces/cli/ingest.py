@@ -48,7 +48,7 @@ def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
-    if sum((bool(parsed.paths), parsed.reindex, parsed.read_scans)) != 1:
+    if sum((bool(parsed.paths), parsed.re_embed, parsed.read_scans)) != 1:
         raise SettingsError("Name files or folders to add, or --re-embed or --read-scans without any.")
     assembly = open_app(settings)
     try:
@@ -62,7 +62,7 @@ def _run(assembly: Assembly, parsed: argparse.Namespace) -> int:
     from localcrag.interfaces.cli import terminal
     from localcrag.records.enums import IngestStatus
 
-    if parsed.reindex:
+    if parsed.re_embed:
         done = terminal.show_re_embedding(assembly.collections.reindex())
         result_json = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
         print_result(result_json, parsed, f"{counted(done, 'chunk')} embedded anew.")
