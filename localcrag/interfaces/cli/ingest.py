@@ -34,7 +34,9 @@ def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
     """Add `ingest`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
     command = subparsers.add_parser("ingest", parents=[common, within], help="add documents")
     command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files, or folders of files")
-    command.add_argument("--re-embed", action="store_true", help="embed what is there anew, for another embedder")
+    command.add_argument(
+        "--re-embed", dest="reindex", action="store_true", help="embed what is there anew, for another embedder"
+    )
     command.add_argument(
         "--read-scans", action="store_true", help="go on recognising the text of scans; what failed is tried again"
     )
@@ -48,7 +50,7 @@ def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
-    if sum((bool(parsed.paths), parsed.re_embed, parsed.read_scans)) != 1:
+    if sum((bool(parsed.paths), parsed.reindex, parsed.read_scans)) != 1:
         raise SettingsError("Name files or folders to add, or --re-embed or --read-scans without any.")
     assembly = open_app(settings)
     try:
@@ -62,7 +64,7 @@ def _run(assembly: Assembly, parsed: argparse.Namespace) -> int:
     from localcrag.interfaces.cli import terminal
     from localcrag.records.enums import IngestStatus
 
-    if parsed.re_embed:
+    if parsed.reindex:
         done = terminal.show_re_embedding(assembly.collections.reindex())
         result_json = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
         print_result(result_json, parsed, f"{counted(done, 'chunk')} embedded anew.")
