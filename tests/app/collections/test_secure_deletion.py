@@ -317,7 +317,7 @@ def killed():
     steps += 1
     if steps == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-full_text.overwrite_deleted_words(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
+full_text.overwrite_deleted_words(Database(Path(sys.argv[1]) / {NAME!r}), between_steps=killed)
 """
 
 
