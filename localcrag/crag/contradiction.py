@@ -491,8 +491,8 @@ def _is_bound(statement: _Statement, fact: Fact) -> bool:
 def _have_different_rates(*places: tuple[_Statement, Fact]) -> bool:
     """Return whether two facts are rates of different units: 2 euros an hour do not contradict 20 euros a day."""
     rates = [_RATE.match(statement.text, fact.end) for statement, fact in places]
-    text = {rate[1] or rate[2] for rate in rates if rate}
-    return all(rates) and len(text) > 1
+    units = {rate[1] or rate[2] for rate in rates if rate}
+    return all(rates) and len(units) > 1
 
 
 def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:

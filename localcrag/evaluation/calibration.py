@@ -209,9 +209,9 @@ def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[ThresholdSt
     """Return for each threshold the shares of questions without and with an answer that are called INCORRECT."""
     steps = []
     for threshold in STEPS:
-        text = best < threshold
-        found = float(np.average(text[~there], weights=weights[~there]))
-        missed = float(np.average(text[there], weights=weights[there]))
+        below = best < threshold
+        found = float(np.average(below[~there], weights=weights[~there]))
+        missed = float(np.average(below[there], weights=weights[there]))
         steps.append(ThresholdStep(float(threshold), found, missed, missed <= MOST_MISSED))
     return steps
 

@@ -366,8 +366,8 @@ def _listed(changes: Mapping[str, Any]) -> str:
     """Return the settings and steps that make a configuration, in words."""
     settings = changes.get("changes", {})
     without = [step for step, runs in changes.get("steps", {}).items() if not runs]
-    text = [f"{name} {plain(value)}" for name, value in settings.items()]
-    return ", ".join(text + ([f"without {', '.join(without)}"] if without else []))
+    parts = [f"{name} {plain(value)}" for name, value in settings.items()]
+    return ", ".join(parts + ([f"without {', '.join(without)}"] if without else []))
 
 
 def _metrics(figures: Figures) -> ReportSection:

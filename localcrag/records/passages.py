@@ -141,7 +141,7 @@ class Choice:
     def and_then(self, other: Choice) -> Choice:
         """Return both choices together; where they differ, `other` applies."""
         # A later choice about a passage applies to all its sentences.
-        kept = {key: wording for key, wording in self.sentences.items() if key[0] not in other.passages}
+        kept = {key: chosen for key, chosen in self.sentences.items() if key[0] not in other.passages}
         return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
 
 

@@ -162,7 +162,7 @@ def totals(run: Run) -> Totals:
 
 def describe_totals(sums: Totals) -> list[str]:
     """Return the totals as short statements, for a screen and for a report."""
-    text = [
+    parts = [
         ngettext(
             "%(num)s passage retrieved: %(relevant)s relevant, %(irrelevant)s not",
             "%(num)s passages retrieved: %(relevant)s relevant, %(irrelevant)s not",
@@ -173,11 +173,11 @@ def describe_totals(sums: Totals) -> list[str]:
     ]
     if sums.retention is not None:
         share = f"{sums.retention:.0%}"
-        text.append(
+        parts.append(
             _("%(kept)s of %(all)s strips kept (%(share)s)", kept=sums.kept_strips, all=sums.strips, share=share)
         )
-    text.append(_("web asked") if sums.web_used else _("web not asked"))
-    text.append(
+    parts.append(_("web asked") if sums.web_used else _("web not asked"))
+    parts.append(
         ngettext(
             "%(num)s model call, %(prompt)s → %(completion)s tokens",
             "%(num)s model calls, %(prompt)s → %(completion)s tokens",
@@ -188,7 +188,7 @@ def describe_totals(sums: Totals) -> list[str]:
     )
     plain = f"{sums.plain_prompt_tokens or 0:,}"
     if sums.prompt_share:
-        text.append(
+        parts.append(
             _(
                 "the answer's prompt: %(own)s tokens, %(share)s of plain RAG's %(plain)s",
                 own=f"{sums.answer_prompt_tokens:,}",
@@ -197,8 +197,8 @@ def describe_totals(sums: Totals) -> list[str]:
             )
         )
     elif sums.prompt_share is not None:
-        text.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
-    return text
+        parts.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -473,9 +473,11 @@ def compute(plan: TablePlan, document: str, title: str | None) -> Computation:
     """
     table = plan.known.table
     tests = with_years(plan.tests)
-    text = [test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative]
+    relative_days = [
+        test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative
+    ]
     work, refused, found = Work(plan, list(range(len(plan.known.rows)))), "", OperationResult()
-    work.notes += dict.fromkeys(relative.note for relative in text if not relative.problem)
+    work.notes += dict.fromkeys(relative.note for relative in relative_days if not relative.problem)
     try:
         select(work, tests)
         found = compute_groups(work, _OPERATIONS[plan.operation]) if plan.by else _OPERATIONS[plan.operation](work)

@@ -496,26 +496,26 @@ _DAY, _ANY_YEAR = gettext_noop("%(column)s is %(value)s"), gettext_noop("%(colum
 
 def describe_test(test: Test) -> str:
     """Return a condition in words: "Price is more than 40 €"."""
-    text = {
+    values = {
         "column": test.column.name,
         "value": _value_text(test.value),
         "high": _value_text(test.high) if test.high else "",
     }
     if test.relative and test.relative.problem:
-        return _(_MOMENTS[Relation.EQUAL], **text | {"value": f"“{test.relative.written}”"})
+        return _(_MOMENTS[Relation.EQUAL], **values | {"value": f"“{test.relative.written}”"})
     if test.than:
         in_time = test.column.kind is not ColumnKind.AMOUNT and test.relation is not Relation.EQUAL
-        return _((_MOMENTS if in_time else _AMOUNTS)[test.relation], **text | {"value": test.than.name})
+        return _((_MOMENTS if in_time else _AMOUNTS)[test.relation], **values | {"value": test.than.name})
     if test.others:
-        text["value"] = _(" or ").join([_value_text(test.value), *test.others])
+        values["value"] = _(" or ").join([_value_text(test.value), *test.others])
     if test.negated:
-        return _("%(column)s is not %(value)s", **text)
+        return _("%(column)s is not %(value)s", **values)
     if isinstance(test.value, Amount) and test.value.unit == CLOCK:
-        return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **text)
+        return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **values)
     return (
-        _describe_moment(test, test.value, text)
+        _describe_moment(test, test.value, values)
         if isinstance(test.value, Moment)
-        else _(_AMOUNTS[test.relation], **text)
+        else _(_AMOUNTS[test.relation], **values)
     )
 
 

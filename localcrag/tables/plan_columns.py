@@ -295,15 +295,15 @@ def _plan(
 def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQuestion) -> tuple[Column, str] | None:
     """Return the column to group by that the words name, and the period of its dates; None if that is unclear."""
     tested = {test.column.at for test in reading.tests}
-    text = [word for word in words if word.stem not in FUNCTION_WORDS]
+    content_words = [word for word in words if word.stem not in FUNCTION_WORDS]
     columns = [
         column
         for column in known.columns
-        if column.at not in tested and known.mention(column, text) >= EXACT and _repeats(known, column)
+        if column.at not in tested and known.mention(column, content_words) >= EXACT and _repeats(known, column)
     ]
     if len(columns) == 1:
         return columns[0], _column_period(columns[0])
-    periods = [word.stem for word in text if word.stem in PERIODS]
+    periods = [word.stem for word in content_words if word.stem in PERIODS]
     dates = known.columns_of_kind(ColumnKind.DATE)
     if columns or len(periods) != 1 or len(dates) != 1 or dates[0].problem:
         return None

@@ -79,8 +79,8 @@ def compared_columns(reading: ParsedQuestion) -> tuple[Column, Column] | None:
 def resolve_time_words(reading: ParsedQuestion) -> None:
     """Let "now" and "before" name the column whose header has another word for it, or this year."""
     known = reading.known
-    text = [condition.relative for condition in reading.request.conditions if condition.relative]
-    years = {str(one.asked.year) for one in text if one.low.month is None}
+    relative_days = [condition.relative for condition in reading.request.conditions if condition.relative]
+    years = {str(one.asked.year) for one in relative_days if one.low.month is None}
     words: list[Word] = []
     for word in reading.words:
         group = next((group for group in THEN_AND_NOW if word.stem in group), frozenset())
@@ -160,9 +160,9 @@ def _is_of_other_row(reading: ParsedQuestion, cell: NamedCell, split: int) -> bo
 
 def _named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
     """Return the columns that the words name best; columns with all words of their header named take precedence."""
-    text = {word.stem for word in words}
+    stems = {word.stem for word in words}
     found = best_named(known, columns, words)
-    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= text]
+    whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= stems]
     return whole or found
 
 

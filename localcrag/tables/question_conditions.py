@@ -321,8 +321,8 @@ def _range_condition(text: str, match: re.Match[str], first: tuple[Moment, int])
 
 def _unprefixed_days(text: str, today: date) -> list[Condition]:
     """Return the conditions of relative days that have no preposition: "last month"."""
-    message = [(relative_days_at(text, start, today), start) for start in relative_day_places(text)]
-    return [_relative_condition(*one, start, Relation.EQUAL) for one, start in message if one]
+    places = [(relative_days_at(text, start, today), start) for start in relative_day_places(text)]
+    return [_relative_condition(*one, start, Relation.EQUAL) for one, start in places if one]
 
 
 def _relative_condition(text: RelativeDays, end: int, start: int, relation: Relation) -> Condition:

@@ -242,8 +242,8 @@ class Moment:
 
     def __str__(self) -> str:
         """Return it as people say it: "3 March 2026", "March", "2026"."""
-        text = (str(self.day or ""), MONTHS[self.month - 1] if self.month else "", str(self.year or ""))
-        return " ".join(part for part in text if part)
+        parts = (str(self.day or ""), MONTHS[self.month - 1] if self.month else "", str(self.year or ""))
+        return " ".join(part for part in parts if part)
 
 
 def moment_at(text: str, start: int = 0) -> tuple[Moment, int] | None:

@@ -295,8 +295,8 @@ def _are_majority(text: Counter[str], some: Iterable[str]) -> bool:
 
 def _number_column(at: int, name: str, cells: Sequence[str], mark: DecimalMark, *, are_years: bool) -> Column:
     """Return a column of numbers as identifiers, as amounts, or as text if the numbers are parts of labels."""
-    text = [cell for cell in cells if not is_empty(cell)]
-    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, text):
+    filled = [cell for cell in cells if not is_empty(cell)]
+    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, filled):
         return Column(at, name, ColumnKind.NAME, (None,) * len(cells))
     column = _amount_column(at, name, cells, mark)
     return Column(at, name, ColumnKind.TEXT, (None,) * len(cells)) if _are_labels(column) else column
@@ -432,9 +432,9 @@ class TableVocabulary:
         """Return a score for how clearly the words name a column; 0 if they do not."""
         own = self.header_words(column)
         others = with_synonyms(own - FUNCTION_WORDS)
-        text = {word.stem for word in words}
-        named = (own & text) - FUNCTION_WORDS
-        like = {word for word in text - own if word in others or word_root(word) in self._roots(column)}
+        stems = {word.stem for word in words}
+        named = (own & stems) - FUNCTION_WORDS
+        like = {word for word in stems - own if word in others or word_root(word) in self._roots(column)}
         return EXACT * len(named) + SIMILAR * len(like) + (1 if named and named == own else 0)
 
     def _roots(self, column: Column) -> set[str]:
@@ -505,10 +505,10 @@ class TableVocabulary:
         """The columns that say yes or no, by index, with the spelling of yes."""
         found = {}
         for column in self.columns_of_kind(ColumnKind.TEXT):
-            text = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
-            yes = [word for low, word in text.items() if low in _YES]
-            others = {low for low, word in text.items() if not is_empty(word)} - _YES - _NO
-            if len(yes) == 1 and not others and text.keys() & _NO:
+            spellings = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
+            yes = [word for low, word in spellings.items() if low in _YES]
+            others = {low for low, word in spellings.items() if not is_empty(word)} - _YES - _NO
+            if len(yes) == 1 and not others and spellings.keys() & _NO:
                 found[column.at] = yes[0]
         return found
 

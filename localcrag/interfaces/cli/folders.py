@@ -202,10 +202,10 @@ def _lines(state: FolderState) -> str:
         how = f"not there since {folder.away_since}: {folder.away_why}"
     else:
         how = f"in step since {folder.in_step_at}" if folder.in_step_at else "not in step yet"
-    text = [counted(counts.files, "file")]
-    text += [f"{counts.failed} not read"] if counts.failed else []
-    text += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
-    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(text)}; {how}"]
+    parts = [counted(counts.files, "file")]
+    parts += [f"{counts.failed} not read"] if counts.failed else []
+    parts += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
+    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(parts)}; {how}"]
     lines += [f"  {error}" for _, error in state.failed]
     lines += [f"  gone: {name}" for name in state.gone]
     return "\n".join(lines)

@@ -86,15 +86,15 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     summary, attempts = assembly.egress.summary(), assembly.egress.newest(parsed.last)
     folder, opened = settings.data_dir.absolute(), exposed_files(settings.data_dir)
     kept, servers = assembly.storage.sizes(), outgoing(assembly)
-    text = [egress_report.summary_line(summary), ""]
-    text += [
+    lines = [egress_report.summary_line(summary), ""]
+    lines += [
         f"{one.at}  {egress_report.describe_attempt(one)}" + (f"  ({one.asked_by})" if one.asked_by else "")
         for one in attempts
     ]
-    text += [""] * bool(attempts)
-    text += [f"{folder}", *(f"  {size / 1e6:10,.1f} MB  {name}" for name, size in kept)]
-    text += [f"Others may look into {path}: localcrag could not change that." for path in opened]
-    text += [""] + (list(dict.fromkeys(map(describe_outgoing, servers))) or [may_leave(servers)])
+    lines += [""] * bool(attempts)
+    lines += [f"{folder}", *(f"  {size / 1e6:10,.1f} MB  {name}" for name, size in kept)]
+    lines += [f"Others may look into {path}: localcrag could not change that." for path in opened]
+    lines += [""] + (list(dict.fromkeys(map(describe_outgoing, servers))) or [may_leave(servers)])
     result = {
         "line": egress_report.summary_line(summary),
         "connections": summary.connections,
@@ -110,7 +110,7 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
         "bytes": dict(kept),
         "open_to_others": opened,
     }
-    print_result(result, parsed, "\n".join(text))
+    print_result(result, parsed, "\n".join(lines))
     return DONE
 
 

@@ -22,6 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from localcrag.evaluation.wording import NONE, Estimate, interval, number
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -120,8 +122,9 @@ def ratio(figures: Mapping[str, Any]) -> str:
 
 def machine() -> str:
     """Return the class of this machine: cores, memory, architecture and system, without a name."""
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} CPU cores ({platform.machine()}), {memory:.0f} GiB of memory, {platform.system()}, no GPU"
+    return f"{os.cpu_count()} CPU cores ({platform.machine()}), {memory:.0f} GiB of memory, {platform.system()}, {gpu}"
 
 
 def page(sets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], *, command: str, commit: str, day: str) -> str:

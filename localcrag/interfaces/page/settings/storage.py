@@ -139,11 +139,11 @@ def web_settings(
     url, mode, terms, test, report = _components(in_use.now, collection_settings.web_mode(), fixed=fixed)
 
     def save(address: str, chosen: str, never: str, of: str) -> str:
-        text = {
+        entered = {
             "searxng_url": address.strip() or None,
             "web_never_terms": tuple(line.strip() for line in never.splitlines() if line.strip()),
         }
-        changes = {name: value for name, value in text.items() if value != getattr(in_use.now, name)}
+        changes = {name: value for name, value in entered.items() if value != getattr(in_use.now, name)}
         try:
             if changes:
                 in_use.change(**changes)
