@@ -190,7 +190,7 @@ def test_labels_from_use_are_fitted_to_and_those_of_another_scorer_are_left_out(
     told = json.loads(out)
     assert (told["passages"], told["relevant"], told["questions"], told["from_use"]) == (72, 12, 24, 72)
     assert told["left_out"] == 1
-    assert "1 labels left out: their scores are not of relevance-v3" in notes
+    assert "1 label left out: another model than relevance-v3 scored their passages" in notes
     assert told["notes"][0] == "What is in force for strips stays: there are too few labelled ones."
     out, _ = localcrag("calibrate", str(towns), "--from-use", "--json")
     assert json.loads(out)["passages"] > 72 + 288
@@ -208,7 +208,7 @@ def test_a_worse_calibration_is_applied_only_by_force(localcrag: Any, towns: Pat
     assert "apply it all the same with --force" in told["error"]
     assert told["error"] in refusal
     text, _ = localcrag("calibrate", str(towns))
-    assert "It is worse than what is in force" in text
+    assert "It is worse than the active calibration" in text
     assert "Nothing was changed." in text
     localcrag("calibrate", "undo")
 

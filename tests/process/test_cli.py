@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.interfaces.cli.main import COMMAND_GROUPS, _parser
 from tests.support.command_line import as_json, as_process, localcrag, start
 from tests.support.documents import make_pages_pdf, make_pdf
 
@@ -97,6 +99,7 @@ def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(data: Path) -> None:
     assert process.stdout.startswith("Your documents do not answer this question.")
     assert "INCORRECT" in process.stderr
     assert "evaluate" in process.stderr
+    assert "No web search is set up. Try other words, or --read-all." in process.stderr
 
 
 def test_options_change_thresholds_and_number_of_passages(data: Path) -> None:
@@ -248,9 +251,9 @@ def test_what_is_wrong_is_said_without_a_traceback(data: Path, arguments: list[s
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param(["ask"], "Missing: QUESTION. `localcrag ask --help`", id="no question"),
-        pytest.param(["models"], "Missing: COMMAND. `localcrag models --help`", id="no command of models"),
-        pytest.param([], "Missing: COMMAND. `localcrag --help`", id="no command"),
+        pytest.param(["ask"], "Missing: QUESTION. See `localcrag ask --help`", id="no question"),
+        pytest.param(["models"], "Missing: COMMAND. See `localcrag models --help`", id="no command of models"),
+        pytest.param([], "Missing: COMMAND. See `localcrag --help`", id="no command"),
         pytest.param(["ask", "q", "--upper", "2"], "--upper must be between 0 and 1. ", id="above"),
         pytest.param(["ask", "q", "--lower", "-0.1"], "--lower must be between 0 and 1. ", id="below"),
         pytest.param(["ask", "q", "--strip", "nan"], "--strip must be between 0 and 1. ", id="no number at all"),
@@ -263,7 +266,8 @@ def test_what_is_wrong_is_said_without_a_traceback(data: Path, arguments: list[s
         pytest.param(["ingest", "x", "--workers", "65"], "--workers must be a whole number between 0 and 64. ", id="n"),
         pytest.param(["eval", "x", "--k", "0"], "--k must be a whole number between 1 and 50. ", id="of an evaluation"),
         pytest.param(["runs", "thresholds", "--upper", "1.1"], "--upper must be between 0 and 1. ", id="of past runs"),
-        pytest.param(["labels", "remove", "one"], "one is not the number of a label: 1 or more. ", id="a label"),
+        pytest.param(["ask", "q", "--strictness", "soft"], "--strictness must be supported-only, mark-partial", id="name"),
+        pytest.param(["labels", "remove", "one"], "one is not the number of a label. Give a whole number from 1 on. ", id="a label"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_line_that_points_to_the_help(data: Path, arguments: list[str], says: str) -> None:
@@ -272,7 +276,7 @@ def test_wrong_usage_is_one_line_that_points_to_the_help(data: Path, arguments: 
     (line,) = process.stderr.splitlines()
     assert line.startswith("localcrag: ")
     assert says in line
-    assert line.endswith("--help` shows what there is.")
+    assert line.endswith("--help`.")
 
 
 @pytest.mark.parametrize(
@@ -336,7 +340,7 @@ def test_wrong_usage_is_json_too(data: Path, arguments: list[str]) -> None:
     process = localcrag(data, *arguments)
     result = as_json(process, status=2)
     assert result["kind"] == "SettingsError"
-    assert "--help` shows" in result["error"]
+    assert "--help`." in result["error"]
     assert process.stderr == f"localcrag: {result['error']}\n"
 
 
@@ -428,6 +432,25 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")
+
+
+def test_help_lists_every_command_in_one_group() -> None:
+    (action,) = (one for one in _parser()._actions if isinstance(one, argparse._SubParsersAction))
+    listed = [name for names in COMMAND_GROUPS.values() for name in names]
+    assert sorted(listed) == sorted(action.choices)
+    text = _parser().format_help()
+    assert [line for line in text.splitlines() if line.endswith(":")] == [
+        "Use:",
+        "Manage:",
+        "Improve:",
+        "System:",
+        "Options:",
+    ]
+
+
+@pytest.mark.parametrize("name", ["mark-partial", "balanced"])
+def test_strictness_takes_the_shown_name_and_the_stored_one(name: str) -> None:
+    assert _parser().parse_args(["ask", "q", "--strictness", name]).strictness == "balanced"
 
 
 def test_the_client_of_postgresql_is_imported_for_who_has_a_server() -> None:

@@ -103,7 +103,9 @@ def add_ask_parser(subparsers: Subparsers, common: argparse.ArgumentParser, with
     command.add_argument(
         "--scorer", choices=["cross-encoder", "llm"], help="model that grades the passages; llm needs a capable model"
     )
-    command.add_argument("--strip-mode", choices=STRIP_MODES, help="how to split passages into sentences or larger parts")
+    command.add_argument(
+        "--strip-mode", choices=STRIP_MODES, help="how to split passages into sentences or larger parts"
+    )
     command.add_argument("--refiner", choices=REFINERS, help="how to choose the evidence; llm needs a capable model")
     command.add_argument(
         "--retry",
@@ -150,5 +152,7 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
         parsed.question, preset=preset, consent=consent, restriction=parse_restriction(parsed), read_all=parsed.read_all
     )
     run = terminal.show_run(asking)
+    if advice := terminal.advice(run, searxng=settings.searxng_url is not None):
+        terminal.console().print(advice)
     print_result(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE

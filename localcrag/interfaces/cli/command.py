@@ -169,7 +169,9 @@ def add_restriction(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("restrict the documents")
     for option, (name, value, words) in _LISTS.items():
         group.add_argument(option, dest=name, metavar=value, action="append", default=[], help=words)
-    group.add_argument("--since", metavar="DAY", help="use only documents from this day on: 2024-01-31, 2024-01 or 2024")
+    group.add_argument(
+        "--since", metavar="DAY", help="use only documents from this day on: 2024-01-31, 2024-01 or 2024"
+    )
     group.add_argument("--until", metavar="DAY", help="use only documents up to this day")
 
 
