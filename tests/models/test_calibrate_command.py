@@ -205,7 +205,7 @@ def test_a_worse_calibration_is_applied_only_by_force(localcrag: Any, towns: Pat
     out, refusal = localcrag("calibrate", str(towns), "--apply", "--json", status=1)
     told = json.loads(out)
     assert (told["worse"], told["applied"]) == (True, False)
-    assert "apply it all the same with --force" in told["error"]
+    assert "apply it anyway with --force" in told["error"]
     assert told["error"] in refusal
     text, _ = localcrag("calibrate", str(towns))
     assert "It is worse than the active calibration" in text
@@ -216,7 +216,7 @@ def test_a_worse_calibration_is_applied_only_by_force(localcrag: Any, towns: Pat
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        pytest.param([], 2, "Name the folder of an evaluation set, or --from-use", id="nothing named"),
+        pytest.param([], 2, "Name the folder of an evaluation set, or give --from-use", id="nothing named"),
         pytest.param(["nowhere"], 1, "An evaluation set is a folder with documents/ and questions.jsonl", id="no set"),
         pytest.param(["x", "--target", "0.2"], 2, "--target is for --criterion web-rate", id="not of this criterion"),
         pytest.param(

@@ -211,7 +211,7 @@ def test_verify_fails_when_one_file_is_wrong_and_names_the_remedy(
     captured = capsys.readouterr()
     assert f"wrong    {models / 'chat' / 'chat.gguf'}\n" in captured.out
     assert f"ok       {models / 'scorer' / 'config.json'}\n" in captured.out
-    assert "chat is not whole" in captured.err
+    assert "chat is incomplete or damaged" in captured.err
     assert command("verify", "scorer", "--json") == 0
     assert printed(capsys) == [{"model": "scorer", "path": str(models / "scorer" / "config.json"), "state": "ok"}]
 
@@ -231,7 +231,7 @@ def test_get_goes_on_with_the_others_when_one_fails(
         ("far-chat", "downloaded"),
     ]
     assert "The list of models has no “nonsense”" in captured.err
-    assert "getting far-chat: 0 of 0 MB" in captured.err
+    assert "downloading far-chat: 0 of 0 MB" in captured.err
 
 
 def test_get_embedded_means_the_models_that_come_as_wheels(
@@ -287,8 +287,8 @@ def test_without_a_terminal_the_first_and_the_last_state_are_lines() -> None:
             report(record(done))
         report(record(0, DownloadPhase.CHECK))
     assert stream.getvalue().splitlines() == [
-        "getting chat: 0 of 4,000 MB, 10.0 MB/s, 6 min 40 s left",
-        "getting chat: 4,000 of 4,000 MB",
+        "downloading chat: 0 of 4,000 MB, 10.0 MB/s, 6 min 40 s left",
+        "downloading chat: 4,000 of 4,000 MB",
         "checking chat: 0 of 4,000 MB, 10.0 MB/s, 6 min 40 s left",
     ]
 

@@ -84,7 +84,7 @@ def _describe_progress(record: DownloadProgress) -> str:
 
 
 def _format_download(record: DownloadProgress) -> str:
-    """Return the progress: `getting qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
+    """Return the progress: `downloading qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
     text = f"{WORDS[record.phase]} {record.model}: {record.done / 1e6:,.0f} of {record.total / 1e6:,.0f} MB"
     if record.bytes_per_second is not None and record.seconds_left:
         minutes, seconds = divmod(round(record.seconds_left), 60)
