@@ -123,7 +123,10 @@ class AppSettings(SettingsGroup):
         Path, ShownDefault("`models/` of the repository; without one, `models/` of the user's data folder")
     ] = Field(default_factory=default_models_dir, description="Folder for models.")
     collection: str = Field(
-        DEFAULT_COLLECTION, min_length=1, max_length=100, description="Collection that questions and new documents go to."
+        DEFAULT_COLLECTION,
+        min_length=1,
+        max_length=100,
+        description="Collection that questions and new documents go to.",
     )
     language: Language = Field(
         translation.ENGLISH, description="Language of the app and of its own sentences in answers."
@@ -156,7 +159,9 @@ class ModelSettings(SettingsGroup):
     )
     threads: int = Field(0, ge=0, le=1024, description="Number of CPU threads for models; 0: one per core.")
     context_tokens: Tokens = Field(
-        4096, ge=512, description="Context window of the language model (prompt and answer together); a larger one needs more memory."
+        4096,
+        ge=512,
+        description="Context window of the language model (prompt and answer together); a larger one needs more memory.",
     )
     idle_minutes: float = Field(10, ge=0, description="Minutes after which unused models are unloaded; 0: never.")
 
@@ -165,9 +170,7 @@ class RetrievalSettings(SettingsGroup):
     """Indexing and retrieval."""
 
     chunk_tokens: Tokens = Field(180, ge=32, le=1000, description="Length of a chunk.")
-    read_scans: bool = Field(
-        True, description="Recognise the text of scanned pages (OCR), in the background."
-    )
+    read_scans: bool = Field(True, description="Recognise the text of scanned pages (OCR), in the background.")
     workers: Annotated[int, ShownDefault("0: by the number of cores")] = Field(
         0, ge=0, le=64, description="Number of processes that read files and scanned pages while documents are added."
     )
@@ -222,13 +225,18 @@ class RefinementSettings(SettingsGroup):
         RefinerKind.STRIPS,
         description="How to choose the evidence; llm: with the language model (needs a capable one).",
     )
-    strip_mode: StripMode = Field(StripMode.SENTENCE, description="How to split a passage into strips: sentences or larger parts.")
+    strip_mode: StripMode = Field(
+        StripMode.SENTENCE, description="How to split a passage into strips: sentences or larger parts."
+    )
     window_words: Words = Field(40, ge=5, le=500, description="Length of a strip in the strip mode window.")
     most_strips: Annotated[int, Unit("strips")] = Field(
         10, ge=1, le=200, description="Maximum number of strips to keep, besides the best one of each passage."
     )
     evidence_tokens: Tokens = Field(
-        800, ge=50, le=100_000, description="Maximum length of all kept strips together, besides the best one of each passage."
+        800,
+        ge=50,
+        le=100_000,
+        description="Maximum length of all kept strips together, besides the best one of each passage.",
     )
     minimum_retention: Share = Field(
         0.3, description="Share of a passage's strips to keep at least; the threshold strip is lowered for it."
@@ -283,7 +291,9 @@ class WebSettings(SettingsGroup):
     searxng_url: Annotated[str | None, ShownDefault("none: no web search")] = Field(
         None, description="Address of your SearXNG."
     )
-    searxng_allow_public: bool = Field(False, description="Allow a search server outside this computer and your network.")
+    searxng_allow_public: bool = Field(
+        False, description="Allow a search server outside this computer and your network."
+    )
     search_timeout: Seconds = Field(5.0, gt=0, le=120, description="Time limit for a search.")
     web_results: Annotated[int, Unit("results")] = Field(5, ge=1, le=20, description="Number of search results to use.")
     web_time_range: TimeRange = Field(

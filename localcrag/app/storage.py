@@ -88,7 +88,7 @@ class Storage:
         except OSError as error:
             said = error.strerror or str(error)
             raise StoreError(
-                f"{name} was not taken in: {said}. Check that the disk is not full, and try again."
+                f"{name} was not imported: {said}. Check that the disk is not full, and try again."
             ) from error
         return replace(told, path=kept)
 

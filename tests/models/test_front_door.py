@@ -111,7 +111,7 @@ def test_what_cannot_be_added_is_named_and_the_rest_is_in(app: Localcrag, folder
 def test_errors_are_those_of_the_error_tree(app: Localcrag, folder: Path) -> None:
     with pytest.raises(QuestionError):
         app.ask(" ")
-    with pytest.raises(SettingsError, match="there is no such setting"):
+    with pytest.raises(SettingsError, match="unknown setting"):
         Localcrag(folder / "data", colour="blue")
     assert issubclass(SettingsError, LocalcragError)
 

@@ -366,7 +366,7 @@ def test_some_documents_alone_are_asked_by_name_folder_tag_kind_or_day(data: Pat
             "night",
             "sea",
         ]
-        assert localcrag(data, "documents", "tag", "notes/", "mine").stdout == "notes/: has mine\n"
+        assert localcrag(data, "documents", "tag", "notes/", "mine").stdout == "notes/: tagged mine\n"
         assert localcrag(data, "documents", "untag", name, "sea").stdout == f"{name}: removed tags sea\n"
         assert "#mine, #night" in localcrag(data, "documents").stdout
         assert listed("--tag", "night") == listed("--folder", "notes") == listed("--kind", "text") == {name}

@@ -191,7 +191,11 @@ class Tools:
         only: DocumentFilter | None = None,
         most: Annotated[int, Field(ge=1, le=50, description="maximum number of passages")] = 6,
     ) -> Annotated[CallToolResult, SearchOutput]:
-        """Find passages in the user's documents that help with a question, each with its probability of helping."""
+        """Find passages in the user's documents that help with a question, each with its probability of helping.
+
+        The web is not searched. If the user approved a model server on another computer to grade passages, or keeps
+        the collection on a PostgreSQL server, the query and excerpts go there.
+        """
         name = self._questions.require(collection)
         found = await to_thread.run_sync(
             lambda: self._assembly.search(query, most=most, collection=name, restriction=_restriction(only))
@@ -224,8 +228,8 @@ class Tools:
         self,
         passage: Annotated[str, Field(description="id of a passage, from ask or search")],
         collection: CollectionName = None,
-        before: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages before it to read, too")] = 0,
-        after: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages after it to read, too")] = 0,
+        before: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages before it to read, too")] = 0,
+        after: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages after it to read, too")] = 0,
     ) -> Annotated[CallToolResult, ReadPassage]:
         """Read a whole passage, with passages before and after it in its document."""
         name = self._questions.require(collection)

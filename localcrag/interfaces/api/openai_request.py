@@ -43,7 +43,7 @@ CODES = {
     UNPROCESSABLE: "invalid_request",
     UNAVAILABLE: "unavailable",
 }
-UNEXPECTED = "This question ended in an error; the terminal that localcrag serve runs in shows which."
+UNEXPECTED = "An unexpected error ended this question. The terminal that runs `localcrag serve` shows which one."
 
 
 def error_body(message: str, status: int, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class ChatMessage(BaseModel):
         if not isinstance(self.content, list):
             return self.content or ""
         if other := next((part.type for part in self.content if part.type != "text"), None):
-            raise QuestionError(f"A message has a part of the type “{other}”, but localcrag reads only text. Send text parts.")
+            raise QuestionError(f"A message has a part of the type “{other}”, but localcrag reads only text.")
         return "\n".join(part.text for part in self.content)
 
 

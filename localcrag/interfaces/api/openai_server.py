@@ -75,8 +75,8 @@ OPEN = addresses(
 PUBLIC_PATH = "/openapi.json"
 NO_TOKEN = Refusal(
     UNAUTHORIZED,
-    "The token is missing or wrong. `localcrag serve --show-token` prints it. Send it as “Authorization: Bearer TOKEN”, "
-    "or enter it as the API key.",
+    "The token is missing or wrong. `localcrag serve --show-token` prints it. Send it as “Authorization: "
+    "Bearer TOKEN”, or enter it as the API key.",
 )
 
 

@@ -57,7 +57,8 @@ def as_lines(settings: Settings, outcome: Outcome, criterion: Criterion) -> list
     fitted = outcome.fitted
     lines = [
         f"Calibration of {settings.relevance} for the collection “{settings.collection}”, criterion {criterion}.",
-        f"{counted(fitted.passages, 'labelled passage')}, {fitted.relevant} relevant; {counted(fitted.strips, 'strip')}.",
+        f"{counted(fitted.passages, 'labelled passage')}, {fitted.relevant} of them relevant.",
+        f"{counted(fitted.strips, 'labelled strip')}.",
         f"{counted(fitted.questions, 'question')}; the retrieved passages answer {fitted.answered}.",
         "",
         *_coefficients(outcome.before, fitted.calibration),
