@@ -161,7 +161,7 @@ class ModelSettings(SettingsGroup):
     context_tokens: Tokens = Field(
         4096,
         ge=512,
-        description="Context window of the language model (prompt and answer together); a larger one needs more memory.",
+        description="Context window of the language model (prompt and answer together); more needs more memory.",
     )
     idle_minutes: float = Field(10, ge=0, description="Minutes after which unused models are unloaded; 0: never.")
 

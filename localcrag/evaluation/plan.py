@@ -81,8 +81,8 @@ def sweep(text: str) -> tuple[Configuration, ...]:
         raise EvaluationError(f"“{text}” is not a sweep. Write it like upper=0.5:0.9:0.1 or k=4,6,8.")
     if name not in RUN_SETTINGS:
         raise EvaluationError(
-            f"“{name}” cannot be varied in a sweep. You can vary: {', '.join(RUN_SETTINGS)}. Other settings shape documents "
-            "or models: evaluate under each value, and compare the two with --compare."
+            f"“{name}” cannot be varied in a sweep. You can vary: {', '.join(RUN_SETTINGS)}. Others shape documents or "
+            "models: evaluate with each value, and compare the two with --compare."
         )
     steps = _range(text, values) if ":" in values else [value.strip() for value in values.split(",")]
     return tuple(Configuration(f"{name}={value}", changes={name: value}) for value in steps)

@@ -358,9 +358,7 @@ def _lock(models_dir: Path, entry: ModelEntry) -> Iterator[None]:
         with FileLock(folder / f"{entry.name}.lock", timeout=0):
             yield
     except Timeout as error:
-        raise DownloadFailed(
-            f"Another localcrag is downloading {entry.name}. Wait until it has finished."
-        ) from error
+        raise DownloadFailed(f"Another localcrag is downloading {entry.name}. Wait until it has finished.") from error
 
 
 @contextmanager

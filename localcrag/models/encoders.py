@@ -191,8 +191,8 @@ def _read(path: Path) -> FittedCalibration | None:
         where = ".".join(str(part) for part in problem["loc"])
         what = problem["msg"].removeprefix("Value error, ")
         raise ModelDamaged(
-            f"{path} is not a calibration ({where}{': ' if where else ''}{what}). Remove it to continue without one, or "
-            "restore it."
+            f"{path} is not a calibration ({where}{': ' if where else ''}{what}). Restore it, or remove it to continue "
+            "without one."
         ) from error
 
 

@@ -90,8 +90,8 @@ class ServerLanguageModel:
         if tokens + 1 >= self.context_tokens:
             about = "" if self.counts else "about "
             raise GenerationError(
-                f"The prompt has {about}{tokens} tokens, the context window of the language model at {self._exchange.address} "
-                f"{self.context_tokens}. Ask a shorter question, or start the server with a larger context window"
+                f"The prompt has {about}{tokens} tokens, the context window of the language model at "
+                f"{self._exchange.address} has {self.context_tokens}. Ask a shorter question, or start the server with a larger context window"
                 + ("." if self.says_window else " and raise context_tokens in the settings.")
             )
         body: dict[str, Any] = {

@@ -172,5 +172,7 @@ def _read(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} cannot be read as a list of keys. Remove it, and enter the keys again with `localcrag models key ADDRESS`.") from error
+        raise SettingsError(
+            f"{path} cannot be read as a list of keys. Remove it, and enter the keys again (localcrag models key)."
+        ) from error
     return {str(place): str(key) for place, key in content.items()} if isinstance(content, dict) else {}

@@ -178,9 +178,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     except (OSError, UnicodeDecodeError) as error:
         raise EvaluationSetError(f"{path} cannot be read: {error}. It has to be a text file in UTF-8.") from error
     if text.lstrip().startswith("["):
-        raise EvaluationSetError(
-            f"{path} is a JSON list. Write each object on its own line, without commas."
-        )
+        raise EvaluationSetError(f"{path} is a JSON list. Write each object on its own line, without commas.")
     # Not splitlines: a JSON string may contain other line separators.
     return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 

@@ -389,8 +389,8 @@ def validated_question(question: str) -> str:
         raise QuestionError("The question is empty. Write a question.")
     if len(question) > LONGEST_QUESTION:
         raise QuestionError(
-            f"The question has {len(question):,} characters; at most {LONGEST_QUESTION:,} are allowed. Put long texts into "
-            "the collection as a document, and ask about them."
+            f"The question has {len(question):,} characters; at most {LONGEST_QUESTION:,} are allowed. Put long texts "
+            "into the collection as a document, and ask about them."
         )
     return question
 

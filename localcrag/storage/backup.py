@@ -44,8 +44,8 @@ def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) 
     except (*SQLITE_ERRORS, OSError) as error:
         said = error_reason(error)
         raise StoreError(
-            f"The backup {path} could not be written: {said}. The partial file was removed. Check that the folder is writable and "
-            "the disk not full."
+            f"The backup {path} could not be written: {said}. The partial file was removed. Check that the folder is "
+            "writable and the disk not full."
         ) from error
 
 

@@ -120,7 +120,7 @@ def test_questions_are_pinned_listed_and_unpinned(data: Path, answered: Run, by_
     unanswerable = as_json(localcrag(data, "pins", "add", answered.run_id, "--unanswerable", "--json"))
     assert unanswerable["question"]["held_by"] == "nowhere"
     both = localcrag(data, "pins", "add", answered.run_id, "--answer", "x", "--unanswerable")
-    assert (both.returncode, "not as both" in both.stderr) == (2, True)
+    assert (both.returncode, "exclude each other" in both.stderr) == (2, True)
     assert as_json(localcrag(data, "pins", "remove", answered.run_id, "--json")) == {"removed": answered.run_id}
     assert [one["run_id"] for one in as_json(localcrag(data, "pins", "--json"))] == [by_web.run_id]
     assert localcrag(data, "pins", "remove", answered.run_id).returncode == 1

@@ -409,7 +409,7 @@ def test_doctor_finds_a_sound_installation(data: Path) -> None:
     findings = {one["name"]: one for one in as_json(localcrag(data, "doctor", "--json"))}
     assert findings["web search"]["state"] == "off"
     assert {one["state"] for name, one in findings.items() if name != "web search"} == {"ok"}
-    assert "checksums right" in findings["files of all-minilm-l6-v2"]["detail"]
+    assert "checksums match" in findings["files of all-minilm-l6-v2"]["detail"]
     assert "1 document, 2 chunks, 2 of them in the index" in findings["collection default"]["detail"]
     assert "threads" in findings["language model"]["detail"]
     assert "computes in " in findings["relevance"]["detail"]

@@ -277,7 +277,7 @@ def test_the_command_line_moves_lists_connects_and_disconnects(postgres: Postgre
     assert connected.stdout == f"ferries: connected to {address}\n"
     assert "a.txt" in as_process(other, "documents", "--collection", "ferries").stdout
     vacuumed = as_process(other, "collection", "vacuum", "ferries")
-    assert vacuumed.stdout == "ferries: what was deleted is in no table or index of the server any more.\n"
+    assert vacuumed.stdout == "ferries: deleted data was erased from the server's tables and indexes.\n"
     assert as_process(other, "collection", "disconnect", "ferries").returncode == 0
     back = as_process(data, "collection", "move", "default", "--to", "local", "--json")
     assert json.loads(back.stdout) == {"name": "default", "home": "local", "documents": 1}

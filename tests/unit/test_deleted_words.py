@@ -184,7 +184,7 @@ def test_doctor_says_how_much_is_empty_and_that_words_are_left(tmp_path: Path) -
     assert said().endswith("MB, sound")
     store.delete("long.txt")
     assert "MB of it are empty" in said()
-    assert "left to be overwritten" in said()
+    assert "still have to be overwritten" in said()
     assembly.document_deletion.overwrite_all()
     assert said().endswith("MB, sound")
     assembly.close()

@@ -291,9 +291,9 @@ def test_a_sweep_is_read(text: str, values: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("upper", "is no sweep"),
-        ("upper=", "is no sweep"),
-        ("searxng_url=http://x", "no setting that can be swept"),
+        ("upper", "is not a sweep"),
+        ("upper=", "is not a sweep"),
+        ("searxng_url=http://x", "cannot be varied in a sweep"),
         ("upper=0.9:0.5:0.1", "no steps or more than 50"),
         ("upper=0.1:0.9:-0.1", "no steps or more than 50"),
         ("upper=0:1:0", "no steps or more than 50"),

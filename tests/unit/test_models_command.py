@@ -190,7 +190,7 @@ def test_a_set_of_models_that_are_not_in_the_list_is_told(command: Command, sets
 def test_use_asks_for_the_role_when_the_files_do_not_tell(command: Command, tmp_path: Path) -> None:
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "config.json").write_text("{}")
-    with pytest.raises(SettingsError, match="add --role"):
+    with pytest.raises(SettingsError, match="Add --role"):
         command("use", str(tmp_path / "strange"))
     assert command("use", str(tmp_path / "strange"), "--role", "relevance") == 0
 
@@ -200,7 +200,7 @@ def test_use_says_when_a_variable_wins_over_the_choice(
 ) -> None:
     monkeypatch.setenv("LOCALCRAG_LLM", "far-chat")
     assert command("use", "chat") == 0
-    assert "LOCALCRAG_LLM is set and wins" in capsys.readouterr().err
+    assert "LOCALCRAG_LLM is set and overrides" in capsys.readouterr().err
 
 
 def test_verify_fails_when_one_file_is_wrong_and_names_the_remedy(

@@ -147,7 +147,9 @@ class CollectionLocator:
     def disconnect(self, collection: str) -> None:
         """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it lives here."""
         if not isinstance(self.of(collection), PostgresCollection):
-            raise UnknownCollection(f"The collection “{collection}” is on this computer: there is nothing to disconnect.")
+            raise UnknownCollection(
+                f"The collection “{collection}” is on this computer: there is nothing to disconnect."
+            )
         admin.delete_collection(self._database, collection)
 
     def vacuum(self, collection: str) -> None:
@@ -158,7 +160,7 @@ class CollectionLocator:
         home = self.of(collection)
         if not isinstance(home, PostgresCollection):
             raise UnknownCollection(
-                f"The collection “{collection}” is on this computer, which needs no vacuum: `localcrag forget` erases here."
+                f"The collection “{collection}” is on this computer. Erase here with: localcrag forget"
             )
         home.vacuum()
 

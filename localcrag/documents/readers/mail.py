@@ -220,7 +220,7 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
     letters = _split_mailbox(data)
     if not letters or len(letters) > MOST_EMAILS:
         raise UnreadableDocument(
-            f"{name} cannot be read as a mailbox: it has {len(letters):,} messages, and only one to {MOST_EMAILS:,} can "
+            f"{name} cannot be read as a mailbox: it has {len(letters):,} messages, and at most {MOST_EMAILS:,} can "
             "be read. Export fewer of them from the mail program, and add that."
         )
     return len(letters), _pages(letters, name, media_type)

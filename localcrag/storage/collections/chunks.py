@@ -68,7 +68,7 @@ def replace_vectors(
         )
         if {row["id"] for row in now} != set(vectors):
             raise StoreError(
-                f"The collection “{collection}” changed while it was being re-indexed, so its index was not replaced. "
+                f"The collection “{collection}” changed while it was being re-indexed. Its index was not replaced. "
                 "Wait until no other localcrag adds documents, and try again."
             )
         connection.executemany(

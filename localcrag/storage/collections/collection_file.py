@@ -221,7 +221,7 @@ def checked_description(said: Mapping[str, str]) -> dict[str, Any]:
     if not (name and len(name) <= LONGEST_NAME):
         raise DamagedFile("its collection has no name, or one that is too long")
     if not (isinstance(made["embedder"], str) and _EMBEDDER.fullmatch(made["embedder"])):
-        raise DamagedFile("it names no embedder")
+        raise DamagedFile("it names no embedding model")
     numbers = (made["dimension"], made["documents"])
     if any(type(one) is not int for one in numbers) or not 1 <= numbers[0] <= MOST_DIMENSIONS or numbers[1] < 0:
         raise DamagedFile("numbers in it are not right")

@@ -173,8 +173,7 @@ def open_pages(
         count = len(document)
     if count > MOST_PAGES:
         raise UnreadableDocument(
-            f"{name} has {count:,} pages, and localcrag reads at most {MOST_PAGES:,}. "
-            "Split it, and add the parts."
+            f"{name} has {count:,} pages, and localcrag reads at most {MOST_PAGES:,}. Split it, and add the parts."
         )
     # The generator opens the file again at its first page, so that one that never starts has nothing to close.
     return count, _pages(path, name, count, scans)
