@@ -348,8 +348,8 @@ def _repair_database(path: Path) -> Finding:
     said = ", ".join(f"{number} {table.replace('_', ' ')}" for table, number in came.items() if number)
     return Finding(
         "database", CheckState.FAILED,
-        f"{path} was damaged. Rescued into a new database: {said or 'nothing'}. The damaged one is kept in {kept}. Compare "
-        "them, then add missing documents again or restore a backup (localcrag restore FILE), and remove the damaged one",
+        f"{path} was damaged. Rescued into a new database: {said or 'nothing'}. The damaged one is kept in {kept}. "
+        "Compare them, then add missing documents again or restore a backup (localcrag restore FILE)",
     )  # fmt: skip
 
 

@@ -259,8 +259,8 @@ class Database:
                 raise refused_error(self.path, error) from error
         if busy:
             raise StoreError(
-                f"Deleted data is still in {self.path}-wal, because another localcrag is reading the database. Quit it or "
-                "wait for its answer, then run: localcrag forget"
+                f"Deleted data is still in {self.path}-wal, because another localcrag is reading the database. Quit "
+                "it or wait for its answer, then run: localcrag forget"
             )
 
     def close(self) -> None:

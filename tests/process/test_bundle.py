@@ -124,7 +124,7 @@ def test_a_python_of_its_own_comes_out_of_the_archive_that_is_named(
     ("name", "program", "said"),
     [
         ("python/install/bin/python3", "", "Name an “install_only” archive"),
-        ("python/bin/python3", "#!/bin/sh\necho 3.10\n", "is no Python 3.11 or newer that runs here: 3.10"),
+        ("python/bin/python3", "#!/bin/sh\necho 3.10\n", "is not a working Python 3.11 or newer: 3.10"),
         ("python/bin/python3", "#!/bin/sh\necho no such library >&2\nexit 1\n", "no such library"),
     ],
 )
@@ -144,7 +144,7 @@ def test_nothing_else_is_put_in_the_place_of_a_bundle(monkeypatch: pytest.Monkey
     again = bundle.put(unfinished, tmp_path, "3.12")
     (again / "bundle.json").unlink()
     (unfinished / "wheelhouse").mkdir(parents=True)
-    with pytest.raises(SetupFailed, match="is there, but is no bundle"):
+    with pytest.raises(SetupFailed, match="exists, but is not a bundle"):
         bundle.put(unfinished, tmp_path, "3.12")
 
 
