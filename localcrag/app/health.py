@@ -343,7 +343,8 @@ def _repair_database(path: Path) -> Finding:
             kept = backup.replace_database(new, path, None)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
-            f"Nothing could be rescued from {path}: {error}. It was not changed. Restore a backup: localcrag restore FILE"
+            f"Nothing could be rescued from {path}: {error}. It was not changed. "
+            "Restore a backup: localcrag restore FILE"
         ) from error
     said = ", ".join(f"{number} {table.replace('_', ' ')}" for table, number in came.items() if number)
     return Finding(

@@ -91,8 +91,8 @@ class ServerLanguageModel:
             about = "" if self.counts else "about "
             raise GenerationError(
                 f"The prompt has {about}{tokens} tokens, the context window of the language model at "
-                f"{self._exchange.address} has {self.context_tokens}. Ask a shorter question, or start the server with a larger one"
-                + ("." if self.says_window else " and raise context_tokens in the settings.")
+                f"{self._exchange.address} has {self.context_tokens}. Ask a shorter question, or start the server "
+                "with a larger one" + ("." if self.says_window else " and raise context_tokens in the settings.")
             )
         body: dict[str, Any] = {
             "model": self._model.id,

@@ -381,7 +381,7 @@ def test_some_documents_alone_are_asked_by_name_folder_tag_kind_or_day(data: Pat
         assert again["run"]["scope"] == run["scope"]
         for options, words in (
             (("--tag", "tax"), "No document fits “tag tax”: no document has the tag “tax”."),
-            (("--since", "soon"), "“soon” is no day."),
+            (("--since", "soon"), "“soon” is not a date."),
         ):
             refused = localcrag(data, "ask", "When?", *options)
             assert (refused.returncode, words in refused.stderr) == (2, True)

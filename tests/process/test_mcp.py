@@ -133,7 +133,7 @@ def test_documents_are_added_only_where_that_is_allowed(foreign: McpClient, tmp_
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("ask", {"question": " "}, "The question is empty. Write one."),
+        ("ask", {"question": " "}, "The question is empty. Write a question."),
         (
             "ask",
             {"question": "x", "collection": "none"},

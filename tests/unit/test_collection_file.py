@@ -60,7 +60,7 @@ def test_what_is_written_is_read_back_as_it_was(tmp_path: Path) -> None:
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     path = tmp_path / "house.localcrag"
     path.write_text("mine")
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="already exists"):
         CollectionWriter(path)
     assert path.read_text() == "mine"
     with pytest.raises(StoreError, match="cannot be written"):

@@ -152,7 +152,7 @@ def test_a_process_that_reads_keeps_it_noted(tmp_path: Path) -> None:
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM chunks").fetchone()
         store.delete("note.txt")
-        with pytest.raises(StoreError, match="another localcrag reads the database"):
+        with pytest.raises(StoreError, match="another localcrag is reading the database"):
             full_text.overwrite_deleted_words(database, patience=0.01)
         assert full_text.has_pending_words(database)
         other.execute("COMMIT")

@@ -123,5 +123,5 @@ def test_a_key_is_for_one_host_and_port_and_for_this_user_alone(tmp_path: Path) 
     assert server_address.read_key(address, tmp_path, told) == "sk-of=environment"
     server_address.store_key(address, "", tmp_path)
     assert json.loads((tmp_path / server_address.KEYS_FILE).read_text()) == {}
-    with pytest.raises(SettingsError, match="no key"):
+    with pytest.raises(SettingsError, match="not a valid key"):
         server_address.store_key(address, "two words", tmp_path)

@@ -139,7 +139,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
     parser.set_defaults(json=False, data_dir=None, collection=None, on_failure=lambda _parsed, _error: None)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    subparser: type[argparse.ArgumentParser] = _Parser
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
     _add_commands(commands, common, within)
     return parser
 
