@@ -310,7 +310,7 @@ def test_a_bad_sweep_is_refused(text: str, said: str) -> None:
 
 
 def test_configurations_that_cannot_be_asked_under_are_refused() -> None:
-    with pytest.raises(EvaluationError, match="“upper=7” cannot be asked under"):
+    with pytest.raises(EvaluationError, match="“upper=7” cannot be used"):
         check(sweep("upper=7"), load())
     with pytest.raises(EvaluationError, match="Named twice: plain RAG"):
         check([plain_rag(), *ablations()], load())
