@@ -471,8 +471,8 @@ class SearXNG:
             raise errors.NoResults("The web was not searched, because the query is empty. Type a question first.")
         if sanitize.contains_term(cleaned, self._forbidden):
             raise errors.ForbiddenTerm(
-                "The web was not asked: the query holds a term that may never be sent. Ask in other words, or take "
-                "the term off the list (web_never_terms)."
+                "The web was not searched: the query contains a term that may never be sent. Ask in other words, or "
+                "take the term off the list (web_never_terms)."
             )
         with self._passage():
             # Resolve the name for each search: it may have been private at the start and lead elsewhere by now.

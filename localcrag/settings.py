@@ -86,13 +86,13 @@ def default_models_dir() -> Path:
 
 def _findable(term: str) -> str:
     if not sanitize.is_term(term):
-        raise ValueError("a term needs at least two letters or digits to be found by")
+        raise ValueError("a term needs at least two letters or digits")
     return term
 
 
 def _available(language: str) -> str:
     if language not in translation.LANGUAGES:
-        raise ValueError(f"is not a language that there is a catalogue of ({', '.join(translation.LANGUAGES)})")
+        raise ValueError(f"is not an available language ({', '.join(translation.LANGUAGES)})")
     return language
 
 
@@ -117,66 +117,69 @@ class AppSettings(SettingsGroup):
     """The app."""
 
     data_dir: Annotated[Path, ShownDefault("the user's data folder")] = Field(
-        default_factory=default_data_dir, description="Where documents, answers and settings are kept."
+        default_factory=default_data_dir, description="Folder for documents, answers and settings."
     )
     models_dir: Annotated[
         Path, ShownDefault("`models/` of the repository; without one, `models/` of the user's data folder")
-    ] = Field(default_factory=default_models_dir, description="Where models are kept.")
+    ] = Field(default_factory=default_models_dir, description="Folder for models.")
     collection: str = Field(
-        DEFAULT_COLLECTION, min_length=1, max_length=100, description="Collection that is asked and added to."
+        DEFAULT_COLLECTION,
+        min_length=1,
+        max_length=100,
+        description="Collection that questions and new documents go to.",
     )
     language: Language = Field(
-        translation.ENGLISH, description="Language of the page, and of what answers say of themselves."
+        translation.ENGLISH, description="Language of the app and of its own sentences in answers."
     )
     debug: bool = Field(
         False,
-        description="Print unexpected errors in full; their messages may hold words of documents and questions.",
+        description="Print unexpected errors in full; their messages may contain text of documents and questions.",
     )
 
 
 class ModelSettings(SettingsGroup):
     """Models."""
 
-    embedder: str = Field(ENGLISH_EMBEDDER, description="Embedder: a name, or a path.")
+    embedder: str = Field(ENGLISH_EMBEDDER, description="Embedding model: a name or a path.")
     relevance: str = Field(
         "relevance-v3",
-        description="Relevance model, also called reranker: a name, a path, or a server's: "
-        "http://HOST:PORT/rerank#MODEL.",
+        description="Reranker, which grades passages: a name, a path, or http://HOST:PORT/rerank#MODEL on a server.",
     )
     relevance_format: NumberFormat = Field(
         NumberFormat.AUTO,
-        description="Number format of the relevance model; auto: the fastest that keeps the ranking.",
+        description="Number format of the reranker; auto: the fastest one that keeps the ranking.",
     )
     llm: str = Field(
-        "smollm2-135m-answerer", description="Language model: a name, a path, or a server's: http://HOST:PORT/v1#MODEL."
+        "smollm2-135m-answerer",
+        description="Language model: a name, a path, or http://HOST:PORT/v1#MODEL on a server.",
     )
     agreed_servers: tuple[str, ...] = Field(
         (),
-        description="Model servers on other computers, HOST:PORT, that questions and parts of documents may go to.",
+        description="Model servers on other computers (HOST:PORT) that may receive questions and parts of documents.",
     )
-    threads: int = Field(0, ge=0, le=1024, description="Threads that models compute with; 0: one per core.")
+    threads: int = Field(0, ge=0, le=1024, description="Number of CPU threads for models; 0: one per core.")
     context_tokens: Tokens = Field(
-        4096, ge=512, description="The language model's context, prompt and answer together; memory grows with it."
+        4096,
+        ge=512,
+        description="Context window of the language model (prompt and answer together); more needs more memory.",
     )
-    idle_minutes: float = Field(10, ge=0, description="Minutes after which unused models are put away; 0: never.")
+    idle_minutes: float = Field(10, ge=0, description="Minutes after which unused models are unloaded; 0: never.")
 
 
 class RetrievalSettings(SettingsGroup):
     """Indexing and retrieval."""
 
     chunk_tokens: Tokens = Field(180, ge=32, le=1000, description="Length of a chunk.")
-    read_scans: bool = Field(
-        True, description="Recognise the text of pages that are pictures (OCR), in the background."
-    )
+    read_scans: bool = Field(True, description="Recognise the text of scanned pages (OCR), in the background.")
     workers: Annotated[int, ShownDefault("0: by the number of cores")] = Field(
-        0, ge=0, le=64, description="Processes that read files, and pages of scans, at once while documents are added."
+        0, ge=0, le=64, description="Number of processes that read files and scanned pages while documents are added."
     )
-    k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages kept for a question.")
+    k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Number of passages kept for a question.")
     reranked: Annotated[int, Unit("passages")] = Field(
         10,
         ge=1,
         le=200,
-        description="Passages that are scored at most: k, and the others where none of these is CORRECT.",
+        description="Maximum number of passages to score: k first, then more if none of these is CORRECT.",
     )
     candidates: Annotated[int, Unit("passages")] = Field(
         30, ge=1, le=500, description="Results taken from each index before they are fused."
@@ -184,7 +187,7 @@ class RetrievalSettings(SettingsGroup):
     index_engine: IndexEngine = Field(
         IndexEngine.AUTO,
         description="Library that searches vectors; auto: hnswlib up to 100,000 different vectors in a collection, "
-        "usearch beyond, and wherever hnswlib is not installed.",
+        "usearch for more, or if hnswlib is not installed.",
     )
 
 
@@ -193,43 +196,50 @@ class EvaluationSettings(SettingsGroup):
 
     scorer: ScorerKind = Field(
         ScorerKind.CROSS_ENCODER,
-        # Measured with the embedded model: AUC 0.59 instead of 0.85, at fifty times the time (docs/lab/measurements.md)
-        description="What grades the passages; llm: the language model, one passage at a time; needs a good one.",
+        # Measured with the embedded model: AUC 0.59, not 0.85, and fifty times the time (docs/lab/measurements.md).
+        description="Model that grades the passages; llm: the language model, one passage at a time (needs a capable "
+        "one).",
     )
     preset: Preset = Field(
         Preset.GENERAL,
-        description="Preset of collections that have none of their own; what is set by itself stays.",
+        description="Preset of collections that have none of their own; other settings override its values.",
     )
-    policy: Policy = Field(Policy.MAX, description="Rule from the passages' relevances to the action.")
-    relevance_threshold: Share = Field(0.6, description="Share of relevant passages that the policy ratio asks for.")
-    retry: bool = Field(True, description="Look once more, in other words, when the first passages are not enough.")
+    policy: Policy = Field(Policy.MAX, description="Rule that turns relevances into an action.")
+    relevance_threshold: Share = Field(0.6, description="Share of relevant passages that the policy ratio requires.")
+    retry: bool = Field(True, description="Search again in other words if the first passages are not enough.")
     rewriter: Rewriter = Field(
         Rewriter.AUTO,
-        # The embedded model's were accepted for 15 of 140 questions, for a third of the time (docs/lab/evaluation.md).
-        description="What rewrites follow-ups, second looks and web queries; auto: the language model, if it is one "
-        "that can.",
+        # The embedded model's: accepted for 15 of 140 questions, a third of the time (docs/lab/evaluation.md).
+        description="How to rewrite follow-ups, second searches and web queries; auto: with the language model if it "
+        "can.",
     )
-    upper: Probability = Field(None, description="Relevance from which a passage is correct.")
-    lower: Probability = Field(None, description="Relevance below which a passage is incorrect.")
-    strip: Probability = Field(None, description="Relevance from which a strip is kept.")
+    upper: Probability = Field(None, description="Relevance from which a passage counts as correct.")
+    lower: Probability = Field(None, description="Relevance below which a passage counts as incorrect.")
+    strip: Probability = Field(None, description="Relevance from which a sentence (strip) of a passage is kept.")
 
 
 class RefinementSettings(SettingsGroup):
-    """Refinement: what becomes evidence."""
+    """Evidence."""
 
     refiner: RefinerKind = Field(
-        RefinerKind.STRIPS, description="What picks the evidence; llm: the language model, which only a good one can."
+        RefinerKind.STRIPS,
+        description="How to choose the evidence; llm: with the language model (needs a capable one).",
     )
-    strip_mode: StripMode = Field(StripMode.SENTENCE, description="How a passage is cut into strips.")
+    strip_mode: StripMode = Field(
+        StripMode.SENTENCE, description="How to split a passage into strips: sentences or larger parts."
+    )
     window_words: Words = Field(40, ge=5, le=500, description="Length of a strip in the strip mode window.")
     most_strips: Annotated[int, Unit("strips")] = Field(
-        10, ge=1, le=200, description="Strips kept at most, beside the best one of each passage."
+        10, ge=1, le=200, description="Maximum number of strips to keep, besides the best one of each passage."
     )
     evidence_tokens: Tokens = Field(
-        800, ge=50, le=100_000, description="Kept strips together at most, beside the best one of each passage."
+        800,
+        ge=50,
+        le=100_000,
+        description="Maximum length of all kept strips together, besides the best one of each passage.",
     )
     minimum_retention: Share = Field(
-        0.3, description="Share of a passage's strips for which the threshold strip is lowered."
+        0.3, description="Share of a passage's strips to keep at least; the threshold strip is lowered for it."
     )
 
 
@@ -237,11 +247,11 @@ class ConflictSettings(SettingsGroup):
     """Conflicts between documents and web."""
 
     conflict_rule: ConflictRule = Field(
-        ConflictRule.SHOW_BOTH, description="Which side counts where documents and web contradict each other."
+        ConflictRule.SHOW_BOTH, description="Which side wins if documents and web contradict each other."
     )
     conflict_judge: ConflictJudge = Field(
         ConflictJudge.FACTS,
-        description="What finds conflicts: facts (numbers, dates, names); llm, which takes a good one; both.",
+        description="How to find contradictions: facts (numbers, dates, names), llm (needs a capable model), or both.",
     )
 
 
@@ -251,24 +261,23 @@ class AnswerSettings(SettingsGroup):
     time_budget: Seconds = Field(
         0.0,
         ge=0,
-        description="Time for a question on a slow machine: what there is no time for is left out, and the run says "
-        "so; 0: no limit.",
+        description="Time limit for a question on a slow machine: steps that do not fit are skipped, and the answer "
+        "says which; 0: no limit.",
     )
-    answer_tokens: Tokens = Field(320, ge=16, le=4096, description="Length of an answer at most.")
+    answer_tokens: Tokens = Field(320, ge=16, le=4096, description="Maximum length of an answer.")
     temperature: float = Field(
         0.0,
         ge=0,
         le=2,
-        description="Randomness of answers; 0: always the most likely word, so that the same question gets the same "
-        "answer.",
+        description="Sampling temperature; 0: the same question always gets the same answer.",
     )
     strictness: Strictness = Field(
         Strictness.BALANCED,
-        description="Sentences shown; strict: only those backed in full; balanced: partly backed ones too, marked; "
-        "lenient: all, marked.",
+        description="Which sentences to show; strict: only supported ones (supported-only); balanced: partly supported "
+        "ones too, marked (mark-partial); lenient: all, marked (show-all).",
     )
     history_turns: Annotated[int, Unit("turns")] = Field(
-        3, ge=0, le=20, description="Earlier turns that a follow-up is read with."
+        3, ge=0, le=20, description="Number of earlier turns that a follow-up question can refer to."
     )
 
 
@@ -277,39 +286,41 @@ class WebSettings(SettingsGroup):
 
     web: WebMode = Field(
         WebMode.ASK,
-        description="Web mode of collections that have none of their own; set by itself, it holds for all.",
+        description="Whether to search the web; a value set here overrides the web modes of collections.",
     )
     searxng_url: Annotated[str | None, ShownDefault("none: no web search")] = Field(
         None, description="Address of your SearXNG."
     )
-    searxng_allow_public: bool = Field(False, description="Allow an endpoint that is neither loopback nor private.")
-    search_timeout: Seconds = Field(5.0, gt=0, le=120, description="How long a search may take.")
-    web_results: Annotated[int, Unit("results")] = Field(5, ge=1, le=20, description="Results used of a search.")
+    searxng_allow_public: bool = Field(
+        False, description="Allow a search server outside this computer and your network."
+    )
+    search_timeout: Seconds = Field(5.0, gt=0, le=120, description="Time limit for a search.")
+    web_results: Annotated[int, Unit("results")] = Field(5, ge=1, le=20, description="Number of search results to use.")
     web_time_range: TimeRange = Field(
-        TimeRange.NONE, description="How old a result may be, for engines that know ages; none: of any age."
+        TimeRange.NONE, description="Maximum age of a result, for engines that know ages; none: any age."
     )
     web_language: Annotated[str, ShownDefault("SearXNG's own")] = Field(
         "", pattern=r"^(|auto|[a-z]{2,3}(-[a-zA-Z]{2})?)$", description="Language of results: en, de-CH, all, auto."
     )
     web_categories: Annotated[tuple[Category, ...], ShownDefault("SearXNG's own")] = Field(
-        (), description="List of categories as SearXNG names them; it ignores unknown ones."
+        (), description="Categories as SearXNG names them; it ignores unknown ones."
     )
     web_safesearch: Annotated[int | None, ShownDefault("SearXNG's own")] = Field(
-        None, ge=0, le=2, description="0: off, 1: moderate, 2: strict."
+        None, ge=0, le=2, description="Safe search; 0: off, 1: moderate, 2: strict."
     )
     web_never_terms: Annotated[tuple[NeverTerm, ...], ShownDefault("none")] = Field(
-        (), description="List of terms that are never sent, in any writing, within any word."
+        (), description="Terms that are never sent, however they are spelled; words that contain one are removed."
     )
     web_per_minute: Annotated[int, Unit("queries per minute")] = Field(
-        60, ge=1, le=600, description="Queries that may leave within any 60 seconds; one more waits, visibly."
+        60, ge=1, le=600, description="Maximum number of queries within 60 seconds; further ones wait."
     )
     web_cache_hours: Hours = Field(
-        24, ge=0, le=8760, description="How long a search's results are used again; 0: none are kept."
+        24, ge=0, le=8760, description="How long cached search results are reused; 0: no cache."
     )
     web_speculative: bool = Field(
         False,
-        description="In the mode always, search beside evaluation: faster, but queries leave, with the question's own "
-        "words, that were not needed.",
+        description="In the web mode always, search while the passages are evaluated: faster, but also sends queries, "
+        "in the question's own words, that are not needed.",
     )
 
 
@@ -393,7 +404,7 @@ class Settings(
         )
         if chosen.lower > chosen.upper:
             raise SettingsError(
-                f"The threshold lower ({chosen.lower:g}) is above upper ({chosen.upper:g}). Set both, or neither."
+                f"The threshold lower ({chosen.lower:g}) is above upper ({chosen.upper:g}). Set both or neither."
             )
         return chosen
 
@@ -512,8 +523,8 @@ def load(**overrides: Any) -> Settings:
         raise SettingsError(_explain(error)) from error
     except (TypeError, ValueError) as error:  # The file is not UTF-8, not JSON, or JSON but not an object.
         raise SettingsError(
-            f"The settings file ({FILE_NAME} in the data folder) does not hold a JSON object: {error}. "
-            "Mend it, or remove it to go back to the defaults."
+            f"The settings file ({FILE_NAME} in the data folder) is not a JSON object: {error}. "
+            "Correct it, or remove it to return to the defaults."
         ) from error
 
 
@@ -558,7 +569,7 @@ def _explain(error: ValidationError) -> str:
         name = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
             near = get_close_matches(name, Settings.model_fields, n=1)
-            lines.append(f"{name}: there is no such setting" + (f"; the nearest is {near[0]}" if near else ""))
+            lines.append(f"{name}: unknown setting" + (f"; did you mean {near[0]}?" if near else ""))
             continue
         # For an entry of a list (web_categories.0), value_rule knows no rule, so pydantic's message is used.
         what = "" if problem["type"] == "value_error" else value_rule(name)

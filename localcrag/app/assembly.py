@@ -120,7 +120,7 @@ def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int
     its_document = set(store.documents_of(list(found)).values())
     if not its_document or not its_document <= {document.id for document in store.documents()}:
         raise UnknownDocument(
-            f"There is no passage “{passage}” here: its document was changed or deleted, or it is from the web or of "
+            f"There is no passage “{passage}” here: its document was changed or deleted, or it is from the web or from "
             "another collection. Search again for what there is."
         )
     ((own, (document, chunk)),) = found.items()

@@ -78,7 +78,7 @@ def add_documents(assembly: Assembly, folder: Path, collection: str) -> Iterator
         reasons = "\n".join(f"{event.document}: {getattr(event, 'error', '')}" for event in failed)
         raise EvaluationError(
             f"{len(failed)} documents of the set could not be added, and its questions would be judged without "
-            f"them. Mend or remove them in {folder / DOCUMENTS}, with their questions:\n{reasons}"
+            f"them. Fix or remove them in {folder / DOCUMENTS}, with their questions:\n{reasons}"
         )
 
 

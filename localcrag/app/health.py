@@ -119,7 +119,7 @@ def examine_privacy(assembly: Assembly) -> Finding:
 def search_server(settings: Settings, web: Web) -> Finding:
     """Return whether the configured SearXNG answers, and in JSON."""
     if not settings.searxng_url:
-        return Finding("web search", CheckState.OFF, "no SearXNG is set (searxng_url), so nothing is asked of the web")
+        return Finding("web search", CheckState.OFF, "no SearXNG is set (searxng_url), so the web is not searched")
     try:
         health = web.health()
     except LocalcragError as error:
@@ -151,21 +151,21 @@ def _leaving(assembly: Assembly) -> str:
 
 def _files(assembly: Assembly, name: str) -> str:
     if is_served(name):
-        return "behind a server: none here"
+        return "on a server: no files on this computer"
     checks = [*assembly.library.verify(name)]
     wrong = [check for check in checks if check.state in (FileState.MISSING, FileState.WRONG)]
     if wrong:
         what = ", ".join(f"{check.path.name} is {check.state}" for check in wrong)
-        raise ModelDamaged(f"{name}: {what}. Get it again: localcrag models get {name}")
+        raise ModelDamaged(f"{name}: {what}. Download it again: localcrag models get {name}")
     unknown = sum(check.state is FileState.UNKNOWN for check in checks)
     size = sum(check.path.stat().st_size for check in checks if check.path.is_file())
-    known = "no checksum is known for it" if unknown else "checksums right"
+    known = "no known checksum" if unknown else "checksums match"
     return f"{counted(len(checks), 'file')}, {size / 1e6:.0f} MB, {known}"
 
 
 def _embedder(assembly: Assembly) -> str:
     embedder = assembly.models.embedder
-    return f"{embedder.name}: {embedder.dimension} dimensions, {embedder.max_tokens} tokens at most"
+    return f"{embedder.name}: {embedder.dimension} dimensions, at most {embedder.max_tokens} tokens"
 
 
 def _relevance(assembly: Assembly) -> str:
@@ -182,7 +182,9 @@ def _relevance(assembly: Assembly) -> str:
         computes_in = describe(folder, wanted=settings.relevance_format, cache=settings.data_dir / "cache")
     how = "calibrated" if scorer.calibration.fitted else "NOT calibrated: a plain sigmoid"
     if applied:
-        how += f" for the collection “{applied.collection}” on {applied.how.passages} labels, {applied.made_at}"
+        how += (
+            f" for the collection “{applied.collection}” on {counted(applied.how.passages, 'label')}, {applied.made_at}"
+        )
     return (
         f"{scorer.name}: {how}; upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g} (preset "
         f"{settings.preset}); computes in {computes_in}"
@@ -193,10 +195,10 @@ def _relevance(assembly: Assembly) -> str:
 def _llm(assembly: Assembly) -> str:
     if is_served(assembly.settings.llm):
         model = assembly.library.servers.language_model(assembly.settings.llm)
-        source = "as its server says" if model.says_window else "as set: its server does not say"
-        return f"{model.name} ({model.program}): window of {model.context_tokens} tokens, {source}"
-    threads = assembly.settings.threads or os.cpu_count()
-    return f"{assembly.models.llm.name}: window of {assembly.models.llm.context_tokens} tokens, {threads} threads"
+        source = "as reported by its server" if model.says_window else "as set, because its server does not report it"
+        return f"{model.name} ({model.program}): context window of {model.context_tokens} tokens, {source}"
+    threads = counted(assembly.settings.threads or os.cpu_count() or 1, "thread")
+    return f"{assembly.models.llm.name}: context window of {assembly.models.llm.context_tokens} tokens, {threads}"
 
 
 def _database(assembly: Assembly) -> str:
@@ -208,13 +210,11 @@ def _database(assembly: Assembly) -> str:
     free = assembly.database.free()
     if free >= MIN_EMPTY_BYTES:
         text += (
-            f"; {free / 1e6:.1f} MB of it are empty, where something was deleted: documents to come take them, and "
-            "`localcrag forget` gives them back"
+            f"; {free / 1e6:.1f} MB of it are empty after deletions: new documents reuse them, and `localcrag forget` "
+            "frees them"
         )
     if full_text.has_pending_words(assembly.database):
-        text += (
-            "; words of what was deleted or changed are left to be overwritten: the page does it, or localcrag forget"
-        )
+        text += "; words of deleted or changed documents still have to be overwritten: run localcrag forget"
     return text
 
 
@@ -222,7 +222,7 @@ def _collection(assembly: Assembly, name: str) -> str:
     documents = assembly.collections.store(name).documents()
     chunks = sum(document.chunks for document in documents)
     index = assembly.collections.index(name)
-    rebuilt = "" if index.is_consistent() else "; the index file was missing or stale, and was built anew"
+    rebuilt = "" if index.is_consistent() else "; the index file was missing or stale and was rebuilt"
     index.refresh()
     index.save()
     held = f"{counted(len(documents), 'document')}, {counted(chunks, 'chunk')}"
@@ -239,15 +239,15 @@ def unsupported_languages_note(documents: Sequence[Document]) -> str:
         return ""
     named = ", ".join(f"{language} {number}" for language, number in lacking.most_common())
     return (
-        f". Documents in languages whose words are not known ({named}) are searched, but follow-up questions and "
-        "negations in these languages are not understood"
+        f". localcrag has no word lists for some languages ({named}). It searches these documents, but does not "
+        "understand follow-up questions and negations in these languages"
     )
 
 
 def _confined() -> Finding:
     held = confinement_mechanisms()
     if not held:
-        text = "by the egress guard alone: this system lets no process confine itself"
+        text = "protected only by the egress guard: this system does not support confining processes"
         return Finding("reading files", CheckState.OFF, text)
     what = {"seccomp": "open no socket and start no program", "Landlock": "change no file"}
     can = ", and ".join(what[one] for one in held)
@@ -264,7 +264,7 @@ def vector_engines(wanted: IndexEngine, why_not: str) -> Finding:
             f'a C++ compiler, then run: {sys.executable} -m pip install "hnswlib>=0.8,<0.9"',
         )
     if wanted is IndexEngine.AUTO:
-        beyond = f"up to {MOST_IN_HNSWLIB:,} different vectors in a collection, usearch beyond"
+        beyond = f"up to {MOST_IN_HNSWLIB:,} different vectors in a collection, usearch for more"
         return Finding("vector search", CheckState.OK, f"hnswlib {version('hnswlib')} {beyond}")
     return Finding(
         "vector search", CheckState.OK, f"{wanted} {version(wanted)} searches all collections (index_engine)"
@@ -317,11 +317,11 @@ def repair(settings: Settings) -> Iterator[Finding]:
     yield _repair_database(path)
     for name in REBUILT_FOLDERS:
         shutil.rmtree(settings.data_dir / name, ignore_errors=True)
-    yield Finding("caches", CheckState.OK, "removed: faster copies of models are made again when they are needed")
+    yield Finding("caches", CheckState.OK, "removed: localcrag makes faster copies of models again when it needs them")
     assembly = Assembly(settings)
     try:
         chunks = salvage.rebuild_full_text(assembly.database)
-        yield Finding("full text", CheckState.OK, f"made anew from {counted(chunks, 'chunk')}")
+        yield Finding("full text", CheckState.OK, f"rebuilt from {counted(chunks, 'chunk')}")
         for name in assembly.collections.names():
             yield _repair_collection(assembly, name)
     finally:
@@ -334,22 +334,23 @@ def _repair_database(path: Path) -> Finding:
         if live is not None and not (wrong := _damage(live)):
             return Finding("database", CheckState.OK, f"{path}: sound")
         if not path.exists():
-            return Finding("database", CheckState.OK, f"{path}: there is none yet")
+            return Finding("database", CheckState.OK, f"{path}: not created yet")
         if live is not None and _rebuild_indexes(live):
-            return Finding("database", CheckState.OK, f"{path}: its indexes were damaged ({wrong}), and were made anew")
+            return Finding("database", CheckState.OK, f"{path}: its indexes were damaged ({wrong}) and were rebuilt")
     try:
         with backup.staged(path) as new:
             came = salvage.copy_readable_rows(path, new)
             kept = backup.replace_database(new, path, None)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
-            f"Nothing could be saved of {path}: {error}. It is as it was. Restore a backup: localcrag restore FILE"
+            f"Nothing could be rescued from {path}: {error}. It was not changed. "
+            "Restore a backup: localcrag restore FILE"
         ) from error
     counts = ", ".join(f"{number} {table.replace('_', ' ')}" for table, number in came.items() if number)
     return Finding(
         "database", CheckState.FAILED,
-        f"{path} was damaged. Saved into a new one: {counts or 'nothing'}. The damaged one is kept in {kept}; compare, "
-        "add again what is missing, or restore a backup (localcrag restore FILE); then remove it",
+        f"{path} was damaged. Rescued into a new database: {counts or 'nothing'}. The damaged one is kept in {kept}. "
+        "Compare them, then add missing documents again or restore a backup (localcrag restore FILE)",
     )  # fmt: skip
 
 
@@ -382,7 +383,7 @@ def _rebuild_indexes(live: sqlite3.Connection) -> bool:
 def _repair_collection(assembly: Assembly, name: str) -> Finding:
     """Chunk documents again that lost their chunks, and rebuild the index of a collection on this computer."""
     if name in [one.name for one in assembly.collections.homes.elsewhere()]:
-        return Finding(f"collection {name}", CheckState.OFF, "lives in a PostgreSQL server, and was left as it is")
+        return Finding(f"collection {name}", CheckState.OFF, "on a PostgreSQL server; not repaired")
     try:
         cut = _recut(assembly, name)
         index = assembly.collections.index(name)
@@ -390,10 +391,12 @@ def _repair_collection(assembly: Assembly, name: str) -> Finding:
         index.save()
     except LocalcragError as error:
         return Finding(f"collection {name}", CheckState.FAILED, str(error))
-    recut = f", {cut} cut again from their text: add their files again to read them with all headings" if cut else ""
-    return Finding(
-        f"collection {name}", CheckState.OK, f"{counted(len(index), 'chunk')} in its index, made anew{recut}"
+    recut = (
+        f", {counted(cut, 'document')} chunked again from the stored text; to restore all headings, add the files again"
+        if cut
+        else ""
     )
+    return Finding(f"collection {name}", CheckState.OK, f"{counted(len(index), 'chunk')} in its rebuilt index{recut}")
 
 
 def _recut(assembly: Assembly, name: str) -> int:

@@ -88,7 +88,7 @@ class Storage:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StoreError(
-                f"{name} was not taken in: {reason}. Check that the disk is not full, and try again."
+                f"{name} was not imported: {reason}. Check that the disk is not full, and try again."
             ) from error
         return replace(backup_info, path=kept)
 

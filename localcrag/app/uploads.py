@@ -53,7 +53,7 @@ class FoundFiles:
         self._paths = paths
         for path in paths:
             if path.is_dir() and next(_walk(path), None) is None:
-                raise UnreadableDocument(f"The folder {path} holds no files.")
+                raise UnreadableDocument(f"The folder {path} contains no files.")
         self._count = UploadCount(0, 0, all=False)
         self._counting: threading.Thread | None = None
 

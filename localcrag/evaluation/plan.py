@@ -78,11 +78,11 @@ def sweep(text: str) -> tuple[Configuration, ...]:
     name, found, values = text.partition("=")
     name = name.strip()
     if not found or not values.strip():
-        raise EvaluationError(f"“{text}” is no sweep. Write one like upper=0.5:0.9:0.1, or k=4,6,8.")
+        raise EvaluationError(f"“{text}” is not a sweep. Write it like upper=0.5:0.9:0.1 or k=4,6,8.")
     if name not in RUN_SETTINGS:
         raise EvaluationError(
-            f"“{name}” is no setting that can be swept. These are: {', '.join(RUN_SETTINGS)}. Others shape documents "
-            "or models: evaluate under each value, and compare the two with --compare."
+            f"“{name}” cannot be varied in a sweep. You can vary: {', '.join(RUN_SETTINGS)}. Others shape documents or "
+            "models: evaluate with each value, and compare the two with --compare."
         )
     steps = _range(text, values) if ":" in values else [value.strip() for value in values.split(",")]
     return tuple(Configuration(f"{name}={value}", changes={name: value}) for value in steps)
@@ -97,7 +97,7 @@ def check(configurations: Sequence[Configuration], base: Settings) -> None:
         try:
             configuration.settings(base)
         except SettingsError as error:
-            raise EvaluationError(f"“{configuration.name}” cannot be asked under: {error}") from error
+            raise EvaluationError(f"The configuration “{configuration.name}” cannot be used: {error}") from error
 
 
 def _range(text: str, values: str) -> list[str]:
@@ -106,7 +106,7 @@ def _range(text: str, values: str) -> list[str]:
         first, last, step = (Decimal(part.strip()) for part in values.split(":"))
         number = int((last - first) / step) + 1 if step > 0 and last >= first else 0
     except (InvalidOperation, ValueError, OverflowError) as error:
-        raise EvaluationError(f"“{text}” is no sweep: write FIRST:LAST:STEP with three numbers.") from error
+        raise EvaluationError(f"“{text}” is not a sweep. Write FIRST:LAST:STEP with three numbers.") from error
     if not 1 <= number <= MOST_STEPS:
         raise EvaluationError(
             f"“{text}” has no steps or more than {MOST_STEPS}: FIRST must not be above LAST, and STEP above 0."
@@ -171,7 +171,7 @@ def plan_for_pins(questions: Sequence[Question], collection: str) -> EvaluationP
     """Return the plan for a collection's pinned questions. Raises EvaluationError if there are none."""
     if not questions:
         raise EvaluationError(
-            f"No question of the collection “{collection}” is pinned. Pin one on the page or with `localcrag pins add`."
+            f"No question of the collection “{collection}” is pinned. Pin one in the app or with `localcrag pins add`."
         )
     return EvaluationPlan(
         name=PINNED, questions=tuple(questions), collections={one.id: collection for one in questions}

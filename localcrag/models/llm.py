@@ -358,7 +358,7 @@ class LlamaCpp:
         tokens = self._tokens(messages)
         if len(tokens) + 1 >= self.context_tokens:
             raise GenerationError(
-                f"The prompt has {len(tokens)} tokens, the language model's window {self.context_tokens}. "
+                f"The prompt has {len(tokens)} tokens, the language model's context window {self.context_tokens}. "
                 "Ask a shorter question, or raise context_tokens in the settings."
             )
         grammar = None

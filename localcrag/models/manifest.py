@@ -140,7 +140,7 @@ class Manifest:
                 f"The list of models {path} cannot be read ({error.strerror}). Restore it from localcrag's repository."
             ) from error
         except ValueError as error:
-            raise ModelError(f"The list of models {path} is not valid TOML: {error}. Mend it or restore it.") from error
+            raise ModelError(f"The list of models {path} is not valid TOML: {error}. Fix or restore it.") from error
         entries = _entries(path, content)
         return cls(folder=folder, entries=entries, sets=_sets(path, content.get("set", []), entries))
 
@@ -161,7 +161,7 @@ def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
     tables = content.get("model")
     if not isinstance(tables, list) or not set(content) <= {"model", "set"}:
         raise ModelError(
-            f"The list of models {path} holds something other than [[model]] and [[set]] tables. Mend or restore it."
+            f"The list of models {path} holds something other than [[model]] and [[set]] tables. Fix or restore it."
         )
     entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
     without_base = {(entry.name, entry.role) for entry in entries if entry.base is None}
@@ -169,7 +169,7 @@ def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
         if entry.base and (entry.base, BASE_ROLES.get(entry.role)) not in without_base:
             raise ModelError(
                 f"The list of models {path}, entry “{entry.name}”: base is “{entry.base}”, and must be a "
-                "language model of the list for an adapter, an embedder of it for a relevance model. Mend it."
+                "language model of the list for an adapter, an embedding model of the list for a reranker. Fix it."
             )
     for which in ("name", "folder"):
         seen = [getattr(entry, which) for entry in entries]
@@ -185,7 +185,7 @@ def _sets(path: Path, tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[Mod
     except ValidationError as error:
         problem = error.errors()[0]
         raise ModelError(
-            f"The list of models {path} has a bad [[set]]: {problem['msg']}. Mend or restore it."
+            f"The list of models {path} has a bad [[set]]: {problem['msg']}. Fix or restore it."
         ) from error
     roles = {entry.name: entry.role for entry in entries}
     for one in sets:
@@ -193,7 +193,7 @@ def _sets(path: Path, tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[Mod
         if one.name in roles or None in roles_in_set or len(set(roles_in_set)) < len(roles_in_set):
             raise ModelError(
                 f"The list of models {path}, set “{one.name}”: it must have a name of its own, and models of the list, "
-                "one for each role at most. Mend it."
+                "at most one for each role. Fix it."
             )
     return sets
 
@@ -206,7 +206,7 @@ def _entry(path: Path, number: int, table: Any) -> ModelEntry:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in error.errors()
         )
-        raise ModelError(f"The list of models {path}, entry “{name}”: {problems}. Mend it or restore it.") from error
+        raise ModelError(f"The list of models {path}, entry “{name}”: {problems}. Fix or restore it.") from error
     if not isinstance(entry.source, HubSource) and any(file.sha256 is None for file in entry.files):
         # Only the hub declares checksums itself.
         raise ModelError(f"The list of models {path}, entry “{entry.name}”: every file needs a sha256. Add them.")

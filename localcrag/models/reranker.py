@@ -325,7 +325,7 @@ class CrossEncoder:
                 raise ValueError(f"its {EXIT_HEAD_FILE} is for another model")
         except Exception as error:  # The libraries raise almost any exception on a damaged file, TypeError included.
             raise ModelDamaged(
-                f"The relevance model in {folder} cannot be loaded: {describe_damage(folder)}{error}. Check it with "
+                f"The reranker in {folder} cannot be loaded: {describe_damage(folder)}{error}. Check it with "
                 f"`localcrag models verify {name}`, or choose another with `localcrag models use NAME`."
             ) from error
         self._check_kind(folder)
@@ -371,7 +371,7 @@ class CrossEncoder:
             else:
                 logits = self._predict(pairs, BATCH_ON_GPU) if self._on_gpu else self._predict_by_length(pairs)
         if not np.isfinite(logits).all():
-            raise ModelError(f"The relevance model {self.name} gave no number for a text. {self._remedy}")
+            raise ModelError(f"The reranker {self.name} gave no number for a text. {self._remedy}")
         return logits
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
@@ -412,7 +412,7 @@ class CrossEncoder:
             with self._lock:
                 yield
         except _COMPUTE_ERRORS as error:
-            raise ModelError(f"The relevance model {self.name} failed: {error}. {self._remedy}") from error
+            raise ModelError(f"The reranker {self.name} failed: {error}. {self._remedy}") from error
 
     def _keep(self, pairs: Sequence[tuple[str, str]], readings: Sequence[PairScores]) -> None:
         """Cache the readings, and drop the oldest beyond READINGS."""
@@ -509,8 +509,8 @@ class CrossEncoder:
         else:
             return
         raise ModelError(
-            f"The model in {folder} cannot be used as relevance model: {what}. Choose a cross-encoder with one score "
-            "(a reranker) with `localcrag models use NAME`."
+            f"The model in {folder} cannot be used as a reranker: {what}. Choose a cross-encoder with one score "
+            "with `localcrag models use NAME`."
         )
 
     def _lacks_head(self, folder: Path) -> bool:

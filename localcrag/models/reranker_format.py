@@ -276,7 +276,7 @@ def with_shared_vocabulary(folder: Path, words: Path, cache: Path) -> Path:
                 _write_model(folder, words, temporary)
             except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
                 raise ModelDamaged(
-                    f"The relevance model in {folder} does not fit the words of {words}: {error}. Check both with "
+                    f"The reranker in {folder} does not fit the token embeddings of {words}: {error}. Check both with "
                     "`localcrag models verify`."
                 ) from error
             temporary.replace(made)

@@ -90,9 +90,9 @@ class ServerLanguageModel:
         if tokens + 1 >= self.context_tokens:
             about = "" if self.counts else "about "
             raise GenerationError(
-                f"The prompt has {about}{tokens} tokens, the window of the language model at {self._exchange.address} "
-                f"{self.context_tokens}. Ask a shorter question, or start the server with a larger window"
-                + ("." if self.says_window else " and raise context_tokens in the settings.")
+                f"The prompt has {about}{tokens} tokens, the context window of the language model at "
+                f"{self._exchange.address} has {self.context_tokens}. Ask a shorter question, or start the server "
+                "with a larger one" + ("." if self.says_window else " and raise context_tokens in the settings.")
             )
         body: dict[str, Any] = {
             "model": self._model.id,
@@ -272,7 +272,7 @@ class _StreamParser:
     def _check(self) -> None:
         if self.thinks:
             raise ServerError(
-                f"The model at {self._address} used up its tokens with thinking, before its answer. Switch its "
+                f"The model at {self._address} used up its tokens for thinking before it answered. Switch its "
                 "thinking off in the server, choose a model without, or raise answer_tokens in the settings."
             )
 
@@ -368,8 +368,8 @@ class ServerScorer:
         scores = raw if raw != finished else first
         if max(scores) != scores[-1] or min(scores) == max(scores):
             raise ServerError(
-                f"The server {self._exchange.address} does not tell texts that answer a question from others: it put "
-                "another one before the one that does. Check that it runs a reranker."
+                f"The server {self._exchange.address} ranked an unrelated text "
+                "above the one that answers the question. Check that it runs a reranker."
             )
         if raw != finished:
             return Scale.REQUESTED_RAW

@@ -69,8 +69,8 @@ class ServerAddress:
         """Return the address of one of the server's models. Raises ServerError if the model runs elsewhere."""
         if CLOUD_MODEL.search(model):
             raise ServerError(
-                f"{model} at {self} was not used: the server passes what it is asked on to the computers of its maker, "
-                "and localcrag sends your documents to no such place. Choose a model that the server runs itself."
+                f"{model} at {self} was not used: the server forwards requests to its maker's computers, "
+                "and localcrag does not send your documents there. Choose a model that the server runs itself."
             )
         return ServerAddress(self.url, model)
 
@@ -155,7 +155,7 @@ def store_key(address: ServerAddress, key: str, data_dir: Path) -> None:
     """Store a server's API key, or delete it if `key` is "". Raises SettingsError."""
     key = key.strip()
     if any(not "!" <= character <= "~" for character in key):
-        raise SettingsError("That is no key: it holds a space, or a character that no key has. Copy it once more.")
+        raise SettingsError("That is not a valid key: it contains a space or an unusual character. Copy it again.")
     path = data_dir / KEYS_FILE
     keys = {place: kept for place, kept in _read(path).items() if place != address.at} | (
         {address.at: key} if key else {}
@@ -163,7 +163,7 @@ def store_key(address: ServerAddress, key: str, data_dir: Path) -> None:
     try:
         write_private(path, json.dumps(keys, indent=1))
     except OSError as error:
-        raise SettingsError(f"{path} cannot be written: {error.strerror}. The key was not kept.") from error
+        raise SettingsError(f"{path} cannot be written: {error.strerror}. The key was not saved.") from error
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -172,5 +172,7 @@ def _read(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} cannot be read as a list of keys. Remove it, and give the keys again.") from error
+        raise SettingsError(
+            f"{path} cannot be read as a list of keys. Remove it, and enter the keys again (localcrag models key)."
+        ) from error
     return {str(place): str(key) for place, key in content.items()} if isinstance(content, dict) else {}

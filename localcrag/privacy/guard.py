@@ -68,7 +68,7 @@ class EgressPermit:
         """
         if self.purpose is Purpose.NONE:
             raise ValueError(
-                f"A passage to {format_address(host, port)} has no purpose: name one of Purpose in egress_log.py."
+                f"An exception for {format_address(host, port)} needs a purpose: a member of Purpose in egress_log.py."
             )
         one = (normalise_host(host), port)
         if one in self._hosts:

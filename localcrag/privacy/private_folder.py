@@ -39,7 +39,7 @@ def keep_private(data_dir: Path) -> None:
         make_private_folder(data_dir)
     except OSError as error:
         raise SettingsError(
-            f"The data folder {data_dir} cannot be made: {error.strerror or error}. Choose another with --data-dir."
+            f"The data folder {data_dir} cannot be created: {error.strerror or error}. Choose another with --data-dir."
         ) from error
     for path in _own_paths(data_dir):
         _close(path)

@@ -163,9 +163,9 @@ def read(folder: Path) -> EvaluationSet:
     if problems:
         more = f"\n… and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
         shown = "\n".join(problems[:MOST_PROBLEMS])
-        raise EvaluationSetError(f"{folder / QUESTIONS} cannot be used. Mend it:\n{shown}{more}")
+        raise EvaluationSetError(f"{folder / QUESTIONS} has errors. Fix them:\n{shown}{more}")
     if not questions:
-        raise EvaluationSetError(f"{folder / QUESTIONS} holds no question. Write one JSON object a line.")
+        raise EvaluationSetError(f"{folder / QUESTIONS} has no questions. Write one JSON object per line.")
     return EvaluationSet(folder.resolve().name, tuple(questions), files, _digest(folder, files))
 
 
@@ -178,9 +178,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     except (OSError, UnicodeDecodeError) as error:
         raise EvaluationSetError(f"{path} cannot be read: {error}. It has to be a text file in UTF-8.") from error
     if text.lstrip().startswith("["):
-        raise EvaluationSetError(
-            f"{path} is a JSON list. Write each of its objects in a line of its own, without commas."
-        )
+        raise EvaluationSetError(f"{path} is a JSON list. Write each object on its own line, without commas.")
     # Not splitlines: a JSON string may contain other line separators.
     return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 

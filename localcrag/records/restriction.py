@@ -130,7 +130,9 @@ def _day(text: object) -> str | None:
     try:
         date.fromisoformat(day + "-01" * (2 - day.count("-")))
     except ValueError:
-        raise QuestionError(f"“{day}” is no day. Write it as 2024-01-31, a month as 2024-01, a year as 2024.") from None
+        raise QuestionError(
+            f"“{day}” is not a date. Write a day as 2024-01-31, a month as 2024-01, a year as 2024."
+        ) from None
     return day
 
 

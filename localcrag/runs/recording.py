@@ -399,11 +399,11 @@ def validated_question(question: str) -> str:
     """Return a question in the form in which it is asked. Raises QuestionError if it is empty or too long."""
     question = replace_surrogates(question).strip()
     if not question:
-        raise QuestionError("The question is empty. Write one.")
+        raise QuestionError("The question is empty. Write a question.")
     if len(question) > LONGEST_QUESTION:
         raise QuestionError(
-            f"The question has {len(question):,} characters; {LONGEST_QUESTION:,} are the most. Put long texts into "
-            "the collection as a document, and ask about them."
+            f"The question has {len(question):,} characters; at most {LONGEST_QUESTION:,} are allowed. Put long texts "
+            "into the collection as a document, and ask about them."
         )
     return question
 

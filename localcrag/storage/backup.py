@@ -40,11 +40,11 @@ def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) 
                 copy.execute("COMMIT")
             return check(temporary, called=path)
     except FileExistsError as error:
-        raise StoreError(f"{path} is there already, and was not touched. Choose another name for the copy.") from error
+        raise StoreError(f"{path} already exists and was not changed. Choose another name for the backup.") from error
     except (*SQLITE_ERRORS, OSError) as error:
         reason = error_reason(error)
         raise StoreError(
-            f"The copy {path} cannot be written: {reason}. Nothing is left of it. Check that the folder is "
+            f"The backup {path} could not be written: {reason}. The partial file was removed. Check that the folder is "
             "writable and the disk not full."
         ) from error
 
@@ -68,7 +68,7 @@ def check(path: Path, called: Path | None = None) -> BackupSummary:
                     "changed. Choose another file, or add your documents again."
                 )
             if not tables >= REQUIRED_TABLES or kind != APPLICATION_ID:
-                raise StoreError(f"{called} is no backup of localcrag. Nothing was changed. Choose another file.")
+                raise StoreError(f"{called} is not a localcrag backup. Nothing was changed. Choose another file.")
             if version > SCHEMA_VERSION:
                 raise StoreError(
                     f"{called} was written by a newer localcrag (schema {version}, this one knows {SCHEMA_VERSION}). "
@@ -88,7 +88,7 @@ def check(path: Path, called: Path | None = None) -> BackupSummary:
         ) from error
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
-            f"{called} is damaged, or no backup of localcrag: {error}. Nothing was changed. Choose another file."
+            f"{called} is damaged, or is not a localcrag backup: {error}. Nothing was changed. Choose another file."
         ) from error
 
 
@@ -162,7 +162,7 @@ def exclusive_lock(path: Path) -> Iterator[sqlite3.Connection | None]:
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise StoreError(
-                    f"Another localcrag has {path} open. Nothing was changed. End it (the page, `localcrag serve`, "
+                    f"Another localcrag has {path} open. Nothing was changed. Quit it (the app, `localcrag serve`, "
                     "`localcrag mcp` or a command), and try again."
                 ) from error
             yield None
@@ -271,5 +271,5 @@ def _explaining_errors(path: Path) -> Iterator[None]:
         reason = error_reason(error)
         raise StoreError(
             f"The database {path} could not be replaced: {reason}. It is as it was. Check that the folder is writable "
-            "and that the disk has room for twice the size of the copy."
+            "and that the disk has room for twice the size of the backup."
         ) from error

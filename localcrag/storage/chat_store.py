@@ -78,7 +78,7 @@ class ChatStore:
         """Return a chat."""
         rows = self._database.rows("SELECT * FROM chats WHERE id = ?", chat_id)
         if not rows:
-            raise UnknownChat(f"There is no chat {chat_id} any more. Choose another from the list, or begin a new one.")
+            raise UnknownChat(f"The chat {chat_id} no longer exists. Choose another from the list, or start a new one.")
         turns = _branch(_dicts(self._database.rows(f"{_POSITIONS} WHERE chat_id = ?", chat_id)))
         return _chat(rows[0], len(turns))
 

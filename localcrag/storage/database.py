@@ -83,7 +83,7 @@ class Database:
                 raise refused_error(path, error) from error
             raise StoreError(
                 f"The database {path} cannot be opened: {error}. Check that the folder is writable and the disk not "
-                "full; if the file is damaged, restore it from a backup or move it away to begin anew."
+                "full; if the file is damaged, restore it from a backup or move it away to start over."
             ) from error
 
     def _check_origin(self) -> None:
@@ -217,7 +217,7 @@ class Database:
             except OSError as error:
                 raise StoreError(
                     f"A file of the backup could not be written to {folder}: {error.strerror or error}. Check that the "
-                    "folder is writable and the disk not full, and start localcrag again: it goes on there."
+                    "folder is writable and the disk not full, and start localcrag again: it continues from there."
                 ) from error
             backup.forget_files(connection)
 
@@ -259,8 +259,8 @@ class Database:
                 raise refused_error(self.path, error) from error
         if busy:
             raise StoreError(
-                f"What was deleted is still in {self.path}-wal, since another localcrag reads the database. Stop that "
-                "one, or wait for its answer, then: localcrag forget"
+                f"Deleted data is still in {self.path}-wal, because another localcrag is reading the database. Quit "
+                "it or wait for its answer, then run: localcrag forget"
             )
 
     def close(self) -> None:

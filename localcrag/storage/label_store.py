@@ -126,7 +126,9 @@ class PinStore:
         with self._database.transaction() as connection:
             found = connection.execute("DELETE FROM pins WHERE run_id = ?", (run_id,))
         if not found.rowcount:
-            raise LabelError(f"Nothing is pinned of the run “{run_id}”. `localcrag pins list` shows what is.")
+            raise LabelError(
+                f"The run “{run_id}” has no pinned question. `localcrag pins list` lists all pinned questions."
+            )
 
 
 def _values(label: Label) -> tuple[Any, ...]:

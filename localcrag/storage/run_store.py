@@ -127,7 +127,7 @@ class RunStore:
         """Return a stored run. Raises UnknownRun and StoreError."""
         rows = self._database.rows("SELECT record FROM runs WHERE id = ?", run_id)
         if not rows:
-            raise UnknownRun(f"There is no stored run “{run_id}”. `localcrag runs list` shows those there are.")
+            raise UnknownRun(f"There is no stored run “{run_id}”. `localcrag runs list` lists the stored runs.")
         try:
             return recording.read(rows[0]["record"])
         except ValidationError as error:

@@ -106,14 +106,14 @@ def test_what_cannot_be_added_is_named_and_the_rest_is_in(app: Localcrag, folder
         assert str(error) == "\n".join(str(one.error) for one in error.failed)
     assert isinstance(raised.value, DocumentError)
     assert app.documents() == ["handbook.md", "other.txt"]
-    with pytest.raises(UnreadableDocument, match="holds no files"):
+    with pytest.raises(UnreadableDocument, match="contains no files"):
         app.add(folder / "empty")
 
 
 def test_errors_are_those_of_the_error_tree(app: Localcrag, folder: Path) -> None:
     with pytest.raises(QuestionError):
         app.ask(" ")
-    with pytest.raises(SettingsError, match="there is no such setting"):
+    with pytest.raises(SettingsError, match="unknown setting"):
         Localcrag(folder / "data", colour="blue")
     assert issubclass(SettingsError, LocalcragError)
 

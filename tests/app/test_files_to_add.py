@@ -76,7 +76,7 @@ def test_a_link_round_in_a_circle_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_folder_of_folders_without_files_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "one" / "two").mkdir(parents=True)
-    with pytest.raises(UnreadableDocument, match="holds no files"):
+    with pytest.raises(UnreadableDocument, match="contains no files"):
         FoundFiles([tmp_path])
 
 

@@ -122,7 +122,7 @@ def test_files_within_files_go_in_are_found_and_leave_nothing_behind(assembly: A
     assert done[1].error == "papers.zip/4.zip/3.zip holds no file that could be added."
     assert done[5].error == (
         "papers.zip/house/letter.eml/photo.png cannot be read as a picture: it is damaged, cut off or very large. "
-        "Get a fresh copy, or save it anew and smaller in a program that shows it."
+        "Get a fresh copy, or save a smaller version in a program that can open it."
     )
     assert done[-1].note == "2 files in it are in the collection."
     store, index = assembly.collections.store(), assembly.collections.index()
@@ -232,7 +232,7 @@ def test_files_of_a_folder_keep_their_path_and_hidden_ones_stay_out(assembly: As
         ("two/readme.txt", IngestStatus.ADDED),
     ]
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(UnreadableDocument, match="holds no files"):
+    with pytest.raises(UnreadableDocument, match="contains no files"):
         uploads_from([tmp_path / "nothing"])
 
 

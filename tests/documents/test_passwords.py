@@ -117,7 +117,7 @@ def test_the_terminal_asks_until_the_password_is_right(tmp_path: Path) -> None:
     os.close(theirs)
     said = ""
     for typed in ("ebb", PASSWORD, "ebb", PASSWORD):
-        said += until(terminal, "(or Enter to leave it out): ")
+        said += until(terminal, "(press Enter to skip the file): ")
         os.write(terminal, f"{typed}\n".encode())
     said += until(terminal, None)
     os.close(terminal)

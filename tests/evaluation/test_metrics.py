@@ -291,9 +291,9 @@ def test_a_sweep_is_read(text: str, values: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("upper", "is no sweep"),
-        ("upper=", "is no sweep"),
-        ("searxng_url=http://x", "no setting that can be swept"),
+        ("upper", "is not a sweep"),
+        ("upper=", "is not a sweep"),
+        ("searxng_url=http://x", "cannot be varied in a sweep"),
         ("upper=0.9:0.5:0.1", "no steps or more than 50"),
         ("upper=0.1:0.9:-0.1", "no steps or more than 50"),
         ("upper=0:1:0", "no steps or more than 50"),
@@ -310,7 +310,7 @@ def test_a_bad_sweep_is_refused(text: str, said: str) -> None:
 
 
 def test_configurations_that_cannot_be_asked_under_are_refused() -> None:
-    with pytest.raises(EvaluationError, match="“upper=7” cannot be asked under"):
+    with pytest.raises(EvaluationError, match="“upper=7” cannot be used"):
         check(sweep("upper=7"), load())
     with pytest.raises(EvaluationError, match="Named twice: plain RAG"):
         check([plain_rag(), *ablations()], load())

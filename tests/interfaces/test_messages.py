@@ -229,5 +229,5 @@ def of_the_repository(text: str) -> list[str]:
 
 
 def test_a_misspelt_setting_names_the_nearest_one(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="searxng: there is no such setting; the nearest is searxng_url"):
+    with pytest.raises(SettingsError, match="searxng: unknown setting; did you mean searxng_url"):
         load(data_dir=tmp_path, searxng="http://127.0.0.1:8888")

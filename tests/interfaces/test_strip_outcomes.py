@@ -64,7 +64,7 @@ def test_a_key_point_is_shown_as_text() -> None:
 
 def test_the_terminal_counts_the_fates(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.show_details(run_with(StripReason.RETENTION, StripReason.DUPLICATE))
-    assert "strips: 1 of 2 kept (1 minimum retention, 1 duplicate)" in capsys.readouterr().err
+    assert "sentences: 1 of 2 kept (1 minimum retention, 1 duplicate)" in capsys.readouterr().err
 
 
 def test_a_strip_is_printed_with_its_reason_and_points() -> None:

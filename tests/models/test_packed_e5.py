@@ -121,7 +121,7 @@ def test_it_is_made_once_and_anew_when_what_it_is_made_from_changes(folder: Path
 def test_words_of_another_size_are_refused(layers: Path, folder: Path, tmp_path: Path) -> None:
     (folder / "model.safetensors").unlink()
     save_file({"other": torch.zeros(2, 2)}, folder / "model.safetensors")
-    with pytest.raises(ModelDamaged, match="does not fit the words"):
+    with pytest.raises(ModelDamaged, match="does not fit the token embeddings"):
         with_shared_vocabulary(layers, folder, tmp_path / "cache")
 
 

@@ -47,7 +47,7 @@ def test_an_address_and_a_model_make_a_name(given: str, name: str) -> None:
         ("http://8.8.8.8:8000", "neither this computer nor in a private network"),
         ("http://134744072/", "neither this computer nor in a private network"),
         ("http://[2001:4860:4860::8888]/v1", "neither this computer nor in a private network"),
-        ("http://127.0.0.1:11434#gpt-oss:120b-cloud", "computers of its maker"),
+        ("http://127.0.0.1:11434#gpt-oss:120b-cloud", "maker's computers"),
     ],
 )
 def test_other_addresses_are_refused_and_no_secret_is_shown(given: str, why: str) -> None:
@@ -123,5 +123,5 @@ def test_a_key_is_for_one_host_and_port_and_for_this_user_alone(tmp_path: Path) 
     assert server_address.read_key(address, tmp_path, told) == "sk-of=environment"
     server_address.store_key(address, "", tmp_path)
     assert json.loads((tmp_path / server_address.KEYS_FILE).read_text()) == {}
-    with pytest.raises(SettingsError, match="no key"):
+    with pytest.raises(SettingsError, match="not a valid key"):
         server_address.store_key(address, "two words", tmp_path)

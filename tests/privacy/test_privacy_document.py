@@ -40,9 +40,9 @@ def test_every_purpose_is_one_of_something_that_the_code_does(purpose: Purpose) 
 
 
 def test_nothing_leads_to_another_machine_without_a_purpose() -> None:
-    with pytest.raises(ValueError, match="has no purpose"), allow_egress(Purpose.NONE, ("192.0.2.1", 80)):
+    with pytest.raises(ValueError, match="needs a purpose"), allow_egress(Purpose.NONE, ("192.0.2.1", 80)):
         pass
-    with allow_egress(Purpose.NONE, programs=True) as opened, pytest.raises(ValueError, match="has no purpose"):
+    with allow_egress(Purpose.NONE, programs=True) as opened, pytest.raises(ValueError, match="needs a purpose"):
         opened.admit("192.0.2.1", 80)
 
 

@@ -134,8 +134,8 @@ def test_the_digest_changes_with_a_question_and_with_a_document(write: Callable[
         pytest.param(line(web=[{"title": "a", "url": "http://a"}]), "web.0.content: Field required", id="no-content"),
         pytest.param(line(id="a") + line(question="B?", id="a"), "line 2: the id “a” is that of line 1", id="same-id"),
         pytest.param(line(id="2") + line(question="B?"), "line 2: the id “2” is that of line 1", id="id-of-a-line"),
-        pytest.param("[\n" + line() + "]", "is a JSON list. Write each of its objects in a line", id="json-list"),
-        pytest.param("\n", "holds no question", id="no-question"),
+        pytest.param("[\n" + line() + "]", "is a JSON list. Write each object on its own line", id="json-list"),
+        pytest.param("\n", "has no questions", id="no-question"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_with_the_line_and_the_reason(

@@ -133,5 +133,5 @@ def test_the_command_lines_names_are_the_enumerations() -> None:
     assert list(Preset) == list(command.PRESETS)
     assert list(StripMode) == list(command.STRIP_MODES)
     assert list(RefinerKind) == list(command.REFINERS)
-    assert list(Strictness) == list(command.STRICTNESS)
+    assert list(Strictness) == list(command.STRICTNESS.values())
     assert list(ConflictRule) == list(command.CONFLICT_RULES)

@@ -87,7 +87,7 @@ def test_a_restriction_is_said_in_words_and_what_of_it_fits_nothing_as_well() ->
 @pytest.mark.parametrize("day", ["yesterday", "2024-13", "2024-02-30", "24-01-01", "2024-01-01-01", "-"])
 def test_a_day_that_is_none_is_refused(day: str) -> None:
     with pytest.raises(
-        QuestionError, match=r"is no day\. Write it as 2024-01-31, a month as 2024-01, a year as 2024\."
+        QuestionError, match=r"is not a date\. Write a day as 2024-01-31, a month as 2024-01, a year as 2024\."
     ):
         Restriction.of({"since": day})
 

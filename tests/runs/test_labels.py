@@ -186,7 +186,7 @@ def test_a_pin_keeps_a_persons_answers_and_comes_back_as_a_question(
     pins.put("default", labels.with_answers(labels.propose_question(answered), []))
     assert pins.find(run_id=answered.run_id)[0].question.held_by is AnswerLocation.NOWHERE
     pins.remove(answered.run_id)
-    with pytest.raises(LabelError, match="Nothing is pinned"):
+    with pytest.raises(LabelError, match="has no pinned question"):
         pins.remove(answered.run_id)
 
 

@@ -178,9 +178,9 @@ def test_the_command_line_says_the_same(assembly: Assembly, tmp_path: Path) -> N
     assert (told["questions"], told["web_rate_now"], told["web_rate_then"]) == (2, 0.5, 1.0)
     assert [change["after"] for change in told["changes"]] == ["INCORRECT", "AMBIGUOUS"]
     text = localcrag(tmp_path, "runs", "thresholds", "--upper", "0.65").stdout
-    assert "2 questions, each as it was asked last" in text
+    assert "2 questions, each as it was last asked" in text
     assert "left out, scored by another model: 2" in text
-    assert "not CORRECT, and so for the web: 50% → 100%" in text
+    assert "not CORRECT, so the web would be searched: 50% → 100%" in text
     assert "CORRECT   → AMBIGUOUS  0.60  asked TWICE?" in text
     refused = localcrag(tmp_path, "runs", "thresholds", "--lower", "0.9")
     assert (refused.returncode, "must be within 0..1" in refused.stderr) == (2, True)

@@ -538,7 +538,7 @@ def test_all_runs_every_check_and_every_test(ready: Project) -> None:
     done = ready.run("test.py", "--all", "-x")
     assert done.returncode == 0
     assert ready.calls() == [*CHECKS, SPEED, ["pytest", *WORKERS, "-x"]]
-    assert "the speed beside an earlier version's, then every test" in done.stdout
+    assert "the speed compared with an earlier version, then every test" in done.stdout
 
 
 def test_the_speed_can_be_left_out_and_is_measured_with_all_threads(ready: Project) -> None:

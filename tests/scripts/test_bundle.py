@@ -125,8 +125,8 @@ def test_a_python_of_its_own_comes_out_of_the_archive_that_is_named(
 @pytest.mark.parametrize(
     ("name", "program", "said"),
     [
-        ("python/install/bin/python3", "", "Name an “install_only” archive"),
-        ("python/bin/python3", "#!/bin/sh\necho 3.10\n", "is no Python 3.11 or newer that runs here: 3.10"),
+        ("python/install/bin/python3", "", "Use an “install_only” archive"),
+        ("python/bin/python3", "#!/bin/sh\necho 3.10\n", "is not a working Python 3.11 or newer: 3.10"),
         ("python/bin/python3", "#!/bin/sh\necho no such library >&2\nexit 1\n", "no such library"),
     ],
 )
@@ -146,7 +146,7 @@ def test_nothing_else_is_put_in_the_place_of_a_bundle(monkeypatch: pytest.Monkey
     again = bundle.put(unfinished, tmp_path, "3.12")
     (again / "bundle.json").unlink()
     (unfinished / "wheelhouse").mkdir(parents=True)
-    with pytest.raises(SetupFailed, match="is there, but is no bundle"):
+    with pytest.raises(SetupFailed, match="exists, but is not a bundle"):
         bundle.put(unfinished, tmp_path, "3.12")
 
 
@@ -181,7 +181,7 @@ def test_llama_cpp_that_was_compiled_for_one_processor_alone_is_not_bundled(
         bundle.llama_wheel(str(python), wheels.parent)
         assert list(bundle.llama_cache(wheels.parent).glob("*.whl"))
     else:
-        with pytest.raises(SetupFailed, match="for this processor alone"):
+        with pytest.raises(SetupFailed, match="only for this CPU"):
             bundle.llama_wheel(str(python), wheels.parent)
         assert not list(bundle.llama_cache(wheels.parent).glob("*.whl"))
     assert {"-DGGML_CPU_ALL_VARIANTS=ON", "-DGGML_NATIVE=OFF"} <= set((tmp_path / "told").read_text().split())

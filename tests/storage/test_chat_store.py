@@ -251,5 +251,5 @@ def test_a_deleted_chat_is_gone_with_its_turns(chats: ChatStore, tmp_path: Path)
     assert chats.chats() == []
     assert Database(tmp_path / "chats.sqlite3").rows("SELECT * FROM chat_turns") == []
     for use in (chats.turns, chats.chat, chats.delete, lambda gone: chats.ask(gone, "Still there?")):
-        with pytest.raises(UnknownChat, match="no chat"):
+        with pytest.raises(UnknownChat, match="no longer exists"):
             use(chat.id)

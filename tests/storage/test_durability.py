@@ -101,7 +101,7 @@ def test_a_backup_is_private_and_brings_documents_and_settings_to_another_folder
     assert (there / "settings.json").read_text() == '{"k": 7}'
     again = localcrag(here, "backup", str(file))
     assert again.returncode == 1
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_restoring_is_refused_while_another_process_has_the_folder(tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def _merge_by_copies(source: CollectionBackend, into: CollectionBackend) -> Merg
         into.save_document(document)
         if into.stored(document.name) != into.as_stored(document):
             into.remove([document.name])
-            raise NameRefused(f"“{name}” was not the same after it was copied. Nothing was removed; merge again.")
+            raise NameRefused(f"The copy of “{name}” differs from the original. Nothing was removed. Merge again.")
     into.put_folder_tags(_merged_tags(source.folder_tags(), into.folder_tags()))
     return Merged(len(names) - len(same), tuple(renamed.items()), tuple(same))
 

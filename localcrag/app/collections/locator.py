@@ -133,7 +133,9 @@ class CollectionLocator:
     def disconnect(self, collection: str) -> None:
         """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it lives here."""
         if not self.of(collection).server:
-            raise UnknownCollection(f"The collection “{collection}” lives on this computer: there is nothing to leave.")
+            raise UnknownCollection(
+                f"The collection “{collection}” is on this computer: there is nothing to disconnect."
+            )
         admin.delete_collection(self._database, collection)
 
     def vacuum(self, collection: str) -> None:
@@ -144,7 +146,7 @@ class CollectionLocator:
         home = self.of(collection)
         if not home.server:
             raise UnknownCollection(
-                f"The collection “{collection}” lives on this computer, where deleting leaves nothing behind."
+                f"The collection “{collection}” is on this computer. Erase here with: localcrag forget"
             )
         home.vacuum()
 
@@ -233,7 +235,7 @@ def _move_to_server(
     address = str(server.address)
     if elsewhere and elsewhere.address != address:
         raise StoreError(
-            f"The collection “{collection}” lives at {elsewhere.address}, or is on its way there. Move it here first: "
+            f"The collection “{collection}” is at {elsewhere.address}, or is being moved there. Move it here first: "
             f"localcrag collection move {collection} --to {LOCAL}"
         )
     if elsewhere and elsewhere.state is MoveState.THERE:

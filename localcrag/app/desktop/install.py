@@ -27,7 +27,7 @@ def install(data_dir: Path) -> Sequence[Path]:
     try:
         return _entry().install(commands(data_dir))
     except (OSError, subprocess.SubprocessError) as error:
-        raise NotInstalled(f"localcrag was not put into the menu: {error}.") from error
+        raise NotInstalled(f"localcrag could not be added to the menu: {error}.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def remove(data_dir: Path) -> Removed:
     try:
         gone = _entry().remove()
     except OSError as error:
-        raise NotInstalled(f"localcrag was not taken out of the menu: {error}.") from error
+        raise NotInstalled(f"localcrag could not be removed from the menu: {error}.") from error
     return Removed(gone, runs=not OneInstance(data_dir).remove_window())
 
 

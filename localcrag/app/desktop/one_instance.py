@@ -114,7 +114,7 @@ class OneInstance:
                 return True
             if time.monotonic() > deadline:
                 raise HandOverRefused(
-                    f"Another localcrag holds the data folder {self._folder.parent} and does not answer. "
+                    f"Another localcrag is using the data folder {self._folder.parent} and does not respond. "
                     "End its process, and start localcrag again."
                 )
             time.sleep(RETRY_SECONDS)

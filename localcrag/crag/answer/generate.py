@@ -204,8 +204,8 @@ def fitting_prompt(
             pieces.remove(min(pieces, key=lambda piece: piece.relevance))
         else:
             raise GenerationError(
-                f"The question and one piece of evidence do not fit into the language model's window ({room} tokens "
-                "are left for them). Ask a shorter question, or raise context_tokens in the settings."
+                f"The question and one piece of evidence do not fit into the language model's context window ({room} "
+                "tokens are left for them). Ask a shorter question, or raise context_tokens in the settings."
             )
 
 

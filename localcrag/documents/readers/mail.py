@@ -220,8 +220,8 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
     letters = _split_mailbox(data)
     if not letters or len(letters) > MOST_EMAILS:
         raise UnreadableDocument(
-            f"{name} cannot be read as a mailbox: it holds {len(letters):,} letters, and one to {MOST_EMAILS:,} can "
-            "be read. Export fewer of them from the mail program, and add that."
+            f"{name} cannot be read as a mailbox: it has {len(letters):,} messages, and localcrag reads 1 to "
+            f"{MOST_EMAILS:,}. Export it again from the mail program, in parts if it is large, and add that."
         )
     return len(letters), _pages(letters, name, media_type)
 
@@ -299,7 +299,7 @@ def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) 
     for number, data in enumerate(letters, start=1):
         if media_type == EML and isinstance(data, bytes) and not _FIELD.search(data):
             raise UnreadableDocument(
-                f"{name} cannot be read as an e-mail: it has no head (From, Date, Subject). "
+                f"{name} cannot be read as an e-mail: it has no headers (From, Date, Subject). "
                 "Save it again in the mail program, or give it the name ending that fits its content."
             )
         try:

@@ -63,7 +63,7 @@ def check(path: Path, name: str, what: str, head: bytes, *, remedy: str = "save 
     if unpacked > MAX_UNPACKED_BYTES or len(parts) > MOST_PARTS or any(map(_oversized, parts)):
         raise UnreadableDocument(
             f"{name} unpacks to {unpacked / 1e6:,.0f} MB in {len(parts):,} parts, far more than a document of its size "
-            f"holds, and was left alone. If it is genuine, {remedy}."
+            f"should contain, so it was not read. If it is genuine, {remedy}."
         )
     # Parts that overlap, as in ZIP bombs, add up to more than the file.
     if sum(part.compress_size for part in parts) > path.stat().st_size:

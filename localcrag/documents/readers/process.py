@@ -113,7 +113,7 @@ class ReaderProcesses(ProcessPool):
             self.drop(process)
             raise UnreadableDocument(
                 f"{name} cannot be read: {over}. It may be very large, damaged, or made to break programs that read "
-                "it. Split it, or save it anew in the program that it comes from, and add that."
+                "it. Split it, or save it again in the program that made it, and add that."
             ) from over
         if "error" in content:
             self.give_back(process)

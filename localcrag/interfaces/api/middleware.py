@@ -397,7 +397,7 @@ def require_free(port: int) -> None:
     """Raise SettingsError if a program is listening on the port already."""
     if not is_free(port):
         raise SettingsError(
-            f"Port {port} on {HOST} is taken, perhaps by another localcrag. Stop that program, or name another port "
+            f"Port {port} on {HOST} is in use, perhaps by another localcrag. Stop that program, or choose another port "
             "with --port."
         )
 

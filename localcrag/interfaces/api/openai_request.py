@@ -43,7 +43,7 @@ CODES = {
     UNPROCESSABLE: "invalid_request",
     UNAVAILABLE: "unavailable",
 }
-UNEXPECTED = "This question ended in an error; the terminal that localcrag serve runs in shows which."
+UNEXPECTED = "An unexpected error ended this question. The terminal that runs `localcrag serve` shows which one."
 
 
 def error_body(message: str, status: int, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class ChatMessage(BaseModel):
         if not isinstance(self.content, list):
             return self.content or ""
         if other := next((part.type for part in self.content if part.type != "text"), None):
-            raise QuestionError(f"A message has a part of the type “{other}”, and localcrag reads text only.")
+            raise QuestionError(f"A message has a part of the type “{other}”, but localcrag reads only text.")
         return "\n".join(part.text for part in self.content)
 
 
@@ -152,7 +152,7 @@ class ChatRequest(BaseModel):
         """Return the question that the request asks. Raises QuestionError."""
         at = max((number for number, one in enumerate(self.messages) if one.role == "user"), default=None)
         if at is None:
-            raise QuestionError("There is no message of the user to answer. Send one with the role “user”.")
+            raise QuestionError("The request has no user message. Send a message with the role “user”.")
         wishes = self.localcrag
         settings: dict[str, Any] = {name: getattr(wishes, name) for name in SETTING_FIELDS}
         return ApiQuestion(

@@ -60,7 +60,7 @@ def load_token(data_dir: Path, *, new: bool = False) -> str:
         write_private(path, token + "\n")
     except (OSError, ValueError) as error:
         raise SettingsError(
-            f"The token {path} cannot be read or written: {error}. Remove that file, and one is made anew."
+            f"The token {path} cannot be read or written: {error}. Remove the file, and localcrag makes a new token."
         ) from error
     return token
 
@@ -75,7 +75,7 @@ OPEN = addresses(
 PUBLIC_PATH = "/openapi.json"
 NO_TOKEN = Refusal(
     UNAUTHORIZED,
-    "The token is missing, or not this one's. `localcrag serve --show-token` prints it; send it as “Authorization: "
+    "The token is missing or wrong. `localcrag serve --show-token` prints it. Send it as “Authorization: "
     "Bearer TOKEN”, or enter it as the API key.",
 )
 

@@ -61,7 +61,7 @@ class Questions:
         there = self.collections()
         if name not in there:
             names = ", ".join(f"“{one}”" for one in there)
-            raise UnknownCollection(f"There is no collection “{name}” here. There is: {names}.")
+            raise UnknownCollection(f"There is no collection “{name}”. Available collections: {names}.")
         return name
 
     async def ask(self, asked: ApiQuestion) -> AsyncGenerator[AnswerProgress, None]:
@@ -90,7 +90,7 @@ class Questions:
             async for one in happened:
                 if isinstance(one.event, RunFinished):
                     return one.event.run
-        raise GenerationError("The question was stopped before there was an answer. Ask it again.")
+        raise GenerationError("The question was stopped before it was answered. Ask it again.")
 
     def _begun(self, asked: ApiQuestion) -> Recording:
         settings = with_changes(self.assembly.settings, collection=asked.collection, **asked.settings)

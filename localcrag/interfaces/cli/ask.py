@@ -21,6 +21,7 @@ from localcrag.interfaces.cli.command import (
     parse_restriction,
     print_result,
     setting,
+    strictness,
 )
 
 if TYPE_CHECKING:
@@ -34,15 +35,15 @@ def ask_consent(query: str) -> str | None:
     from localcrag.interfaces.cli.terminal import console
 
     screen = console()
-    screen.print("Your documents are not enough. May this be sent to your SearXNG?")
+    screen.print("Your documents do not answer this. Send this query to your SearXNG?")
     screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)
     prompt = "> "
     if sys.stdout.isatty():
-        arrow = " (↑ brings it back to be edited)" if _add_to_history(query) else ""
+        arrow = " (press ↑ to edit the query)" if _add_to_history(query) else ""
     else:
         # stdout is a file or a pipe: `input` would write its prompt into the result.
         prompt, arrow = "", ""
-    screen.print(f"Enter sends it, other words go in its place{arrow}, n sends nothing.")
+    screen.print(f"Press Enter to send it, type other words to send those instead{arrow}, or type n to send nothing.")
     if not prompt:
         screen.print("> ", end="")
     try:
@@ -65,6 +66,12 @@ def _add_to_history(query: str) -> bool:
 
 
 DONE = 0
+_THRESHOLDS = {
+    "upper": "relevance from which a passage counts as correct",
+    "lower": "relevance below which a passage counts as incorrect",
+    "strip": "relevance from which a sentence of a passage is kept",
+}
+"""Options of the thresholds, and their help."""
 
 
 def add_ask_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
@@ -75,42 +82,57 @@ def add_ask_parser(subparsers: Subparsers, common: argparse.ArgumentParser, with
     command.add_argument(
         "--read-all",
         action="store_true",
-        help="look at every passage, not only those found: for “list all”; takes longer",
+        help="read every passage, not only the best ones (for “list all …”; takes longer)",
     )
-    command.add_argument("--policy", choices=POLICIES, help="the rule from relevances to an action")
+    command.add_argument("--policy", choices=POLICIES, help="rule that turns relevances into an action")
     command.add_argument(
-        "--preset", choices=PRESETS, help="for this question; `localcrag presets` says whom each is for"
+        "--preset", choices=PRESETS, help="preset for this question (`localcrag presets` describes them)"
     )
-    command.add_argument("--web", choices=WEB_MODES, help="whether your SearXNG may be asked; ask: you see the query")
-    command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
+    command.add_argument(
+        "--web", choices=WEB_MODES, help="whether to search the web with your SearXNG; ask: you approve each query"
+    )
+    command.add_argument("--searxng-url", metavar="URL", help="address of the SearXNG for this question")
     command.add_argument(
         "--conflicts",
         choices=CONFLICT_RULES,
         dest="conflict_rule",
-        help="which side counts where documents and web differ",
+        help="which side wins if documents and web contradict each other",
     )
-    command.add_argument("--k", type=setting("k"), metavar="N", help="passages to retrieve")
-    command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
+    command.add_argument("--k", type=setting("k"), metavar="N", help="number of passages to retrieve")
+    command.add_argument("--llm", metavar="NAME", help="language model for this question")
     command.add_argument(
-        "--scorer", choices=["cross-encoder", "llm"], help="what grades the passages; llm needs a good model"
+        "--scorer", choices=["cross-encoder", "llm"], help="model that grades the passages; llm needs a capable model"
     )
-    command.add_argument("--strip-mode", choices=STRIP_MODES, help="how passages are cut into strips")
-    command.add_argument("--refiner", choices=REFINERS, help="what picks the strips; llm needs a good model")
+    command.add_argument(
+        "--strip-mode", choices=STRIP_MODES, help="how to split passages into sentences or larger parts"
+    )
+    command.add_argument("--refiner", choices=REFINERS, help="how to choose the evidence; llm needs a capable model")
     command.add_argument(
         "--retry",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="look once more, in other words, when the first passages are not enough",
-    )
-    command.add_argument("--strictness", choices=STRICTNESS, help="which sentences are shown; marked if in doubt")
-    command.add_argument(
-        "--time-budget", type=setting("time_budget"), metavar="S", help="seconds; what there is no time for is left out"
+        help="search again in other words if the first passages are not enough",
     )
     command.add_argument(
-        "--temperature", type=setting("temperature"), metavar="T", help="of the answer; 0 gives the same every time"
+        "--strictness",
+        type=strictness,
+        metavar="|".join(STRICTNESS),
+        help="which sentences to show: only supported ones, doubtful ones too (marked), or all (marked)",
     )
-    for name in ("upper", "lower", "strip"):
-        command.add_argument(f"--{name}", type=setting(name), metavar="P", help=f"the threshold {name}, in 0..1")
+    command.add_argument(
+        "--time-budget",
+        type=setting("time_budget"),
+        metavar="S",
+        help="time limit in seconds; steps that do not fit are skipped",
+    )
+    command.add_argument(
+        "--temperature",
+        type=setting("temperature"),
+        metavar="T",
+        help="sampling temperature (0: same answer every time)",
+    )
+    for name, words in _THRESHOLDS.items():
+        command.add_argument(f"--{name}", type=setting(name), metavar="P", help=f"{words} (0 to 1)")
     command.set_defaults(run=_ask)
 
 
@@ -130,5 +152,7 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
         parsed.question, preset=preset, consent=consent, restriction=parse_restriction(parsed), read_all=parsed.read_all
     )
     run = terminal.show_run(asking)
+    if advice := terminal.advice(run, searxng=settings.searxng_url is not None):
+        terminal.console().print(advice)
     print_result(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localcrag.interfaces.cli.command import index_warnings, open_collection, print_json
+from localcrag.interfaces.cli.command import counted, index_warnings, open_collection, print_json
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 THRESHOLDS = ("upper", "lower", "strip")
 WORSE = (
-    "Not applied: on questions that it was not fitted on, the new calibration has a higher log loss than the one in "
-    "force. Collect more labels, or apply it all the same with --force."
+    "Not applied: on questions that it was not fitted on, the new calibration has a higher log loss than the active "
+    "one. Collect more labels, or apply it anyway with --force."
 )
 
 
@@ -59,8 +59,9 @@ def as_lines(settings: Settings, outcome: EvaluationOutcome, criterion: Criterio
     fitted = outcome.fitted
     lines = [
         f"Calibration of {settings.relevance} for the collection “{settings.collection}”, criterion {criterion}.",
-        f"{fitted.passages} labelled passages ({fitted.relevant} relevant) and {fitted.strips} strips.",
-        f"{fitted.questions} questions, of which the retrieved passages answer {fitted.answered}.",
+        f"{counted(fitted.passages, 'labelled passage')}, {fitted.relevant} of them relevant.",
+        f"{counted(fitted.strips, 'labelled strip')}.",
+        f"{counted(fitted.questions, 'question')}; the retrieved passages answer {fitted.answered}.",
         "",
         *_coefficients(outcome.before, fitted.calibration),
         "",
@@ -74,7 +75,7 @@ def as_lines(settings: Settings, outcome: EvaluationOutcome, criterion: Criterio
     lines += ["", *fitted.notes]
     if fitted.worse:
         lines.append(
-            "It is worse than what is in force: the log loss is higher on questions that it was not fitted on."
+            "It is worse than the active calibration: its log loss is higher on questions that it was not fitted on."
         )
     return [*lines, *override_notes(settings)]
 
@@ -83,7 +84,7 @@ def override_notes(settings: Settings) -> list[str]:
     """Return a line for each threshold that was set by hand, which wins over the calibration."""
     given = {name: getattr(settings, name) for name in THRESHOLDS}
     return [
-        f"The threshold {name} is set by hand to {value:g}, which wins over any calibration."
+        f"The threshold {name} is set to {value:g} in the settings, which overrides any calibration."
         for name, value in given.items()
         if value is not None
     ]
@@ -101,8 +102,9 @@ def describe_source(stored: StoredCalibration) -> str:
     """Return the data that a calibration was fitted to, in words."""
     how = stored.how
     sources = [f"the set {how.from_set}"] if how.from_set else []
-    sources += [f"{how.from_use} labels from use"] if how.from_use else []
-    return f"{how.passages} passages of {how.questions} questions, from {' and '.join(sources)}"
+    sources += [f"{counted(how.from_use, 'label')} from use"] if how.from_use else []
+    fitted_to = f"{counted(how.passages, 'passage')} of {counted(how.questions, 'question')}"
+    return f"{fitted_to}, from {' and '.join(sources)}"
 
 
 def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[str]:
@@ -111,7 +113,7 @@ def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[s
         for name in ("logit", "cosine", "overlap", "bias") if kind == "passage" else ("logit", "bias"):
             values = (getattr(getattr(one, kind), name) for one in (before, after))
             rows.append((f"{kind}: {name}", *values))
-    return [f"{'':<27}{'in force':>9}{'fitted':>9}"] + [f"{name:<27}{was:>9.4g}{now:>9.4g}" for name, was, now in rows]
+    return [f"{'':<27}{'active':>9}{'fitted':>9}"] + [f"{name:<27}{was:>9.4g}{now:>9.4g}" for name, was, now in rows]
 
 
 def _threshold(calibration: FittedCalibration, name: str) -> float:
@@ -131,7 +133,7 @@ def add_calibrate_parser(
         "calibrate",
         parents=[common, within],
         help="fit relevances and thresholds to labelled questions",
-        description="Fit a collection's calibration and thresholds to an evaluation set, to labels from use, or both. "
+        description="Fit a collection's calibration and thresholds to an evaluation set, to your feedback, or both. "
         "Nothing changes without --apply.",
     )
     command.add_argument(
@@ -139,24 +141,34 @@ def add_calibrate_parser(
         nargs="*",
         default=[],
         metavar="SET | show | undo",
-        help="folders of evaluation sets; show: what is in force; undo: back to the calibration before it",
+        help="folders of evaluation sets; show: the active calibration; undo: return to the previous calibration",
     )
-    command.add_argument("--from-use", action="store_true", help="take the labels that passages got in use")
-    command.add_argument("--criterion", choices=CRITERIA, default="f1", help="what the threshold upper is chosen by")
-    command.add_argument("--target", type=float, metavar="SHARE", help="for web-rate: questions that may go to the web")
-    command.add_argument("--cost", type=float, metavar="N", help="for cost: of a wrong CORRECT, in needless fallbacks")
-    command.add_argument("--apply", action="store_true", help="put it in force for the collection")
-    command.add_argument("--force", action="store_true", help="also when it is worse than what is in force")
+    command.add_argument("--from-use", action="store_true", help="use the feedback that you gave on passages")
+    command.add_argument("--criterion", choices=CRITERIA, default="f1", help="how to choose the threshold upper (f1)")
+    command.add_argument(
+        "--target",
+        type=float,
+        metavar="SHARE",
+        help="with --criterion web-rate: share of questions that may go to the web",
+    )
+    command.add_argument(
+        "--cost",
+        type=float,
+        metavar="N",
+        help="with --criterion cost: how many needless web searches one wrong CORRECT is worth",
+    )
+    command.add_argument("--apply", action="store_true", help="activate the new calibration for the collection")
+    command.add_argument("--force", action="store_true", help="apply it even if it is worse than the active one")
     command.set_defaults(run=_calibrate)
 
 
 def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
     if (named := next(iter(parsed.what), "")) in (SHOW, UNDO):
         if parsed.from_use or parsed.apply or len(parsed.what) > 1:
-            raise SettingsError(f"`calibrate {named}` fits nothing: leave sets, --from-use and --apply away.")
+            raise SettingsError(f"`calibrate {named}` fits nothing. Leave out sets, --from-use and --apply.")
         return (_show if named == SHOW else _undo)(parsed, open_collection(settings))
     if not parsed.what and not parsed.from_use:
-        raise SettingsError("Name the folder of an evaluation set, or --from-use, or both.")
+        raise SettingsError("Name the folder of an evaluation set, or give --from-use, or both.")
     return _fit(parsed, open_collection(settings), _criterion(parsed))
 
 
@@ -166,7 +178,7 @@ def _criterion(parsed: argparse.Namespace) -> Criterion:
 
     for name, kind in (("target", "web-rate"), ("cost", "cost")):
         if getattr(parsed, name) is not None and parsed.criterion != kind:
-            raise SettingsError(f"--{name} is for --criterion {kind}.")
+            raise SettingsError(f"--{name} needs --criterion {kind}.")
     given = {name: getattr(parsed, name) for name in ("target", "cost") if getattr(parsed, name) is not None}
     try:
         return Criterion(CriterionKind(parsed.criterion), **given)
@@ -182,10 +194,12 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
         labelled.add_use(assembly)
         if labelled.left_out:
             scorer = assembly.settings.relevance
-            print(f"{labelled.left_out} labels left out: their scores are not of {scorer}.", file=sys.stderr)
+            skipped = counted(labelled.left_out, "label")
+            print(f"{skipped} left out: another model than {scorer} scored their passages.", file=sys.stderr)
     for folder in map(Path, parsed.what):
         _add_set(labelled, assembly, folder)
-    print(f"fitting to {len(labelled.scores)} passages and {len(labelled.strips)} strips", file=sys.stderr)
+    fitted_to = f"{counted(len(labelled.scores), 'passage')} and {counted(len(labelled.strips), 'strip')}"
+    print(f"fitting to {fitted_to}", file=sys.stderr)
     outcome = fit(assembly, labelled, criterion, apply=parsed.apply, force=parsed.force)
     if parsed.json:
         print_json(as_json(assembly.settings, labelled, outcome, criterion))
@@ -197,9 +211,9 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
     if outcome.refused:
         raise EvaluationError(WORSE)
     print(
-        f"Applied to the collection “{assembly.settings.collection}”. `localcrag calibrate undo` takes it back."
+        f"Applied to the collection “{assembly.settings.collection}”. `localcrag calibrate undo` reverts it."
         if outcome.applied
-        else "Nothing was changed. --apply puts it in force for the collection."
+        else "Nothing was changed. Add --apply to activate it for the collection."
     )
     return DONE
 
@@ -240,10 +254,10 @@ def _show(parsed: argparse.Namespace, assembly: Assembly) -> int:
     limits = calibration.thresholds
     print(f"Thresholds: upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}.")
     if not calibration.fitted:
-        print("Nobody has fitted it: relevances are a plain sigmoid.")
-    print("\n".join(override_notes(assembly.settings)) or "No threshold is set by hand.")
+        print("It is not fitted: relevances are a plain sigmoid of the model's scores.")
+    print("\n".join(override_notes(assembly.settings)) or "The settings override no threshold.")
     for one in history:
-        state = f"undone {one.undone_at}" if one.undone_at else "in force" if one == applied else "replaced"
+        state = f"undone {one.undone_at}" if one.undone_at else "active" if one == applied else "replaced"
         print(f"  {one.made_at}  {state}: {describe_source(one)}; criterion {one.how.criterion}")
     return DONE
 
@@ -266,5 +280,5 @@ def _undo(parsed: argparse.Namespace, assembly: Assembly) -> int:
             }
         )
         return DONE
-    print(f"The calibration of {undone.made_at} is no longer in force. {describe_active(assembly.settings, applied)}")
+    print(f"The calibration of {undone.made_at} is no longer active. {describe_active(assembly.settings, applied)}")
     return DONE

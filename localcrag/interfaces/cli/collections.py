@@ -33,37 +33,43 @@ ADDRESS = "postgresql://USER@HOST:PORT/DATABASE; on this computer postgresql://U
 
 def add_collection_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     """Add `collection`; `common` brings `--json` and `--data-dir`."""
-    words = "list, copy, merge, export or import collections, or move one to a PostgreSQL server"
+    words = "list, copy, merge, export, import or move collections"
     collection = subparsers.add_parser("collection", parents=[common], help=words)
     collection.set_defaults(run=_list)
     named = collection.add_subparsers(metavar="list | copy NAME NEW | merge FROM INTO | export NAME FILE | …")
-    named.add_parser("list", parents=[common], help="all collections, and where they live").set_defaults(run=_list)
+    named.add_parser("list", parents=[common], help="list all collections and where they are stored").set_defaults(
+        run=_list
+    )
     _add_copies(named, common)
     _add_servers(named, common)
 
 
 def _add_copies(named: Subparsers, common: argparse.ArgumentParser) -> None:
-    command = named.add_parser("copy", parents=[common], help="copy one, with all that was made of its documents")
-    command.add_argument("name", metavar="NAME", help="the collection")
-    command.add_argument("new", metavar="NEW", help="what the copy is called")
+    command = named.add_parser("copy", parents=[common], help="copy a collection with its index")
+    command.add_argument("name", metavar="NAME", help="the collection to copy")
+    command.add_argument("new", metavar="NEW", help="name of the copy")
     command.set_defaults(run=_copy)
-    words = "put all documents of one into another, and remove it; one of a name that is taken gets another name"
+    words = "move all documents of a collection into another one, and remove the first; renames documents if necessary"
     command = named.add_parser("merge", parents=[common], help=words)
-    command.add_argument("name", metavar="FROM", help="the collection that is no more afterwards")
-    command.add_argument("into", metavar="INTO", help="the collection that has the documents of both afterwards")
+    command.add_argument("name", metavar="FROM", help="the collection to empty and remove")
+    command.add_argument("into", metavar="INTO", help="the collection that receives the documents")
     command.set_defaults(run=_merge)
-    command = named.add_parser("export", parents=[common], help="write one into a file that `import` reads")
-    command.add_argument("name", metavar="NAME", help="the collection")
-    command.add_argument("file", metavar="FILE", type=Path, help="a new file; only you may read it")
+    command = named.add_parser("export", parents=[common], help="write a collection to a file that `import` reads")
+    command.add_argument("name", metavar="NAME", help="the collection to export")
+    command.add_argument("file", metavar="FILE", type=Path, help="the file to write; only your user may read it")
     command.set_defaults(run=_export)
-    command = named.add_parser("import", parents=[common], help="make a new one of such a file")
-    command.add_argument("file", metavar="FILE", type=Path, help="what `export` wrote, here or elsewhere")
-    command.add_argument("name", metavar="NAME", nargs="?", help="what it is called; as in the file, if not given")
+    command = named.add_parser("import", parents=[common], help="make a new collection from an exported file")
+    command.add_argument(
+        "file", metavar="FILE", type=Path, help="a file that `export` wrote, on this or another computer"
+    )
+    command.add_argument("name", metavar="NAME", nargs="?", help="name of the new collection (default: as in the file)")
     command.set_defaults(run=_import)
-    words = "choose the embedder of one; it is searched as before until `ingest --re-embed` is through with it"
+    words = "choose a collection's embedding model; searches use the old one until you run `ingest --re-embed`"
     command = named.add_parser("embedder", parents=[common], help=words)
     command.add_argument("name", metavar="NAME", help="the collection")
-    command.add_argument("embedder", metavar="MODEL|default", help="as `models list` shows it; default: the one in use")
+    command.add_argument(
+        "embedder", metavar="MODEL|default", help="a name from `models list`; default: the model from the settings"
+    )
     command.set_defaults(run=_embedder)
 
 
@@ -71,20 +77,22 @@ def _add_servers(named: Subparsers, common: argparse.ArgumentParser) -> None:
     command = named.add_parser(
         "move",
         parents=[common],
-        help="move one to a PostgreSQL server, or back; goes on where it stopped",
+        help="move a collection to a PostgreSQL server, or back; resumes an interrupted move",
+    )
+    command.add_argument("name", metavar="NAME", help="the collection to move")
+    command.add_argument("--to", metavar="ADDRESS|local", required=True, help=f"{ADDRESS}; or local: this computer")
+    command.set_defaults(run=_move)
+    command = named.add_parser("connect", parents=[common], help="use a collection that is on a PostgreSQL server")
+    command.add_argument("name", metavar="NAME", help="name of the collection on this computer")
+    command.add_argument("address", metavar="ADDRESS", help=ADDRESS)
+    command.add_argument("--there", metavar="NAME", help="name of the collection on the server (default: the same)")
+    command.set_defaults(run=_connect)
+    command = named.add_parser(
+        "disconnect", parents=[common], help="stop using a collection on a server; it stays there"
     )
     command.add_argument("name", metavar="NAME", help="the collection")
-    command.add_argument("--to", metavar="ADDRESS|local", required=True, help=f"{ADDRESS}; or local")
-    command.set_defaults(run=_move)
-    command = named.add_parser("connect", parents=[common], help="use a collection that lives in a PostgreSQL server")
-    command.add_argument("name", metavar="NAME", help="what it is called here")
-    command.add_argument("address", metavar="ADDRESS", help=ADDRESS)
-    command.add_argument("--there", metavar="NAME", help="what it is called there, where that is another name")
-    command.set_defaults(run=_connect)
-    command = named.add_parser("disconnect", parents=[common], help="use such a collection no more; it stays there")
-    command.add_argument("name", metavar="NAME", help="the collection")
     command.set_defaults(run=_disconnect)
-    words = "have what was deleted from such a collection be in no table or index of its server any more"
+    words = "erase deleted data from the tables and indexes of a collection's server"
     command = named.add_parser("vacuum", parents=[common], help=words)
     command.add_argument("name", metavar="NAME", help="the collection")
     command.set_defaults(run=_vacuum)
@@ -111,16 +119,18 @@ def _copy(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _merge(parsed: argparse.Namespace, settings: Settings) -> int:
     merged = open_app(settings).collection_copies.merge(parsed.name, parsed.into)
-    lines = [f"{parsed.into}: {counted(merged.documents, 'document')} of {parsed.name} are in it now."]
-    lines += [f"renamed: {old} is called {new}" for old, new in merged.renamed]
-    lines += [f"there already with the same content: {name}" for name in merged.same]
+    lines = [f"{parsed.into}: {counted(merged.documents, 'document')} of {parsed.name} merged into it."]
+    lines += [f"renamed: {old} is now {new}" for old, new in merged.renamed]
+    lines += [f"already there with the same content: {name}" for name in merged.same]
     print_result(dataclasses.asdict(merged), parsed, "\n".join(lines))
     return DONE
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> int:
     number = _show_progress(open_app(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
-    text = f"{parsed.name}: {counted(number, 'document')} in {parsed.file}, with all that they say: keep it safe."
+    text = (
+        f"{parsed.name}: {counted(number, 'document')} written to {parsed.file}. Keep the file safe: it has their text."
+    )
     print_result({"file": str(parsed.file), "documents": number}, parsed, text)
     return DONE
 
@@ -136,14 +146,14 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> int:
 
     try:
         with closing(assembly.collection_copies.import_file(parsed.file, parsed.name)) as events:
-            number = _show_progress(noted(events), parsed, "checked and put in")
+            number = _show_progress(noted(events), parsed, "checked and imported")
     except BaseException:
         # The part that was imported is removed again, but the full-text index still contains its words.
         finish_secure_deletion(assembly)
         raise
     text = f"{names[0]}: {counted(number, 'document')} imported."
     if names[0] in assembly.collections.embedders.to_reindex():
-        text += f" Before it can be asked: localcrag ingest --re-embed --collection {names[0]}"
+        text += f" Before you can ask it, run: localcrag ingest --re-embed --collection {names[0]}"
     print_result({"name": names[0], "documents": number}, parsed, text)
     return DONE
 
@@ -156,7 +166,7 @@ def _embedder(parsed: argparse.Namespace, settings: Settings) -> int:
     wanted, there = embedders.wanted(parsed.name), embedders.name_of(parsed.name)
     text = f"{parsed.name}: {wanted}"
     if wanted != there:
-        text += f"; searched with {there} until: localcrag ingest --re-embed --collection {parsed.name}"
+        text += f"; searches use {there} until you run: localcrag ingest --re-embed --collection {parsed.name}"
     print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, text)
     return DONE
 
@@ -185,8 +195,8 @@ def _move(parsed: argparse.Namespace, settings: Settings) -> int:
     number = _show_progress(steps(), parsed, "copied and compared")
     finish_secure_deletion(assembly)
     home = collections.homes.of(parsed.name).server
-    copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing was to be moved"
-    text = f"{parsed.name}: {copied}; it lives {f'at {home}' if home else 'on this computer'}."
+    copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing had to be moved"
+    text = f"{parsed.name}: {copied}; it is {f'at {home}' if home else 'on this computer'}."
     print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, text)
     return DONE
 
@@ -199,14 +209,14 @@ def _connect(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _disconnect(parsed: argparse.Namespace, settings: Settings) -> int:
     open_app(settings).collections.homes.disconnect(parsed.name)
-    text = f"{parsed.name}: disconnected; its documents stay in the server."
+    text = f"{parsed.name}: disconnected; its documents stay on the server."
     print_result({"disconnected": parsed.name}, parsed, text)
     return DONE
 
 
 def _vacuum(parsed: argparse.Namespace, settings: Settings) -> int:
     open_app(settings).collections.homes.vacuum(parsed.name)
-    text = f"{parsed.name}: what was deleted is in no table or index of the server any more."
+    text = f"{parsed.name}: deleted data was erased from the server's tables and indexes."
     print_result({"vacuumed": parsed.name}, parsed, text)
     return DONE
 
@@ -214,7 +224,9 @@ def _vacuum(parsed: argparse.Namespace, settings: Settings) -> int:
 def add_web_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `web`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
     command = subparsers.add_parser("web", parents=[common, within], help="show or choose a collection's web mode")
-    command.add_argument("mode", nargs="?", choices=WEB_MODES, help="whether your SearXNG may be asked")
+    command.add_argument(
+        "mode", nargs="?", choices=WEB_MODES, help="whether to search the web; ask: you approve each query"
+    )
     command.set_defaults(run=_web)
 
 
@@ -226,9 +238,9 @@ def _web(parsed: argparse.Namespace, settings: Settings) -> int:
         assembly.collection_settings.set_web_mode(WebMode(parsed.mode))
     mode = assembly.collection_settings.web_mode()
     fixed = parsed.mode and mode != parsed.mode
-    note = " It is set for all collections (setting web), which wins." if fixed else ""
+    note = " The setting `web` overrides the collection's own mode." if fixed else ""
     if mode is not WebMode.NEVER and assembly.settings.searxng_url is None:
-        note += " No SearXNG is set, so nothing is asked: give its address in LOCALCRAG_SEARXNG_URL or on the page."
+        note += " No SearXNG is set, so no query is sent. Set its address in LOCALCRAG_SEARXNG_URL or in the app."
     text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"
     print_result({"collection": settings.collection, "web": mode}, parsed, text)
     return DONE
@@ -241,11 +253,11 @@ def add_presets_parser(
     presets = subparsers.add_parser("presets", parents=[common, within], help="list presets, or choose a collection's")
     presets.set_defaults(run=_list_presets)
     named = presets.add_subparsers(metavar="list | use NAME")
-    named.add_parser("list", parents=[common, within], help="the presets, and whom each is for").set_defaults(
+    named.add_parser("list", parents=[common, within], help="list the presets and what each is for").set_defaults(
         run=_list_presets
     )
     command = named.add_parser("use", parents=[common, within], help="choose the collection's preset")
-    command.add_argument("name", choices=PRESETS, metavar="NAME", help="one of the list")
+    command.add_argument("name", choices=PRESETS, metavar="NAME", help="a name from `presets list`")
     command.set_defaults(run=_use)
 
 
@@ -265,6 +277,6 @@ def _use(parsed: argparse.Namespace, settings: Settings) -> int:
 
     preset = Preset(parsed.name)
     open_collection(settings).collection_settings.set_preset(preset)
-    text = f"The collection “{settings.collection}” is asked under the preset {preset}. {RULES[preset].purpose}"
+    text = f"The collection “{settings.collection}” now uses the preset {preset}. {RULES[preset].purpose}"
     print_result({"collection": settings.collection, "preset": preset}, parsed, text)
     return DONE

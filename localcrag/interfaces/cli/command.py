@@ -71,8 +71,8 @@ def finish_secure_deletion(assembly: Assembly) -> None:
 
     if why := finish_overwriting(assembly.database):
         print(
-            f"localcrag: what was changed or removed is in the data folder's bytes still: `localcrag ingest`, the page "
-            f"or `localcrag forget` will overwrite it. {why}",
+            "localcrag: the old bytes of changed or removed data are still in the data folder. Run `localcrag forget` "
+            f"to overwrite them, or let the app do so. {why}",
             file=sys.stderr,
         )
 
@@ -90,7 +90,8 @@ WEB_MODES = ("never", "ask", "always")
 CONFLICT_RULES = ("documents", "web", "newer", "more-relevant", "show-both")
 PRESETS = ("general", "medical", "legal", "news", "fast", "strict", "balanced", "lenient", "documents-only")
 STRIP_MODES = ("sentence", "multi-sentence", "paragraph", "window", "adaptive")
-STRICTNESS = ("strict", "balanced", "lenient")
+STRICTNESS = {"supported-only": "strict", "mark-partial": "balanced", "show-all": "lenient"}
+"""Names of the strictness levels on the command line, with the values that settings and runs store."""
 REFINERS = ("strips", "llm")
 ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT")
 ROLES = ("embedder", "relevance", "llm")
@@ -102,6 +103,14 @@ def port(text: str) -> int:
     if number is None or not 1 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
     return number
+
+
+def strictness(text: str) -> str:
+    """Return the stored value of a strictness from its name or the value itself. Raises ArgumentTypeError."""
+    chosen = STRICTNESS.get(text, text)
+    if chosen not in STRICTNESS.values():
+        raise argparse.ArgumentTypeError("must be supported-only, mark-partial or show-all")
+    return chosen
 
 
 def setting(name: str) -> Callable[[str], float]:
@@ -141,27 +150,29 @@ def at_least_one(what: str) -> Callable[[str], int]:
     def number(text: str) -> int:
         found = whole_number(text)
         if not found:
-            raise argparse.ArgumentTypeError(f"{text} is not {what}: 1 or more")
+            raise argparse.ArgumentTypeError(f"{text} is not {what}. Give a whole number from 1 on")
         return found
 
     return number
 
 
 _LISTS = {
-    "--document": ("documents", "NAME", "of this name; * stands for anything"),
-    "--folder": ("folders", "NAME", "in this folder or archive"),
-    "--tag": ("tags", "TAG", "with this tag"),
-    "--kind": ("kinds", "KIND", "of this kind: PDF, Word, Excel, E-mail, …"),
+    "--document": ("documents", "NAME", "use only documents of this name; * matches anything (repeatable)"),
+    "--folder": ("folders", "NAME", "use only documents in this folder or archive (repeatable)"),
+    "--tag": ("tags", "TAG", "use only documents with this tag (repeatable)"),
+    "--kind": ("kinds", "KIND", "use only documents of this kind: PDF, Word, Excel, E-mail, … (repeatable)"),
 }
 
 
 def add_restriction(command: argparse.ArgumentParser) -> None:
     """Add the options that restrict documents; all but the days can be repeated, and any of the values may match."""
-    group = command.add_argument_group("only documents")
+    group = command.add_argument_group("restrict the documents")
     for option, (name, value, words) in _LISTS.items():
         group.add_argument(option, dest=name, metavar=value, action="append", default=[], help=words)
-    group.add_argument("--since", metavar="DAY", help="of this day or later: 2024-01-31, 2024-01 or 2024")
-    group.add_argument("--until", metavar="DAY", help="of this day or earlier")
+    group.add_argument(
+        "--since", metavar="DAY", help="use only documents from this day on: 2024-01-31, 2024-01 or 2024"
+    )
+    group.add_argument("--until", metavar="DAY", help="use only documents up to this day")
 
 
 def parse_restriction(parsed: argparse.Namespace) -> Restriction:

@@ -32,27 +32,35 @@ def add_documents_parser(
     add_restriction(documents)
     documents.set_defaults(run=_list)
     named = documents.add_subparsers(metavar="list | tag NAME TAG … | untag NAME TAG … | delete NAME")
-    command = named.add_parser("list", parents=[common, within], help="the collection's documents, or some of them")
+    command = named.add_parser(
+        "list", parents=[common, within], help="list the collection's documents, or some of them"
+    )
     add_restriction(command)
     command.set_defaults(run=_list)
-    for name, words in (("tag", "give tags to a document or folder"), ("untag", "take tags from one")):
+    tag_commands = (
+        ("tag", "add tags to a document or folder"),
+        ("untag", "remove tags from a document or folder"),
+    )
+    for name, words in tag_commands:
         command = named.add_parser(name, parents=[common, within], help=words)
-        command.add_argument("name", metavar="NAME", help="any that `documents list` shows; a folder ends with /")
-        command.add_argument("tags", metavar="TAG", nargs="+", help="a word or a few")
+        command.add_argument("name", metavar="NAME", help="a name from `documents list`; a folder's name ends with /")
+        command.add_argument("tags", metavar="TAG", nargs="+", help="a tag, of one or more words")
         command.set_defaults(run=_tag, gives=name == "tag")
     command = named.add_parser(
         "delete",
         parents=[common, within],
-        help="delete a document; what answers quote of it stays (localcrag forget removes that, too)",
+        help="delete a document, but keep answers that quote it (localcrag forget erases those, too)",
     )
-    command.add_argument("name", metavar="NAME", help="any that `documents list` shows; all names of a document go")
+    command.add_argument(
+        "name", metavar="NAME", help="a name from `documents list`; all other names of the document go, too"
+    )
     command.set_defaults(run=_delete)
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     wanted = parse_restriction(parsed)
     documents = [one for one in open_collection(settings).collections.documents() if wanted.allows(one)]
-    lines = "\n".join(map(_line, documents)) or ("No document fits that." if wanted else "No documents.")
+    lines = "\n".join(map(_line, documents)) or ("No document matches." if wanted else "No documents.")
     print_result([dataclasses.asdict(one) for one in documents], parsed, lines)
     return DONE
 
@@ -76,8 +84,8 @@ def _tag(parsed: argparse.Namespace, settings: Settings) -> int:
     collections = open_collection(settings).collections
     (meant,) = collections.named.meant([name])
     collections.tags.change([meant.name], put=put, take=take)
-    has = "has" if parsed.gives else "has no longer"
-    message = f"{place_name(meant.name, None, (), meant.also)}: {has} {', '.join(tags)}"
+    did = "tagged" if parsed.gives else "removed tags"
+    message = f"{place_name(meant.name, None, (), meant.also)}: {did} {', '.join(tags)}"
     named = {"name": meant.name, "also": meant.also}
     print_result(named | {"tagged" if parsed.gives else "untagged": tags}, parsed, message)
     return DONE
@@ -99,20 +107,22 @@ def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
 DONE, FOUND = 0, 1
 SHOWN = 20
 """Largest number of places that are printed; --json lists all."""
-_ABOUT = """Removes documents, with the runs, turns of chats, labels, pins, web answers and evaluations that quote them,
-writes the files anew that had them, and searches every byte of the data folder for what they said. `documents delete`
-keeps what quotes a document; this can be called after it, too. Without a NAME: what earlier deletions left in files is
-overwritten. Exit status 1: something is left."""
+_ABOUT = (
+    "Erase documents, and the runs, chat turns, labels, pins, web answers and evaluations that quote them. Rewrite the "
+    "files that contained them, then search every byte of the data folder for their text. `documents delete` keeps "
+    "quotations; you can run this command after it. Without a NAME, overwrite what earlier deletions left in files. "
+    "The exit status is 1 if something is left."
+)
 
 
 def add_forget_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `forget`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    words = "delete documents with all that quotes them, and search the data folder's bytes for the rest"
+    words = "erase documents and everything that quotes them, and verify the data folder"
     command = subparsers.add_parser("forget", parents=[common, within], help=words, description=_ABOUT)
-    command.add_argument("names", metavar="NAME", nargs="*", help="any that `documents list` shows")
+    command.add_argument("names", metavar="NAME", nargs="*", help="a name from `documents list`")
     command.add_argument(
         "--verify", metavar="NAME|WORDS", nargs="?", const="",
-        help="delete nothing; search the data folder for what this document says, or for these words",
+        help="erase nothing; search the data folder for the text of this document, or for these words",
     )  # fmt: skip
     command.set_defaults(run=_forget)
 
@@ -122,9 +132,11 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
 
     names = [replace_surrogates(name) for name in parsed.names]
     if parsed.verify and names:
-        raise SettingsError("Name either what is to be forgotten, or, after --verify, what is to be searched for.")
+        raise SettingsError(
+            "Give either the names of documents to erase, or --verify with a name or words to search for."
+        )
     if parsed.verify == "" and not names:
-        raise SettingsError("Say what is searched for: --verify NAME, or --verify WORDS.")
+        raise SettingsError("--verify needs something to search for: --verify NAME, or --verify WORDS.")
     assembly = open_collection(settings)
     document_deletion = assembly.document_deletion
     if parsed.verify:
@@ -134,7 +146,7 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
     if not names:
         document_deletion.overwrite_all()
         print_result(
-            {"overwritten": True}, parsed, "What was deleted before is in no file of the data folder any more."
+            {"overwritten": True}, parsed, "The bytes that earlier deletions left in the data folder were overwritten."
         )
         return DONE
     meant = assembly.collections.named.meant(names)
@@ -155,16 +167,16 @@ def _forget_lines(names: list[str], forgotten: ErasureReport) -> list[str]:
         )
         if number
     ]  # fmt: skip
-    lines = [f"{', '.join(names)}: removed {', '.join(parts) or 'nothing, since nothing was left'}"]
+    lines = [f"{', '.join(names)}: removed {', '.join(parts) or 'nothing: nothing was left'}"]
     if removed.redacted:
         lines.append(
-            f"{counted(removed.redacted, 'run')} had found it and used nothing of it: the passages were removed"
+            f"{counted(removed.redacted, 'run')} had found it without using it: its passages were removed from there"
         )
     lines += [f"removed: {name}" for name in removed.folders]
     lines += _search_lines(forgotten.searched, forgotten.left)
     if forgotten.backups:
-        lines.append(f"Copies that you made still have it, remove them yourself: {', '.join(forgotten.backups)}")
-    lines.append("Copies of the data folder, and files that you exported elsewhere, are not searched.")
+        lines.append(f"Your backups may still contain it. Remove them yourself: {', '.join(forgotten.backups)}")
+    lines.append("Copies of the data folder and exported files elsewhere were not searched.")
     copies = [f"“{name}” in the collection “{collection}”" for name, collection in forgotten.copies]
     return lines + ([f"The same content is still there as {', '.join(copies)}."] if copies else [])
 
@@ -172,12 +184,13 @@ def _forget_lines(names: list[str], forgotten: ErasureReport) -> list[str]:
 def _search_lines(found: ResidueReport, places: tuple[ResidueLocation, ...]) -> list[str]:
     """Return the result of a search of the data folder, as lines to print."""
     if not found.marks:
-        return ["Nothing to search for: it says nothing that no other document says."]
-    what = f"{counted(found.marks, 'mark')} (phrases, pieces of files, vectors) in {counted(found.files, 'file')}"
-    lines = [f"Searched for {what}, {found.bytes / 1e6:,.1f} MB, and in all tables: {'found' if places else 'nothing'}"]
+        return ["Nothing to search for: all its text is also in other documents."]
+    what = f"{counted(found.marks, 'trace')} (phrases, pieces of files, vectors) in {counted(found.files, 'file')}"
+    outcome = "found" if places else "found nothing"
+    lines = [f"Searched for {what}, {found.bytes / 1e6:,.1f} MB, and in all tables: {outcome}"]
     for one in places[:SHOWN]:
         where = f"table {one.table}" if one.table else f"byte {one.at}"
         lines.append(f"{one.file}, {where}: {one.description}")
     if len(places) > SHOWN:
-        lines.append(f"… and {len(places) - SHOWN} more; --json has all.")
+        lines.append(f"… and {len(places) - SHOWN} more; --json lists all.")
     return lines + [f"not searched: {name}" for name in found.unread]

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import at_least_one, index_warnings, print_json, setting
+from localcrag.interfaces.cli.command import at_least_one, counted, index_warnings, print_json, setting
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ BENCH_FOLDER = "documents"
 """Folder within FOLDER that is the data folder for the documents of evaluation sets."""
 EXAMPLES = """\
   localcrag eval SET                         plain RAG against localcrag
-  localcrag eval SET --ablate                what each step is worth
-  localcrag eval SET --policy all            the four policies
+  localcrag eval SET --ablate                what each step adds
+  localcrag eval SET --policy all            compare the four policies
   localcrag eval SET --sweep upper=0.2:0.5:0.1
   localcrag eval --pinned                    the questions that you pinned
   localcrag eval --list
-  localcrag eval --compare RUN_A RUN_B       two evaluations of the same set (RUN:CONFIGURATION picks one of it)
+  localcrag eval --compare RUN_A RUN_B       two evaluations of the same set (RUN:CONFIGURATION picks a configuration)
 """
 
 
@@ -48,43 +48,53 @@ def add_eval_parser(subparsers: Subparsers, common: argparse.ArgumentParser, wit
     command = subparsers.add_parser(
         "eval",
         parents=[common, within],
-        help="measure answers on labelled questions",
+        help="measure answers on an evaluation set",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
-        "sets", nargs="*", type=Path, metavar="SET", help="folders with documents/ and questions.jsonl"
+        "sets", nargs="*", type=Path, metavar="SET", help="folders that contain documents/ and questions.jsonl"
     )
-    command.add_argument("--pinned", action="store_true", help="ask the collection's pinned questions instead")
-    command.add_argument("--ablate", action="store_true", help="plain RAG, and what each step adds to it")
+    command.add_argument("--pinned", action="store_true", help="evaluate the collection's pinned questions instead")
+    command.add_argument("--ablate", action="store_true", help="measure plain RAG, and what each step adds to it")
     command.add_argument("--policy", dest="policies", choices=["all"], help="compare the four policies")
     command.add_argument(
-        "--sweep", action="append", default=[], metavar="SETTING=FIRST:LAST:STEP", help="or SETTING=VALUE,VALUE; again"
+        "--sweep",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUES",
+        help="vary a setting: SETTING=FIRST:LAST:STEP or SETTING=V1,V2 (repeatable)",
     )
     command.add_argument("--no-plain", action="store_true", help="leave plain RAG out")
     command.add_argument(
         "--questions",
         type=at_least_one("a number of questions"),
         metavar="N",
-        help="only so many, drawn by a fixed seed",
+        help="use only N questions, drawn with a fixed seed",
     )
-    command.add_argument("--again", action="store_true", help="forget what was asked of this evaluation, ask anew")
     command.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="where the report goes (default: beside the runs)"
+        "--again", action="store_true", help="discard the results of this evaluation and ask all questions again"
+    )
+    command.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="folder for the report (default: next to the results)"
     )
     command.add_argument("--list", action="store_true", help="list the evaluations made so far")
-    command.add_argument("--show", metavar="RUN", help="report on an evaluation again, as far as it came")
-    command.add_argument("--compare", nargs=2, metavar=("RUN_A", "RUN_B"), help="two evaluations, question by question")
+    command.add_argument(
+        "--show", metavar="RUN", help="write the report of an evaluation again, also of an unfinished one"
+    )
+    command.add_argument(
+        "--compare", nargs=2, metavar=("RUN_A", "RUN_B"), help="compare two evaluations question by question"
+    )
     for name in ("k", "upper", "lower", "strip"):
         command.add_argument(f"--{name}", type=setting(name), help=argparse.SUPPRESS)
-    command.add_argument("--llm", metavar="NAME", help="the language model")
+    command.add_argument("--llm", metavar="NAME", help="language model for the evaluation")
     command.set_defaults(run=_run)
 
 
 def _run(parsed: argparse.Namespace, settings: Settings) -> int:
     chosen = [bool(parsed.sets), parsed.pinned, parsed.list, bool(parsed.show), bool(parsed.compare)]
     if sum(chosen) != 1:
-        raise SettingsError("Name evaluation sets, or one of --pinned, --list, --show and --compare.")
+        raise SettingsError("Name evaluation sets, or give one of --pinned, --list, --show and --compare.")
     if parsed.list:
         return _list(parsed, settings)
     if parsed.compare:
@@ -102,11 +112,11 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
         print_json([{**dataclasses.asdict(one.about), "missing": one.missing} for one in made])
     else:
         lines = [
-            f"{one.about.id}  {one.about.created_at}  {len(one.questions)} questions, "
+            f"{one.about.id}  {one.about.created_at}  {counted(len(one.questions), 'question')}, "
             f"{', '.join(one.configurations)}{f'  ({one.missing} runs missing)' if one.missing else ''}"
             for one in made
         ]
-        print("\n".join(lines) or "No evaluations made yet. `localcrag eval SET` makes one.")
+        print("\n".join(lines) or "No evaluations yet. Run one with `localcrag eval SET`.")
     return DONE
 
 
@@ -148,8 +158,10 @@ def _find(name: str, settings: Settings) -> Evaluation:
     if name in fitting or len(fitting) == 1:
         return store.read(_folder(settings) / (name if name in fitting else fitting[0]))
     if fitting:
-        raise EvaluationError(f"“{name}” is the beginning of several evaluations: {', '.join(fitting)}. Name one.")
-    raise EvaluationError(f"There is no evaluation “{name}”. `localcrag eval --list` names those there are.")
+        raise EvaluationError(
+            f"“{name}” is the beginning of several evaluations: {', '.join(fitting)}. Give more of the name."
+        )
+    raise EvaluationError(f"There is no evaluation “{name}”. `localcrag eval --list` lists all evaluations.")
 
 
 def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -177,7 +189,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
         bench = evaluation_runner.settings_for(settings, data_dir, address)
         with contextlib.closing(Assembly(bench)) as assembly:
             for one, folder in zip(sets, parsed.sets, strict=True):
-                _say(f"{one.name}: {len(one.questions)} questions, {len(one.files)} documents")
+                _say(f"{one.name}: {counted(len(one.questions), 'question')}, {counted(len(one.files), 'document')}")
                 terminal.show_ingest(
                     evaluation_runner.add_documents(assembly, folder, plan.collection_for_set(one, settings)),
                     quiet=True,
@@ -242,9 +254,12 @@ def _ask(
     for warning in evaluation.about.warnings:
         _say(f"warning: {warning}")
     if evaluation.missing < total:
-        _say(f"Found the same evaluation: {evaluation.missing} of {total} runs are missing. (--again asks all anew.)")
+        _say(
+            f"Continuing an earlier evaluation: {evaluation.missing} of {total} runs are missing. To ask all questions "
+            "again, add --again."
+        )
         if evaluation.about.code != plan.code_digest():
-            _say("warning: localcrag's own code has changed since it was begun. --again asks all anew.")
+            _say("warning: localcrag's code has changed since that evaluation began. To ask all again, add --again.")
     if evaluation.missing:
         warm_up()
         with store.open_for_runs(folder) as writer:

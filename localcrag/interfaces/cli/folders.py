@@ -49,11 +49,11 @@ def line(change: FolderChange) -> str:
     text = {
         FolderStatus.RENAMED: f"was {change.was}",
         FolderStatus.SAME: f"same content as {change.was}",
-        FolderStatus.GONE: "its document stays until you say what becomes of it",
-        FolderStatus.WAITING: "is still being written; the next time it is looked at again",
-        FolderStatus.KEPT: "its file is gone, the document stays",
-        FolderStatus.REMOVED: "its file is gone, and so is the document",
-        FolderStatus.BACK: "its file is there again",
+        FolderStatus.GONE: "its file is gone; the document stays until you decide (localcrag folder sync --gone)",
+        FolderStatus.WAITING: "still being written; the next update checks it again",
+        FolderStatus.KEPT: "its file is gone; the document was kept",
+        FolderStatus.REMOVED: "its file is gone; the document was removed",
+        FolderStatus.BACK: "its file is back",
     }.get(change.status, counted(change.chunks, "chunk") if change.chunks else "")
     text = change.error or text
     colour = COLOURS.get(change.status, "green")
@@ -66,7 +66,7 @@ def _describe(event: IngestProgress) -> str:
     if event.phase == "comparing":
         return f"comparing {event.number}/{event.files} {escape(event.document)}"
     if event.phase == "waiting":
-        return f"waiting until {escape(event.document)} is written"
+        return f"waiting until {escape(event.document)} has been written"
     from localcrag.interfaces.cli.terminal import describe_progress
 
     return describe_progress(event)
@@ -77,37 +77,39 @@ DONE, FAILED = 0, 1
 
 def add_folder_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `folder`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    folder = subparsers.add_parser("folder", parents=[common, within], help="have collections follow folders")
+    folder = subparsers.add_parser(
+        "folder", parents=[common, within], help="watch folders and keep collections up to date"
+    )
     folder.set_defaults(run=_list)
     named = folder.add_subparsers(metavar="add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH")
-    command = named.add_parser("add", parents=[common, within], help="have a collection follow a folder from now on")
-    command.add_argument("path", metavar="PATH", help="the folder; added again, it gets these patterns instead")
-    words = "follow these files alone: *.pdf by name, drafts/* by path, drafts for all in folders of that name"
+    command = named.add_parser("add", parents=[common, within], help="watch a folder for a collection")
+    command.add_argument("path", metavar="PATH", help="the folder; adding it again replaces its patterns")
+    words = "watch only these files: *.pdf by name, drafts/* by path, drafts for everything in folders of that name"
     command.add_argument("--include", metavar="PATTERN", nargs="+", action="extend", default=[], help=words)
     command.add_argument(
-        "--exclude", metavar="PATTERN", nargs="+", action="extend", default=[], help="do not follow these"
+        "--exclude", metavar="PATTERN", nargs="+", action="extend", default=[], help="do not watch these files"
     )
     command.add_argument(
         "--gone",
         choices=[*GoneFilePolicy],
         default=GoneFilePolicy.ASK,
-        help="what becomes of documents whose file is no more (ask)",
+        help="what to do with documents whose files are gone (default: ask)",
     )
     command.set_defaults(run=_add)
-    named.add_parser("list", parents=[common, within], help="the folders, and how they stand").set_defaults(run=_list)
-    command = named.add_parser("sync", parents=[common, within], help="bring collections in step with folders, once")
-    command.add_argument("path", metavar="PATH", nargs="?", help="one of the folders (all, those paused left out)")
+    named.add_parser("list", parents=[common, within], help="list the folders and their state").set_defaults(run=_list)
+    command = named.add_parser("sync", parents=[common, within], help="update collections from their folders once")
+    command.add_argument("path", metavar="PATH", nargs="?", help="one folder (default: all that are not paused)")
     command.add_argument(
         "--gone",
         choices=[GoneFilePolicy.REMOVE, GoneFilePolicy.KEEP],
-        help="what becomes of documents that were asked about; of a folder that is empty now, all of them",
+        help="what to do with documents whose files are gone (all documents, if the folder is empty)",
     )
     command.set_defaults(run=_sync)
-    for name, words in (("pause", "do not follow a folder for a while"), ("resume", "follow it again")):
+    for name, words in (("pause", "pause watching a folder"), ("resume", "resume watching a folder")):
         command = named.add_parser(name, parents=[common], help=words)
         command.add_argument("path", metavar="PATH", help="the folder")
         command.set_defaults(run=_pause, paused=name == "pause")
-    command = named.add_parser("remove", parents=[common], help="do not follow a folder any more; its documents stay")
+    command = named.add_parser("remove", parents=[common], help="stop watching a folder; its documents stay")
     command.add_argument("path", metavar="PATH", help="the folder")
     command.add_argument("--with-documents", action="store_true", help="remove its documents from the collection, too")
     command.set_defaults(run=_remove)
@@ -118,8 +120,8 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
         parsed.path, include=parsed.include, exclude=parsed.exclude, gone=GoneFilePolicy(parsed.gone)
     )
     text = (
-        f"The collection “{folder.collection}” follows {folder.path}. Bring it in step: localcrag folder sync; as long "
-        "as `localcrag ui` or `localcrag serve` runs, that is done in the background."
+        f"The collection “{folder.collection}” now watches {folder.path}. To update it, run `localcrag folder sync`. "
+        "While `localcrag ui` or `localcrag serve` runs, updates happen in the background."
     )
     print_result(_plain(folder), parsed, text)
     return DONE
@@ -133,7 +135,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
         | {"failures": [{"document": name, "error": text} for name, text in one.failed], "asked_about": one.gone}
         for one in states
     ]
-    print_result(found, parsed, "\n".join(map(_lines, states)) or "No collection follows a folder.")
+    print_result(found, parsed, "\n".join(map(_lines, states)) or "No folder is being watched.")
     return DONE
 
 
@@ -163,7 +165,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     print_result([dataclasses.asdict(one) for one in changes], parsed, None)
     if not parsed.json:
         numbers = {one.id for one in chosen}
-        print("\n".join(_lines(one) for one in there if one.folder.id in numbers) or "No collection follows a folder.")
+        print("\n".join(_lines(one) for one in there if one.folder.id in numbers) or "No folder is being watched.")
     bad = (FolderStatus.FAILED, FolderStatus.AWAY, FolderStatus.WAITING)
     return FAILED if any(one.status in bad for one in changes) else DONE
 
@@ -172,7 +174,7 @@ def _pause(parsed: argparse.Namespace, settings: Settings) -> int:
     folders = open_app(settings).folders
     folder = folders.named(parsed.path)
     folders.pause(folder, paused=parsed.paused)
-    text = f"{folder.path}: {'paused' if parsed.paused else 'followed again'}"
+    text = f"{folder.path}: {'paused' if parsed.paused else 'resumed'}"
     print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
     return DONE
 
@@ -185,7 +187,7 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
     print_result(
         {"path": str(folder.path), "collection": folder.collection, "documents_removed": number},
         parsed,
-        f"The collection “{folder.collection}” does not follow {folder.path} any more; {what}.",
+        f"The collection “{folder.collection}” no longer watches {folder.path}; {what}.",
     )
     return DONE
 
@@ -199,13 +201,13 @@ def _lines(state: FolderState) -> str:
     if folder.paused:
         how = "paused"
     elif folder.away_since:
-        how = f"not there since {folder.away_since}: {folder.away_why}"
+        how = f"unavailable since {folder.away_since}: {folder.away_why}"
     else:
-        how = f"in step since {folder.in_step_at}" if folder.in_step_at else "not in step yet"
-    parts = [counted(counts.files, "file")]
-    parts += [f"{counts.failed} not read"] if counts.failed else []
-    parts += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
-    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(parts)}; {how}"]
+        how = f"up to date since {folder.in_step_at}" if folder.in_step_at else "not up to date yet"
+    numbers = [counted(counts.files, "file")]
+    numbers += [f"{counts.failed} not read"] if counts.failed else []
+    numbers += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []
+    lines = [f"{folder.path}  →  {folder.collection}: {', '.join(numbers)}; {how}"]
     lines += [f"  {error}" for _, error in state.failed]
     lines += [f"  gone: {name}" for name in state.gone]
     return "\n".join(lines)

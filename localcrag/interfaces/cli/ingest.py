@@ -32,26 +32,26 @@ DONE, FAILED = 0, 1
 
 def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `ingest`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser("ingest", parents=[common, within], help="add documents")
-    command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files, or folders of files")
+    command = subparsers.add_parser("ingest", parents=[common, within], help="add documents to a collection")
+    command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files or folders to add")
     command.add_argument(
-        "--re-embed", dest="reindex", action="store_true", help="embed what is there anew, for another embedder"
+        "--re-embed", dest="reindex", action="store_true", help="re-index the collection, for another embedding model"
     )
     command.add_argument(
-        "--read-scans", action="store_true", help="go on recognising the text of scans; what failed is tried again"
+        "--read-scans", action="store_true", help="continue text recognition (OCR) of scans, and retry failed pages"
     )
     command.add_argument(
         "--workers",
         type=setting("workers"),
         metavar="N",
-        help="files read at once, and pages of scans; 0: by the number of cores",
+        help="number of files, or pages of scans, to read at the same time (0: by the number of cores)",
     )
     command.set_defaults(run=_ingest)
 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     if sum((bool(parsed.paths), parsed.reindex, parsed.read_scans)) != 1:
-        raise SettingsError("Name files or folders to add, or --re-embed or --read-scans without any.")
+        raise SettingsError("Name files or folders to add, or give --re-embed or --read-scans alone.")
     assembly = open_app(settings)
     try:
         return _run(assembly, parsed)
@@ -67,7 +67,7 @@ def _run(assembly: Assembly, parsed: argparse.Namespace) -> int:
     if parsed.reindex:
         done = terminal.show_re_embedding(assembly.collections.reindex())
         result_json = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
-        print_result(result_json, parsed, f"{counted(done, 'chunk')} embedded anew.")
+        print_result(result_json, parsed, f"{counted(done, 'chunk')} re-indexed.")
         return DONE
     if parsed.read_scans:
         results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)
@@ -101,7 +101,7 @@ def _unlock(assembly: Assembly, upload: Upload) -> IngestResult | None:
 
     from localcrag.interfaces.cli import terminal
 
-    result, asked = None, f"Password of {upload.name} (or Enter to leave it out): "
+    result, asked = None, f"Password of {upload.name} (press Enter to skip the file): "
     while (result is None or result.locked) and (password := getpass(asked)):
         *_, result = terminal.show_ingest(assembly.ingest([dataclasses.replace(upload, password=password)]))
     return result

@@ -32,6 +32,13 @@ _MESSAGE_REPLACEMENTS = (
     (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
 )
 """Beginnings of argparse's messages, and their replacements."""
+COMMAND_GROUPS = {
+    "Use": ("ui", "desktop", "ask", "ingest", "serve", "mcp"),
+    "Manage": ("documents", "forget", "folder", "collection", "presets", "web", "models"),
+    "Improve": ("runs", "labels", "pins", "gaps", "eval", "calibrate"),
+    "System": ("doctor", "privacy", "backup", "restore"),
+}
+"""The commands as `localcrag --help` lists them, by group."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:
-        print("Interrupted. What was reported as done is kept.", file=sys.stderr)
+        print("Interrupted. Everything that was reported as done is kept.", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -73,7 +80,28 @@ class _CommandParser(argparse.ArgumentParser):
         """Raise SettingsError with one line that says what is wrong and points to the help."""
         for begins, instead in _MESSAGE_REPLACEMENTS:
             message = begins.sub(instead, message)
-        raise SettingsError(f"{message.rstrip('.')}. `{self.prog} --help` shows what there is.")
+        raise SettingsError(f"{message.rstrip('.')}. See `{self.prog} --help`.")
+
+
+class _MainParser(_CommandParser):
+    """The parser of `localcrag` itself, whose help lists the commands in groups."""
+
+    def format_help(self) -> str:
+        """Return the help: usage, description, the commands by group, and the options."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        (commands,) = (one for one in self._actions if isinstance(one, argparse._SubParsersAction))
+        listed = {one.dest: one for one in commands._choices_actions}
+        for group, names in COMMAND_GROUPS.items():
+            formatter.start_section(group)
+            formatter.add_arguments([listed[name] for name in names])
+            formatter.end_section()
+        formatter.start_section("Options")
+        formatter.add_arguments([one for one in self._actions if one.option_strings])
+        formatter.end_section()
+        formatter.add_text("For the options of a command, see `localcrag COMMAND --help`.")
+        return formatter.format_help()
 
 
 def _is_json(argument: str) -> bool:
@@ -99,18 +127,20 @@ def _settings(parsed: argparse.Namespace) -> Settings:
 def _parser() -> argparse.ArgumentParser:
     # SUPPRESS: else the defaults of `list` would overwrite the option in `runs --json list`.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    common.add_argument("--data-dir", metavar="DIR", help="where everything is kept (also LOCALCRAG_DATA_DIR)")
+    common.add_argument("--data-dir", metavar="DIR", help="folder for all data (also LOCALCRAG_DATA_DIR)")
     common.add_argument("--json", action="store_true", help="print the result as JSON")
     within = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    within.add_argument("--collection", metavar="NAME", help="the set of documents (default: “default”)")
+    within.add_argument("--collection", metavar="NAME", help="collection of documents (default: “default”)")
 
-    parser: argparse.ArgumentParser = _CommandParser(
+    parser: argparse.ArgumentParser = _MainParser(
         prog="localcrag",
-        description="Answers from your own documents, on your own machine, with the retrieval checked first.",
+        description="Answer questions from your own documents, on your own computer. localcrag checks what it finds "
+        "before it answers.",
     )
     parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
     parser.set_defaults(json=False, data_dir=None, collection=None, on_failure=lambda _parsed, _error: None)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    subparser: type[argparse.ArgumentParser] = _CommandParser
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
     _add_commands(commands, common, within)
     return parser
 

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-LEFT_OUT = "Models, keys of servers and the API's token are not in it."
+LEFT_OUT = "Models, server keys and the API token are not in the backup."
 
 
 def add_backup_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     """Add `backup` and `restore`; `common` brings `--json` and `--data-dir`."""
     command = subparsers.add_parser(
-        "backup", parents=[common], help="copy documents, chats, questions, labels and settings into one file"
+        "backup", parents=[common], help="back up documents, chats, questions, labels and settings to one file"
     )
-    command.add_argument("file", type=Path, metavar="FILE", help="the file to write; it must not be there yet")
+    command.add_argument("file", type=Path, metavar="FILE", help="the file to write; it must not exist yet")
     command.set_defaults(run=_backup)
-    command = subparsers.add_parser("restore", parents=[common], help="go back to a backup")
-    command.add_argument("file", type=Path, metavar="FILE", help="what `localcrag backup` or the page wrote")
+    command = subparsers.add_parser("restore", parents=[common], help="replace all data with a backup")
+    command.add_argument("file", type=Path, metavar="FILE", help="a backup that `localcrag backup` or the app wrote")
     command.set_defaults(run=_restore)
 
 
 def _backup(parsed: argparse.Namespace, settings: Settings) -> int:
     done = open_app(settings).storage.back_up(parsed.file)
     print_result(
-        _plain(done), parsed, "\n".join([f"{_describe(done)}, written and read back.", *_missing_lines(done), LEFT_OUT])
+        _plain(done), parsed, "\n".join([f"{_describe(done)}, written and verified.", *_missing_lines(done), LEFT_OUT])
     )
     return DONE
 
@@ -43,7 +43,7 @@ def _restore(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.health import restore
 
     done = restore(settings, parsed.file)
-    text = f"Restored: {_describe(done)}. Settings that are there stayed as they were."
+    text = f"Restored: {_describe(done)}. Existing settings were kept."
     print_result(_plain(done), parsed, "\n".join([text, *_missing_lines(done)]))
     return DONE
 
@@ -58,7 +58,7 @@ def _missing_lines(done: BackupSummary) -> list[str]:
     if not done.elsewhere:
         return []
     named = ", ".join(f"“{name}”" for name in done.elsewhere)
-    return [f"Not in it: the documents of {named}, which live in a PostgreSQL server. Back up that server as well."]
+    return [f"Not in the backup: the documents of {named}, which are on a PostgreSQL server. Back up that server, too."]
 
 
 def _plain(done: BackupSummary) -> dict[str, object]:
@@ -70,9 +70,15 @@ SHOWN = 20
 
 def add_privacy_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     """Add `privacy`; `common` brings `--json` and `--data-dir`."""
-    command = subparsers.add_parser("privacy", parents=[common], help="what left this computer, and what is kept where")
+    command = subparsers.add_parser(
+        "privacy", parents=[common], help="show what left this computer, and what is stored where"
+    )
     command.add_argument(
-        "--last", type=at_least_one("a number of attempts"), default=SHOWN, metavar="N", help=f"how many ({SHOWN})"
+        "--last",
+        type=at_least_one("a number of attempts"),
+        default=SHOWN,
+        metavar="N",
+        help=f"number of connection attempts to show ({SHOWN})",
     )
     command.set_defaults(run=_show)
 
@@ -93,7 +99,9 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     ]
     lines += [""] * bool(attempts)
     lines += [f"{folder}", *(f"  {size / 1e6:10,.1f} MB  {name}" for name, size in kept)]
-    lines += [f"Others may look into {path}: localcrag could not change that." for path in opened]
+    lines += [
+        f"Other users can read {path}, and localcrag could not change that. Change its permissions." for path in opened
+    ]
     lines += [""] + (list(dict.fromkeys(map(describe_outgoing, servers))) or [may_leave(servers)])
     result = {
         "line": egress_report.summary_line(summary),
@@ -119,10 +127,12 @@ DONE, FAILED = 0, 1
 
 def add_doctor_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     """Add `doctor`; `common` brings `--json` and `--data-dir`."""
-    command = subparsers.add_parser("doctor", parents=[common], help="check the installation")
+    command = subparsers.add_parser(
+        "doctor", parents=[common], help="check the installation, or repair the data folder"
+    )
     command.add_argument(
         "--repair", action="store_true",
-        help="make anew what can be: indexes, full text, caches; save what can be read of a damaged database",
+        help="rebuild indexes, full-text search and caches; rescue what is readable in a damaged database",
     )  # fmt: skip
     command.set_defaults(run=_doctor)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 5.0
 """Seconds between two lines of progress if there is no terminal: often enough to watch, rare enough for a log."""
-WORDS = {"transfer": "getting", "check": "checking"}
+WORDS = {"transfer": "downloading", "check": "checking"}
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def _describe_progress(record: DownloadProgress) -> str:
 
 
 def _format_download(record: DownloadProgress) -> str:
-    """Return the progress: `getting qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
+    """Return the progress: `downloading qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
     text = f"{WORDS[record.phase]} {record.model}: {record.done / 1e6:,.0f} of {record.total / 1e6:,.0f} MB"
     if record.bytes_per_second is not None and record.seconds_left:
         minutes, seconds = divmod(round(record.seconds_left), 60)
@@ -99,11 +99,11 @@ def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedMo
 
     name = arguments.name
     if library.role(name) is not ModelRole.LLM:
-        raise SettingsError(f"{name} is no language model, and no other kind is checked.")
+        raise SettingsError(f"{name} is not a language model. Only language models can be checked.")
     llm = models.language_model(name)
     says_window = getattr(llm, "says_window", True)
     parts: list[CheckPart] = []
-    sys.stderr.write(f"checking {llm.name}, window of {llm.context_tokens} tokens …\n")
+    sys.stderr.write(f"checking {llm.name}, context window of {llm.context_tokens} tokens …\n")
     for part in model_check.check(llm, says_window=says_window):
         parts.append(part)
         wrong = "" if part.passed else f": wrote “{part.wrong}”"
@@ -111,9 +111,9 @@ def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedMo
     skills = model_check.skills(parts)
     kept = library.save_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
     used = library.skills(llm.name)
-    summary = f"{llm.name}: used for {', '.join(sorted(used)) or 'answers alone, with the best sentences beside them'}"
+    summary = f"{llm.name}: used for {', '.join(sorted(used)) or 'answers only, shown with the best sentences'}"
     if not kept:
-        summary += " (as measured for the list of models; the check changes nothing)"
+        summary += " (from the model list; this check changes nothing)"
     result = {
         "name": llm.name, "window": llm.context_tokens, "says_window": says_window,
         "parts": [asdict(part) for part in parts], "skills": sorted(used),
@@ -129,7 +129,7 @@ EMBEDDED = "embedded"
 
 def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     """Add `models` and its subcommands; `common` is the parent parser that brings `--json` and `--data-dir`."""
-    models = subparsers.add_parser("models", help="list, get and choose models", parents=[common])
+    models = subparsers.add_parser("models", help="list, download, choose and check models", parents=[common])
     commands = models.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
 
     def add(name: str, does: str) -> argparse.ArgumentParser:
@@ -137,33 +137,41 @@ def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -
         command.set_defaults(run=run)
         return command
 
-    listing = add("list", "show the models that localcrag knows, your own GGUF files, and those of servers here")
-    listing.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server to look at as well")
-    get = add("get", "download models, or mend damaged ones")
+    listing = add(
+        "list", "list the models that localcrag knows, your GGUF files, and models of servers on this computer"
+    )
+    listing.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server whose models to list, too")
+    get = add("get", "download models, or repair damaged ones")
     get.add_argument(
         "names",
         nargs="+",
         metavar="NAME",
-        help=f"a name of `models list`, of a model or a set; {EMBEDDED}: the defaults",
+        help=f"a model or set from `models list`; {EMBEDDED}: the default models",
     )
-    use = add("use", "choose a model from now on (saved in the settings)")
+    use = add("use", "choose a model (saved in the settings)")
     use.add_argument(
         "name",
         metavar="NAME",
-        help="a name of `models list`, of a model or a set; the path of a model; or http://HOST:PORT/v1#MODEL",
+        help="a model or set from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL",
     )
-    use.add_argument("--role", choices=ROLES, help="what to use it for, when the model itself does not tell")
+    use.add_argument("--role", choices=ROLES, help="what to use the model for, if its files do not tell")
     use.add_argument(
-        "--agree", action="store_true", help="agree to questions and documents going to a server on another computer"
+        "--agree",
+        action="store_true",
+        help="approve that questions and parts of documents go to a server on another computer",
     )
-    key = add("key", "keep the key of a model server, read from the terminal or stdin; an empty one removes it")
-    key.add_argument("address", metavar="ADDRESS", help="the server: http://HOST:PORT")
-    check = add("check", "check a language model in short, and use it for what it can do")
-    check.add_argument("name", metavar="NAME", help="as for use")
+    key = add("key", "store the API key of a model server, read from the terminal or stdin; an empty key removes it")
+    key.add_argument("address", metavar="ADDRESS", help="address of the server: http://HOST:PORT")
+    check = add("check", "test a language model briefly, and use it for the tasks it passes")
+    check.add_argument(
+        "name", metavar="NAME", help="a model from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
+    )
     path = add("path", "print the path of the model in use")
-    path.add_argument("role", metavar="ROLE", choices=ROLES, help=", ".join(ROLES))
+    path.add_argument(
+        "role", metavar="ROLE", choices=ROLES, help="embedder (embedding model), relevance (reranker) or llm"
+    )
     verify = add("verify", "read models completely and compare their checksums")
-    verify.add_argument("name", nargs="?", metavar="NAME", help="default: every model that is there")
+    verify.add_argument("name", nargs="?", metavar="NAME", help="the model to verify (default: all installed models)")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -191,7 +199,7 @@ def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibra
         from localcrag.app.models import hardware as graphics
 
         _say("\n".join(graphics.report().lines()))
-        _say(f"* in use. The models folder is {library.folder}: any GGUF file put there is listed, too.")
+        _say(f"* in use. The models folder is {library.folder}: GGUF files that you put there are listed, too.")
     return DONE
 
 
@@ -242,7 +250,7 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
         role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
         if role is None:
             raise SettingsError(
-                f"The files of {arguments.name} do not tell what it is for: add --role {'|'.join(ROLES)}."
+                f"The files of {arguments.name} do not tell what the model is for. Add --role {'|'.join(ROLES)}."
             )
         if is_served(arguments.name):
             _agree(arguments, library)
@@ -263,12 +271,12 @@ def _print_consequences(role: str, name: str, before: str) -> None:
 
     if role is ModelRole.EMBEDDER and name != before:
         _say(
-            f"Collections that were indexed with {before} have to be embedded again before they can be searched: "
-            f"`localcrag ingest --re-embed --collection NAME` for each. `localcrag models use {before}` goes back."
+            f"Collections that were indexed with {before} must be re-indexed before you can search them: run "
+            f"`localcrag ingest --re-embed --collection NAME` for each. To go back: `localcrag models use {before}`."
         )
     variable = f"LOCALCRAG_{role.upper()}"
     if variable in os.environ:
-        _say(f"The environment variable {variable} is set and wins over this choice. Remove it.")
+        _say(f"The environment variable {variable} is set and overrides this choice. Remove it.")
 
 
 def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:
@@ -279,10 +287,10 @@ def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:
     if not arguments.agree:
         _say(sentence)
         if not sys.stdin.isatty():
-            raise SettingsError("Nobody has agreed to that. Say so with --agree.")
-        _say("Agree? It holds until you take it out of agreed_servers in settings.json. [y/N]")
+            raise SettingsError("Sending data to this server needs your approval. Repeat the command with --agree.")
+        _say("Approve? This holds until you remove the server from agreed_servers in settings.json. [y/N]")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise SettingsError("Not agreed to: nothing was changed.")
+            raise SettingsError("You did not approve the server, so nothing was changed.")
     library.servers.agree(arguments.name)
 
 
@@ -325,7 +333,7 @@ def _verify(arguments: argparse.Namespace, settings: Settings, library: ModelLib
     _document(arguments, [{"model": check.model, "path": check.path, "state": check.state} for check in checks])
     bad = {check.model for check in checks if check.state in (FileState.MISSING, FileState.WRONG)}
     for name, remedy in library.remedies(bad).items():
-        _say(f"{name} is not whole. {remedy}")
+        _say(f"{name} is incomplete or damaged. {remedy}")
     return FAILED if bad else DONE
 
 

@@ -40,48 +40,69 @@ NEWEST_RUNS = 20
 
 def add_runs_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `runs` and its subcommands; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    runs = subparsers.add_parser("runs", parents=[common], help="look at questions asked before")
+    runs = subparsers.add_parser("runs", parents=[common], help="list, show, export and replay past questions")
     runs.set_defaults(run=_list, number=NEWEST_RUNS, action=None)
     named = runs.add_subparsers(metavar="list | show | export | replay | stats | thresholds")
 
-    command = named.add_parser("list", parents=[common, within], help="the newest runs")
+    command = named.add_parser("list", parents=[common, within], help="list the newest runs")
     command.add_argument(
         "--number",
         type=at_least_one("a number of runs"),
         default=NEWEST_RUNS,
         metavar="N",
-        help="how many (default 20)",
+        help="number of runs to list (default 20)",
     )
-    command.add_argument("--action", type=str.upper, choices=ACTIONS, help="only those that ended so")
+    command.add_argument("--action", type=str.upper, choices=ACTIONS, help="list only runs with this action")
     command.set_defaults(run=_list)
 
-    command = named.add_parser("show", parents=[common], help="everything that happened in a run")
+    command = named.add_parser("show", parents=[common], help="show everything that happened in a run")
     command.add_argument("run_id", metavar="RUN")
     command.set_defaults(run=_show)
 
-    command = named.add_parser("export", parents=[common, within], help="runs as JSON lines, or as reports to read")
-    command.add_argument("run_ids", nargs="*", metavar="RUN", help="default: all, oldest first")
-    command.add_argument("--format", choices=["jsonl", "markdown"], default="jsonl", help="default: jsonl")
-    command.add_argument("--output", type=Path, metavar="FILE", help="default: stdout")
+    command = named.add_parser(
+        "export", parents=[common, within], help="export runs as JSON lines or as readable reports"
+    )
+    command.add_argument("run_ids", nargs="*", metavar="RUN", help="ids of runs (default: all, oldest first)")
+    command.add_argument(
+        "--format", choices=["jsonl", "markdown"], default="jsonl", help="format of the export (default: jsonl)"
+    )
+    command.add_argument("--output", type=Path, metavar="FILE", help="file to write (default: stdout)")
     command.set_defaults(run=_export)
 
     command = named.add_parser("replay", parents=[common], help="ask a run's question again and show the difference")
     command.add_argument("run_id", metavar="RUN")
     command.add_argument(
-        "--web", choices=["never", "always"], default="never", help="never (the default): the replay sends nothing"
+        "--web",
+        choices=["never", "always"],
+        default="never",
+        help="whether to search the web (default: never; no query is sent)",
     )
     command.set_defaults(run=_replay)
 
-    command = named.add_parser("stats", parents=[common, within], help="how the questions went so far")
+    command = named.add_parser("stats", parents=[common, within], help="show statistics of past questions")
     command.set_defaults(run=_stats)
 
     command = named.add_parser(
-        "thresholds", parents=[common, within], help="what other thresholds would make of the questions so far"
+        "thresholds", parents=[common, within], help="show how other thresholds would change past decisions"
     )
     # These options do not have the settings' names, because the active settings are needed for the comparison.
-    command.add_argument("--upper", type=setting("upper"), dest="then_upper", metavar="U", help="CORRECT from here on")
-    command.add_argument("--lower", type=setting("lower"), dest="then_lower", metavar="L", help="INCORRECT below")
-    command.add_argument("--policy", choices=POLICIES, dest="then_policy", help="the rule from relevances to an action")
+    command.add_argument(
+        "--upper",
+        type=setting("upper"),
+        dest="then_upper",
+        metavar="U",
+        help="relevance from which a passage counts as correct (0 to 1)",
+    )
+    command.add_argument(
+        "--lower",
+        type=setting("lower"),
+        dest="then_lower",
+        metavar="L",
+        help="relevance below which a passage counts as incorrect (0 to 1)",
+    )
+    command.add_argument(
+        "--policy", choices=POLICIES, dest="then_policy", help="rule that turns relevances into an action"
+    )
     command.set_defaults(run=_thresholds)
 
 
@@ -95,7 +116,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
         print_json([dataclasses.asdict(run) for run in newest])
     else:
         lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
-        print("\n".join(lines) or "No such questions asked yet.")
+        print("\n".join(lines) or "No matching questions yet.")
     return DONE
 
 
@@ -145,7 +166,7 @@ def _output(path: Path | None) -> Iterator[TextIO]:
             yield file
     except OSError as error:
         raise ReportError(
-            f"The runs could not be written to {path}: {error.strerror}. Choose another place with --output."
+            f"The runs could not be written to {path}: {error.strerror}. Choose another file with --output."
         ) from error
 
 
@@ -189,9 +210,9 @@ def _stats(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _stats_lines(found: Aggregates) -> list[str]:
     if found.web_rate is None or found.abstention_rate is None or found.uncertain_rate is None:
-        return ["No questions asked yet."]
+        return ["No questions yet."]
     lines = [
-        f"{found.runs} questions, {found.decided} of them decided",
+        f"{counted(found.runs, 'question')}, {found.decided} of them decided",
         "actions: " + _shares(found.actions),
         f"web: {found.web_rate:.0%}, uncertain: {found.uncertain_rate:.0%}, abstained: {found.abstention_rate:.0%}",
         f"median seconds: {found.usual_seconds or 0:.2f} in all, "
@@ -206,7 +227,7 @@ def _stats_lines(found: Aggregates) -> list[str]:
         lines.append("questions that the documents alone did not answer, newest first:")
         lines += [f"  {gap.action:<9}  {gap.question}" for gap in found.gaps[:NEWEST_RUNS]]
         if len(found.gaps) > NEWEST_RUNS:
-            lines.append(f"  and {len(found.gaps) - NEWEST_RUNS} more (--json has them all)")
+            lines.append(f"  and {len(found.gaps) - NEWEST_RUNS} more (--json lists all)")
     return lines
 
 
@@ -227,13 +248,13 @@ def _thresholds(parsed: argparse.Namespace, settings: Settings) -> int:
 def _exploration_lines(found: Exploration) -> list[str]:
     left_out = [f"left out, {why}: {number}" for why, number in found.left_out.items()]
     if found.web_rate_now is None or found.web_rate_then is None:
-        return ["No questions asked yet that could be compared.", *left_out]
-    lines = [f"{found.questions} questions, each as it was asked last", *left_out]
+        return ["There are no past questions to compare.", *left_out]
+    lines = [f"{counted(found.questions, 'question')}, each as it was last asked", *left_out]
     for name, rules, actions in (("now", found.now, found.actions_now), ("then", found.then, found.actions_then)):
         lines.append(
             f"{name + ':':<5} policy {rules.policy}, upper {rules.upper:g}, lower {rules.lower:g}: {_shares(actions)}"
         )
-    lines.append(f"not CORRECT, and so for the web: {found.web_rate_now:.0%} → {found.web_rate_then:.0%}")
+    lines.append(f"not CORRECT, so the web would be searched: {found.web_rate_now:.0%} → {found.web_rate_then:.0%}")
     lines.append(f"questions that would change: {len(found.changes)}")
     for change in found.changes:
         best = "nothing found" if change.best is None else f"{change.best:.2f}"

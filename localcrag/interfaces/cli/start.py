@@ -24,12 +24,10 @@ PORT = 7979
 
 def add_serve_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `serve`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser(
-        "serve", parents=[common, within], help="answer other programs, over an API as OpenAI's"
-    )
+    command = subparsers.add_parser("serve", parents=[common, within], help="start an OpenAI-compatible API server")
     command.add_argument("--port", type=port, metavar="N", default=PORT, help=f"port on 127.0.0.1 ({PORT})")
-    command.add_argument("--show-token", action="store_true", help="print the token that programs need, and end")
-    command.add_argument("--new-token", action="store_true", help="make another token, print it, and end")
+    command.add_argument("--show-token", action="store_true", help="print the token that programs need, and exit")
+    command.add_argument("--new-token", action="store_true", help="make a new token, print it, and exit")
     command.set_defaults(run=_serve)
 
 
@@ -50,9 +48,9 @@ def _serve(parsed: argparse.Namespace, settings: Settings) -> int:
 def add_mcp_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `mcp`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
     command = subparsers.add_parser(
-        "mcp", parents=[common, within], help="give editors and assistants tools that ask your documents (MCP)"
+        "mcp", parents=[common, within], help="start an MCP server for editors and assistants"
     )
-    command.add_argument("--allow-ingest", action="store_true", help="also a tool that adds documents")
+    command.add_argument("--allow-ingest", action="store_true", help="offer a tool that adds documents, too")
     command.set_defaults(run=_mcp)
 
 
@@ -65,9 +63,11 @@ def _mcp(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def add_ui_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `ui`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser("ui", parents=[common, within], help="open the page in the browser")
+    command = subparsers.add_parser("ui", parents=[common, within], help="open the app in the browser")
     command.add_argument("--port", type=port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
-    command.add_argument("--host", type=_host, metavar="ADDRESS", help="127.0.0.1; others are refused, with the reason")
+    command.add_argument(
+        "--host", type=_host, metavar="ADDRESS", help="only 127.0.0.1 is allowed; other addresses are refused"
+    )
     command.add_argument("--no-browser", action="store_true", help="do not open the browser")
     command.set_defaults(run=_ui, on_failure=show_failure)
 
@@ -102,28 +102,28 @@ def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
 def _host(text: str) -> str:
     if text not in ("127.0.0.1", "localhost"):
         raise argparse.ArgumentTypeError(
-            f"localcrag does not listen on {text}: it has no users and passwords, and would show your documents to "
-            "whoever can reach that address. From another computer of yours, go through SSH (ssh -L "
-            "7860:127.0.0.1:7860 you@this-computer) and open http://127.0.0.1:7860 there."
+            f"localcrag does not listen on {text}: it has no passwords, so everyone who can reach that address could "
+            "read your documents. To use it from another computer, run ssh -L 7860:127.0.0.1:7860 you@this-computer "
+            "there, and open http://127.0.0.1:7860"
         )
     return text
 
 
 INSTALLED = """\
-localcrag is in your menu, and in “Open with” of documents. What opened them by itself before still does.
-Start it from the menu, or with `localcrag desktop open`. `localcrag desktop remove` takes it out again.
+localcrag is now in your menu and in “Open with”. Your default programs for documents have not changed.
+Start it from the menu or with `localcrag desktop open`. To undo this, run `localcrag desktop remove`.
 Written:"""
-REMOVED = "localcrag is out of the menu and of “Open with”. Your documents and settings stay. Removed:"
-NOT_THERE = "localcrag was not in the menu: there was nothing to remove. `localcrag desktop install` puts it there."
+REMOVED = "localcrag was removed from the menu and from “Open with”. Your documents and settings stay. Removed:"
+NOT_THERE = "localcrag is not in the menu, so nothing was removed. To add it, run `localcrag desktop install`."
 STILL_RUNNING = """\
-localcrag is running, so what its window's browser keeps was not removed. To remove that as well:
+localcrag is running, so the data of its window's browser was not removed. To remove it, too, run
 `localcrag desktop quit`, then `localcrag desktop remove` again."""
 
 
 def add_desktop_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     """Add `desktop` and its subcommands; `common` brings `--json` and `--data-dir`."""
     desktop = subparsers.add_parser(
-        "desktop", help="an app of the desktop: icon, window, “Open with”", parents=[common]
+        "desktop", help="add localcrag to the desktop menu and to “Open with”", parents=[common]
     )
     commands = desktop.add_subparsers(dest="desktop_command", required=True, metavar="COMMAND")
 
@@ -132,12 +132,14 @@ def add_desktop_parser(subparsers: Subparsers, common: argparse.ArgumentParser) 
         command.set_defaults(run={"install": _install, "remove": _remove, "open": _open, "quit": _quit}[name])
         return command
 
-    add("install", "put localcrag into the menu and into “Open with”, for this user")
-    add("remove", "take it out again; documents and settings stay")
-    opening = add("open", "open the page in a window of its own, or bring it to the front, and add files")
+    add("install", "add localcrag to the menu and to “Open with” for this user")
+    add("remove", "remove localcrag from the menu and from “Open with”; documents and settings stay")
+    opening = add("open", "open the app in its own window, or bring it to the front, and add files")
     opening.set_defaults(on_failure=show_failure, no_browser=False)
-    opening.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a document, or a folder of documents")
-    add("quit", "end the localcrag that runs")
+    opening.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="a document or a folder of documents to add"
+    )
+    add("quit", "quit the running localcrag")
 
 
 def _install(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -164,8 +166,8 @@ def _open(parsed: argparse.Namespace, settings: Settings) -> int:
 
     instance, handed = OneInstance(settings.data_dir), HandOver(absolute_paths(parsed.files))
     if instance.hand_over(handed):
-        given = f" and adds {', '.join(map(str, parsed.files))}" if parsed.files else ""
-        _say(f"localcrag is running already: it shows its page{given}.")
+        given = f" It adds {', '.join(map(str, parsed.files))}." if parsed.files else ""
+        _say(f"localcrag is already running and comes to the front.{given}")
         return DONE
     prepare_gradio(settings)
     from localcrag.interfaces.page.server.launch import launch
@@ -183,7 +185,7 @@ def _quit(parsed: argparse.Namespace, settings: Settings) -> int:
         _say("localcrag has ended.")
     else:
         instance.release()
-        _say("localcrag is not running: there is nothing to end.")
+        _say("localcrag is not running.")
     return DONE
 
 

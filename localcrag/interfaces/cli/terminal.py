@@ -49,7 +49,7 @@ _UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cuttin
 def describe_progress(event: IngestProgress) -> str:
     """Return the current activity and the file it is about, with rich's markup."""
     if event.phase == "loading":
-        return f"loading the models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
+        return f"loading models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
     unit = _UNITS[event.phase]
     of = f" of {event.total}" if event.total else ""
     files = f" of at least {event.files}" if event.more else f"/{event.files}"
@@ -141,7 +141,9 @@ def show_details(run: Run) -> None:
     if reading := describe_reading(run):
         screen.print(f"[dim]{escape(reading)}[/]")
     for first, second in pairwise(run.attempts):
-        screen.print(f"[dim]first {first.action} ({escape(first.rule)}); then looked for: {escape(second.query)}[/]")
+        screen.print(
+            f"[dim]first search: {first.action} ({escape(first.rule)}); searched again for: {escape(second.query)}[/]"
+        )
     if run.action:
         limits = " / ".join(map(format_decimals, (run.thresholds.lower, run.thresholds.upper, run.thresholds.strip)))
         how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by "
@@ -150,9 +152,9 @@ def show_details(run: Run) -> None:
     if run.passages:
         screen.print(_passages(run, screen.width // COLUMN_SHARE))
     if run.strips:
-        screen.print(f"strips: {escape(_reason_counts(run))}")
+        screen.print(f"sentences: {escape(_reason_counts(run))}")
     for support in run.support:
-        fate = "" if support.shown else ", taken out"
+        fate = "" if support.shown else ", rejected"
         why = f": {support.why}" if support.why else ""
         colour = BACKING_COLOURS[support.backing]
         screen.print(f"[{colour}]{support.backing}[/]{fate} {escape(shorten(support.sentence))}[dim]{escape(why)}[/]")
@@ -168,9 +170,20 @@ def show_details(run: Run) -> None:
             screen.print(f"  {side:<9} [{claim.n}] {_place(where, claim.rows)} ({day}): {claim.text}", markup=False)
     if (left := unread_passages(run)) and left.matters:
         cost = f", {left.cost_in_words}" if left.cost_in_words else ""
-        screen.print(f"{left.in_words} The question asks for all there is: --read-all looks at all of them{cost}.")
+        screen.print(f"{left.in_words} The question asks for everything: --read-all reads all of them{cost}.")
     screen.print(f"[dim]{'; '.join(describe_totals(totals(run)))}[/]")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
+
+
+def advice(run: Run, *, searxng: bool) -> str:
+    """Return what to try next if the documents did not answer; else an empty text. `searxng`: one is set."""
+    if not run.abstained or not run.passages:
+        return ""
+    web = ""
+    if not (run.web.used or run.web.query or run.web.error or run.web.not_asked):
+        web = "Web search is off for this question. " if searxng else "No web search is set up. "
+    whole = run.scope is not None and run.scope.whole
+    return f"{web}Try other words{'' if whole else ', or --read-all'}."
 
 
 def _place(source: Source, rows: Sequence[SheetRow]) -> str:
@@ -217,18 +230,18 @@ def _reason_counts(run: Run) -> str:
 
 def _web(web: WebUse) -> str:
     if web.not_asked:
-        proposed = f"; proposed was: {web.query}" if web.query else ""
-        return f"web not asked, because {NOT_ASKED[web.not_asked]}{proposed}"
+        proposed = f"; proposed query: {web.query}" if web.query else ""
+        return f"web not searched, because {NOT_ASKED[web.not_asked]}{proposed}"
     if web.discarded:
-        return f"web query: {web.query} (it left before the decision; what came back was not used)"
-    kept = f", kept from {web.cached_at}: nothing left" if web.cached_at else ""
+        return f"web query: {web.query} (sent before the decision; its results were not needed)"
+    kept = f", cached results from {web.cached_at}; nothing was sent" if web.cached_at else ""
     return f"web query: {web.query} ({counted(len(web.results), 'result')}{kept})"
 
 
 def _cost(step: StepCost) -> str:
     if not step.llm_calls:
         return f"{step.name} {step.seconds:.2f} s"
-    calls = f"{step.llm_calls} model call{'' if step.llm_calls == 1 else 's'}"
+    calls = counted(step.llm_calls, "model call")
     about = "about " if step.estimated else ""
     return f"{step.name} {step.seconds:.2f} s ({calls}, {about}{step.prompt_tokens} → {step.completion_tokens} tokens)"
 
@@ -257,7 +270,7 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
         for event in events:
             if isinstance(event, IngestProgress):
                 if event.phase == "loading" and not screen.is_terminal and files < MANY_FILES <= event.files:
-                    screen.print(f"{counted(event.files, 'file')} found; the models are being loaded")
+                    screen.print(f"{counted(event.files, 'file')} found; loading models")
                 files = event.files
                 show(event, describe_progress(event))
                 continue

@@ -315,7 +315,7 @@ class DocumentEvents:
             )
         added = log.upload(self.add_samples, None, [at.collection, *shown], **PARALLEL)
         followed = added.then(self.follow, [at.collection], shown, **PARALLEL)
-        release_buttons(added, followed, followed.then(self.first_questions, [where], [log], **PRIVATE))
+        release_buttons(added, followed, followed.then(self.first_questions, [where], [log], **QUEUED))
         changed_uploads = at.uploads.input(self.change_uploads, [at.collection], shown, **PARALLEL)
         changed_uploads.then(self.follow, [at.collection], shown, **PARALLEL)
         release_buttons(changed_uploads)

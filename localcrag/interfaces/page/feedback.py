@@ -157,7 +157,7 @@ def wire(assembly: Assembly, shown: FeedbackComponents) -> Any:
         [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
     )
     # The list of documents is that of the collection shown at the end, which may be another than at the beginning.
-    release_buttons(added, added.then(documents, [shown.collection], [shown.documents], **PRIVATE))
+    release_buttons(added, added.then(documents, [shown.collection], [shown.documents], **QUEUED))
     opened = open_run(assembly)
     gr.on([shown.gaps.select, shown.feedback_list.select], opened, None, [shown.panel], **QUEUED)
     return labelled

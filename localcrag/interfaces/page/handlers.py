@@ -91,7 +91,7 @@ PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden
 PARALLEL: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
 """Options of an event that takes long: any number of its kind run at once, from this tab and others."""
 QUEUED: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": 1, **PRIVATE}
-"""Options of an event with data of its own (`gr.EventData`): each one is handled, one after another.
+"""Options of an event with data of its own (`gr.EventData`), or after another: each is handled, one after another.
 
 By default, Gradio drops a second one while the first is running; with "always_last", 6.31 repeats the data of the
 first. If two ran at once, they could end in the wrong order, and the page would show the result of the older one.

@@ -26,7 +26,7 @@ from localcrag.interfaces.page.documents import (
     documents_column,
     documents_title,
 )
-from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE, DownloadFiles, show_all_errors
+from localcrag.interfaces.page.handlers import PARALLEL, QUEUED, DownloadFiles, show_all_errors
 from localcrag.interfaces.page.settings import screen as settings_screen
 from localcrag.interfaces.page.settings.screen import PageLanguage
 from localcrag.interfaces.page.steady_blocks import SteadyBlocks
@@ -132,7 +132,7 @@ def build(assembly: Assembly) -> App:
                 panel, documents.uploads, documents.listing, screen.gaps, screen.feedback_list, documents.collection
             ),
         )
-        label_event.then(chats.log, [column.where], [column.log], **PRIVATE)
+        label_event.then(chats.log, [column.where], [column.log], **QUEUED)
     show_all_errors(page)
     speaks.speak(assembly.settings.language)
     resume_unfinished(assembly, uploads, screen.models.embeddings)

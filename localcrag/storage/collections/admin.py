@@ -186,9 +186,9 @@ def normalised_name(name: str, what: str) -> str:
     """Return a name without needless spaces. Raises NameRefused if it is empty, or too long for a collection."""
     name = " ".join(name.split())
     if not name:
-        raise NameRefused(f"A {what} needs a name. Write one.")
+        raise NameRefused(f"A {what} needs a name. Enter a name.")
     if len(name) > LONGEST_NAME and what == "collection":
-        raise NameRefused(f"The name has {len(name)} characters; {LONGEST_NAME} are the most. Shorten it.")
+        raise NameRefused(f"The name has {len(name)} characters; at most {LONGEST_NAME} are allowed. Shorten it.")
     return name
 
 

@@ -68,8 +68,8 @@ def replace_vectors(
         )
         if {row["id"] for row in now} != set(vectors):
             raise StoreError(
-                f"The collection “{collection}” changed while it was embedded anew, so nothing was changed. "
-                "Wait until no other localcrag takes documents in, and try again."
+                f"The collection “{collection}” changed while it was being re-indexed. Its index was not replaced. "
+                "Wait until no other localcrag adds documents, and try again."
             )
         connection.executemany(
             "UPDATE vectors SET vector = ? WHERE chunk_id = ?",

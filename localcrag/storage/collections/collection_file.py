@@ -221,7 +221,7 @@ def checked_description(values: Mapping[str, str]) -> dict[str, Any]:
     if not (name and len(name) <= LONGEST_NAME):
         raise DamagedFile("its collection has no name, or one that is too long")
     if not (isinstance(fields["embedder"], str) and _EMBEDDER.fullmatch(fields["embedder"])):
-        raise DamagedFile("it names no embedder")
+        raise DamagedFile("it names no embedding model")
     numbers = (fields["dimension"], fields["documents"])
     if any(type(one) is not int for one in numbers) or not 1 <= numbers[0] <= MOST_DIMENSIONS or numbers[1] < 0:
         raise DamagedFile("numbers in it are not right")
@@ -319,7 +319,7 @@ class CollectionWriter:
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         self._digests, self._number = hashlib.sha256(), 0
         if path.exists():
-            raise StoreError(f"{path} is there already, and was left as it is. Choose another name for the file.")
+            raise StoreError(f"{path} already exists and was not changed. Choose another name for the file.")
         try:
             self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -411,7 +411,7 @@ class CollectionReader:
             raise StoreError(f"{self._path} cannot be read: {error.strerror or error}. Name another file.") from error
         if header is None or header.kind != APPLICATION_ID:
             raise StoreError(
-                f"{self._path} is no collection that localcrag has exported. Nothing was changed. Such files are made "
+                f"{self._path} is not an exported localcrag collection. Nothing was changed. Such files are made "
                 "by: localcrag collection export NAME FILE"
             )
         if header.version != FORMAT_VERSION:

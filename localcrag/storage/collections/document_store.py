@@ -436,7 +436,7 @@ class DocumentStore:
         if row is None:
             raise UnknownCollection(f"There is no collection “{self.name}” any more.")
         if row["address"]:
-            raise StoreError(f"The collection “{self.name}” was moved to {row['address']} meanwhile. Try again.")
+            raise StoreError(f"The collection “{self.name}” has been moved to {row['address']}. Try again.")
         if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
             raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
 

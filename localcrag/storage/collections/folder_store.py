@@ -188,7 +188,7 @@ def now() -> str:
 
 def _folder(row: sqlite3.Row | None) -> WatchedFolder:
     if row is None:
-        raise StoreError("The folder is bound no more. Bind it again: localcrag folder add PATH")
+        raise StoreError("The folder is no longer being watched. Watch it again: localcrag folder add PATH")
     fields = {key: row[key] for key in row.keys() if key != "collection_id"}  # noqa: SIM118 - iterating over a row yields its values
     return WatchedFolder(
         **fields

@@ -119,7 +119,7 @@ def require_collection(database: Database, name: str) -> None:
     if name not in names:
         there = ", ".join(names) if names else "none yet"
         raise UnknownCollection(
-            f"There is no collection “{name}” (there are: {there}). Put documents into it first: "
+            f"There is no collection “{name}” (there are: {there}). To create it, add documents: "
             f"localcrag ingest PATH --collection {name}"
         )
 
@@ -276,9 +276,9 @@ def checked_tag(word: str) -> str:
     """Return a tag without needless spaces and leading “#”. Raises NameRefused."""
     word = normalised_name(" ".join(word.split()).lstrip("#"), "tag")
     if len(word) > LONGEST_TAG:
-        raise NameRefused(f"The tag has {len(word)} characters; {LONGEST_TAG} are the most. Shorten it.")
+        raise NameRefused(f"The tag has {len(word)} characters; at most {LONGEST_TAG} are allowed. Shorten it.")
     if "*" in word or "," in word:
-        raise NameRefused(f"The tag “{word}” has a * or a comma, which part and stand for tags. Leave them out.")
+        raise NameRefused(f"Tags cannot contain “*” or a comma: “{word}”. Remove it and try again.")
     return word
 
 

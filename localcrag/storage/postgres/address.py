@@ -73,14 +73,14 @@ class PostgresAddress:
         try:
             if os.name != "nt" and path.stat().st_mode & 0o077:
                 raise StoreError(
-                    f"The password file {path} can be read by others, so no password was taken from it. Make it "
+                    f"The password file {path} can be read by others, so its password was not used. Make it "
                     f"yours alone: chmod 600 {path}"
                 )
             lines = path.read_text("utf-8").splitlines()
         except FileNotFoundError:
             return None
         except (OSError, UnicodeError) as error:
-            raise StoreError(f"The password file {path} cannot be read: {error}. Mend it, or remove it.") from error
+            raise StoreError(f"The password file {path} cannot be read: {error}. Fix or remove it.") from error
         wanted = (self.host or "localhost", str(self.port), self.database, self.user)
         for line in lines:
             *asked, password = fields if len(fields := _fields(line)) == len(wanted) + 1 else ("", "")

@@ -293,7 +293,7 @@ class PostgresCollection:
             there = session.rows(f"SELECT id FROM localcrag.chunks WHERE {IN_COLLECTION}", collection=self.id)
             if {row["id"] for row in there} != set(vectors):
                 raise StoreError(
-                    f"The collection “{self.name}” changed while it was embedded anew, so nothing was changed. "
+                    f"The collection “{self.name}” changed while it was being re-indexed. Its index was not replaced. "
                     "Wait until no other localcrag adds documents, and try again."
                 )
             schema.drop_index(session, self.id)

@@ -210,7 +210,7 @@ def _require_server(database: PostgresDatabase) -> None:
         )
     if found["encoding"] != "UTF8" or not found["knows_letters"]:
         raise StoreError(
-            f"The database {database.address.database} at {at} does not know letters beyond ASCII. Make one that does: "
+            f"The database {database.address.database} at {at} supports only ASCII letters. Create one with UTF-8: "
             "createdb --template=template0 --encoding=UTF8 --locale=C.UTF-8 NAME"
         )
 
@@ -282,7 +282,7 @@ def require_collection(database: PostgresDatabase, name: str) -> Row:
         existing = ", ".join(collection_names(database)) or "none yet"
         raise UnknownCollection(f"There is no collection “{name}” at {at} (there are: {existing}).")
     if row["arriving"] is not None:
-        raise UnknownCollection(f"The collection “{name}” at {at} is still on its way there. Try again later.")
+        raise UnknownCollection(f"The collection “{name}” at {at} is still being moved there. Try again later.")
     return row
 
 

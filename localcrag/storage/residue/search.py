@@ -45,7 +45,7 @@ def search(folder: Path, marks: Sequence[ResidueSignature], excluded: Sequence[P
             content, _ = process.answer()
     except WorkerFailed as over:
         raise StoreError(
-            f"The files in {folder} could not be searched to the end: {over}. Search again: localcrag forget --verify"
+            f"The files in {folder} could not be searched completely: {over}. Search again: localcrag forget --verify"
         ) from over
     finally:
         process.end()

@@ -120,7 +120,7 @@ def test_what_cannot_be_done_at_the_end_is_said_and_noted(database: Database) ->
         other.execute("SELECT count(*) FROM chunks").fetchone()
         change(database, "the quormvellity is kept")
         change(database, "the lamp is kept")
-        assert "another localcrag reads the database" in (finish_overwriting(database) or "")
+        assert "another localcrag is reading the database" in (finish_overwriting(database) or "")
         assert full_text.has_pending_words(database)
         other.execute("COMMIT")
     assert finish_overwriting(database) is None

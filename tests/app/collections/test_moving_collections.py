@@ -120,7 +120,7 @@ def test_an_interrupted_move_goes_on_and_the_collection_is_asked_where_it_was(
     # What changes meanwhile is copied again, what went is removed.
     gone = assembly.collections.documents()[0].name
     assembly.collections.delete_document(gone)
-    with pytest.raises(StoreError, match="or is on its way there"):
+    with pytest.raises(StoreError, match="or is being moved there"):
         moved(assembly, postgres.new())
     moved(assembly, address)
     assert len([one for one in assembly.collections.documents() if one.id in copied]) == 1
@@ -257,7 +257,7 @@ def test_several_computers_use_one_collection(assembly: Assembly, postgres: Post
         assert "nine" in str(asked(assembly, "When does the ferry leave?").passages[0].text)
         other.collections.homes.disconnect("lake")
         assert "lake" not in other.collections.names()
-        with pytest.raises(UnknownCollection, match="nothing to leave"):
+        with pytest.raises(UnknownCollection, match="nothing to disconnect"):
             other.collections.homes.disconnect("default")
         assert len(assembly.collections.documents()) == 5
     finally:
@@ -270,7 +270,7 @@ def test_what_an_app_that_was_open_meanwhile_adds_is_not_lost(
     stale = assembly.collections.store()
     assert isinstance(stale, DocumentStore)
     moved(assembly, postgres.new())
-    with pytest.raises(StoreError, match=r"was moved to .* meanwhile"):
+    with pytest.raises(StoreError, match=r"has been moved to .*\. Try again"):
         stale.changes(None)
     (tmp_path / "new.txt").write_text("The ferry leaves at nine.")
     assert add(assembly, tmp_path / "new.txt") == [IngestStatus.ADDED]

@@ -152,7 +152,7 @@ def test_a_process_that_reads_keeps_it_noted(tmp_path: Path) -> None:
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM chunks").fetchone()
         store.delete("note.txt")
-        with pytest.raises(StoreError, match="another localcrag reads the database"):
+        with pytest.raises(StoreError, match="another localcrag is reading the database"):
             full_text.overwrite_deleted_words(database, patience=0.01)
         assert full_text.has_pending_words(database)
         other.execute("COMMIT")
@@ -184,7 +184,7 @@ def test_doctor_says_how_much_is_empty_and_that_words_are_left(tmp_path: Path) -
     assert said().endswith("MB, sound")
     store.delete("long.txt")
     assert "MB of it are empty" in said()
-    assert "left to be overwritten" in said()
+    assert "still have to be overwritten" in said()
     assembly.document_deletion.overwrite_all()
     assert said().endswith("MB, sound")
     assembly.close()

@@ -33,7 +33,7 @@ def test_installed_and_removed_it_says_what_comes_next_and_leaves_nothing(
     assert str(home / "data/applications/localcrag.desktop") in json.loads(capsys.readouterr().out)
     assert [path for path in home.rglob("*") if not path.is_dir()] == []
     assert main(["desktop", "remove"]) == 0
-    assert "there was nothing to remove" in capsys.readouterr().out
+    assert "so nothing was removed" in capsys.readouterr().out
     assert not OneInstance(home / "data" / "localcrag").window_folder.parent.exists()
 
 

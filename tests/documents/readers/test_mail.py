@@ -102,7 +102,7 @@ def test_a_web_page_saved_as_one_is_read_as_one(tmp_path: Path) -> None:
     ("name", "content", "words"),
     [
         ("a.eml", b"no head at all", "has no head"),
-        ("a.mbox", b"Subject: x\n\nNo line that begins with From.", "holds 0 letters"),
+        ("a.mbox", b"Subject: x\n\nNo line that begins with From.", "it has 0 messages"),
         ("a.eml", b"\x1f\x8b\x08 packed", "a gzip archive"),
     ],
 )
@@ -172,5 +172,5 @@ def test_letters_nested_without_end_are_an_error_of_the_file(tmp_path: Path) -> 
 
 def test_too_many_letters_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"From x\nSubject: y\n\n" * (mail.MOST_EMAILS + 1))
-    with pytest.raises(UnreadableDocument, match="20,001 letters"):
+    with pytest.raises(UnreadableDocument, match="20,001 messages"):
         pages(tmp_path / "a", "a.mbox")

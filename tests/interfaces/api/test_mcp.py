@@ -135,11 +135,15 @@ def test_documents_are_added_only_where_that_is_allowed(foreign: McpClient, tmp_
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("ask", {"question": " "}, "The question is empty. Write one."),
-        ("ask", {"question": "x", "collection": "none"}, "There is no collection “none” here. There is: “default”."),
+        ("ask", {"question": " "}, "The question is empty. Write a question."),
+        (
+            "ask",
+            {"question": "x", "collection": "none"},
+            "There is no collection “none”. Available collections: “default”.",
+        ),
         ("ask", {"question": "x", "only": {"tags": ["none"]}}, "No document fits"),
         ("get_passage", {"passage": "chunk-999999"}, "There is no passage “chunk-999999” here"),
-        ("add_documents", {"paths": ["ferry.md"]}, "“ferry.md” is no absolute path"),
+        ("add_documents", {"paths": ["ferry.md"]}, "“ferry.md” is not an absolute path"),
     ],
 )
 def test_errors_are_results_in_plain_words(

@@ -192,7 +192,7 @@ def test_labels_from_use_are_fitted_to_and_those_of_another_scorer_are_left_out(
     told = json.loads(out)
     assert (told["passages"], told["relevant"], told["questions"], told["from_use"]) == (72, 12, 24, 72)
     assert told["left_out"] == 1
-    assert "1 labels left out: their scores are not of relevance-v3" in notes
+    assert "1 label left out: another model than relevance-v3 scored their passages" in notes
     assert told["notes"][0] == "What is in force for strips stays: there are too few labelled ones."
     out, _ = localcrag("calibrate", str(towns), "--from-use", "--json")
     assert json.loads(out)["passages"] > 72 + 288
@@ -207,10 +207,10 @@ def test_a_worse_calibration_is_applied_only_by_force(localcrag: Any, towns: Pat
     out, refusal = localcrag("calibrate", str(towns), "--apply", "--json", status=1)
     told = json.loads(out)
     assert (told["worse"], told["applied"]) == (True, False)
-    assert "apply it all the same with --force" in told["error"]
+    assert "apply it anyway with --force" in told["error"]
     assert told["error"] in refusal
     text, _ = localcrag("calibrate", str(towns))
-    assert "It is worse than what is in force" in text
+    assert "It is worse than the active calibration" in text
     assert "Nothing was changed." in text
     localcrag("calibrate", "undo")
 
@@ -218,7 +218,7 @@ def test_a_worse_calibration_is_applied_only_by_force(localcrag: Any, towns: Pat
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        pytest.param([], 2, "Name the folder of an evaluation set, or --from-use", id="nothing named"),
+        pytest.param([], 2, "Name the folder of an evaluation set, or give --from-use", id="nothing named"),
         pytest.param(["nowhere"], 1, "An evaluation set is a folder with documents/ and questions.jsonl", id="no set"),
         pytest.param(["x", "--target", "0.2"], 2, "--target is for --criterion web-rate", id="not of this criterion"),
         pytest.param(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.interfaces.cli.main import COMMAND_GROUPS, _parser
 from tests.support.command_line import as_json, as_process, localcrag, start
 from tests.support.documents import make_pages_pdf, make_pdf
 
@@ -99,6 +101,7 @@ def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(data: Path) -> None:
     assert process.stdout.startswith("Your documents do not answer this question.")
     assert "INCORRECT" in process.stderr
     assert "evaluate" in process.stderr
+    assert "No web search is set up. Try other words, or --read-all." in process.stderr
 
 
 def test_options_change_thresholds_and_number_of_passages(data: Path) -> None:
@@ -155,7 +158,7 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(data: Path, tmp_pat
     assert (tmp_path / "kept.jsonl").read_text() == "earlier"
     nowhere = localcrag(data, "runs", "export", "--output", str(tmp_path / "none" / "x.jsonl"))
     assert nowhere.returncode == 1
-    assert "Choose another place with --output" in nowhere.stderr
+    assert "Choose another file with --output" in nowhere.stderr
     assert "Traceback" not in nowhere.stderr
 
 
@@ -251,9 +254,9 @@ def test_what_is_wrong_is_said_without_a_traceback(data: Path, arguments: list[s
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param(["ask"], "Missing: QUESTION. `localcrag ask --help`", id="no question"),
-        pytest.param(["models"], "Missing: COMMAND. `localcrag models --help`", id="no command of models"),
-        pytest.param([], "Missing: COMMAND. `localcrag --help`", id="no command"),
+        pytest.param(["ask"], "Missing: QUESTION. See `localcrag ask --help`", id="no question"),
+        pytest.param(["models"], "Missing: COMMAND. See `localcrag models --help`", id="no command of models"),
+        pytest.param([], "Missing: COMMAND. See `localcrag --help`", id="no command"),
         pytest.param(["ask", "q", "--upper", "2"], "--upper must be between 0 and 1. ", id="above"),
         pytest.param(["ask", "q", "--lower", "-0.1"], "--lower must be between 0 and 1. ", id="below"),
         pytest.param(["ask", "q", "--strip", "nan"], "--strip must be between 0 and 1. ", id="no number at all"),
@@ -266,7 +269,8 @@ def test_what_is_wrong_is_said_without_a_traceback(data: Path, arguments: list[s
         pytest.param(["ingest", "x", "--workers", "65"], "--workers must be a whole number between 0 and 64. ", id="n"),
         pytest.param(["eval", "x", "--k", "0"], "--k must be a whole number between 1 and 50. ", id="of an evaluation"),
         pytest.param(["runs", "thresholds", "--upper", "1.1"], "--upper must be between 0 and 1. ", id="of past runs"),
-        pytest.param(["labels", "remove", "one"], "one is not the number of a label: 1 or more. ", id="a label"),
+        pytest.param(["ask", "q", "--strictness", "soft"], "--strictness must be supported-only, mark", id="a name"),
+        pytest.param(["labels", "remove", "one"], "one is not the number of a label. Give a whole", id="a label"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_line_that_points_to_the_help(data: Path, arguments: list[str], says: str) -> None:
@@ -275,7 +279,7 @@ def test_wrong_usage_is_one_line_that_points_to_the_help(data: Path, arguments: 
     (line,) = process.stderr.splitlines()
     assert line.startswith("localcrag: ")
     assert says in line
-    assert line.endswith("--help` shows what there is.")
+    assert line.endswith("--help`.")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +343,7 @@ def test_wrong_usage_is_json_too(data: Path, arguments: list[str]) -> None:
     process = localcrag(data, *arguments)
     result = as_json(process, status=2)
     assert result["kind"] == "SettingsError"
-    assert "--help` shows" in result["error"]
+    assert "--help`." in result["error"]
     assert process.stderr == f"localcrag: {result['error']}\n"
 
 
@@ -365,8 +369,8 @@ def test_some_documents_alone_are_asked_by_name_folder_tag_kind_or_day(data: Pat
             "night",
             "sea",
         ]
-        assert localcrag(data, "documents", "tag", "notes/", "mine").stdout == "notes/: has mine\n"
-        assert localcrag(data, "documents", "untag", name, "sea").stdout == f"{name}: has no longer sea\n"
+        assert localcrag(data, "documents", "tag", "notes/", "mine").stdout == "notes/: tagged mine\n"
+        assert localcrag(data, "documents", "untag", name, "sea").stdout == f"{name}: removed tags sea\n"
         assert "#mine, #night" in localcrag(data, "documents").stdout
         assert listed("--tag", "night") == listed("--folder", "notes") == listed("--kind", "text") == {name}
         assert listed("--document", "ferry.pdf", "--document", "nothing") == {"ferry.pdf"}
@@ -380,7 +384,7 @@ def test_some_documents_alone_are_asked_by_name_folder_tag_kind_or_day(data: Pat
         assert again["run"]["scope"] == run["scope"]
         for options, words in (
             (("--tag", "tax"), "No document fits “tag tax”: no document has the tag “tax”."),
-            (("--since", "soon"), "“soon” is no day."),
+            (("--since", "soon"), "“soon” is not a date."),
         ):
             refused = localcrag(data, "ask", "When?", *options)
             assert (refused.returncode, words in refused.stderr) == (2, True)
@@ -408,7 +412,7 @@ def test_doctor_finds_a_sound_installation(data: Path) -> None:
     findings = {one["name"]: one for one in as_json(localcrag(data, "doctor", "--json"))}
     assert findings["web search"]["state"] == "off"
     assert {one["state"] for name, one in findings.items() if name != "web search"} == {"ok"}
-    assert "checksums right" in findings["files of all-minilm-l6-v2"]["detail"]
+    assert "checksums match" in findings["files of all-minilm-l6-v2"]["detail"]
     assert "1 document, 2 chunks, 2 of them in the index" in findings["collection default"]["detail"]
     assert "threads" in findings["language model"]["detail"]
     assert "computes in " in findings["relevance"]["detail"]
@@ -431,6 +435,25 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")
+
+
+def test_help_lists_every_command_in_one_group() -> None:
+    (action,) = (one for one in _parser()._actions if isinstance(one, argparse._SubParsersAction))
+    listed = [name for names in COMMAND_GROUPS.values() for name in names]
+    assert sorted(listed) == sorted(action.choices)
+    text = _parser().format_help()
+    assert [line for line in text.splitlines() if line.endswith(":")] == [
+        "Use:",
+        "Manage:",
+        "Improve:",
+        "System:",
+        "Options:",
+    ]
+
+
+@pytest.mark.parametrize("name", ["mark-partial", "balanced"])
+def test_strictness_takes_the_shown_name_and_the_stored_one(name: str) -> None:
+    assert _parser().parse_args(["ask", "q", "--strictness", name]).strictness == "balanced"
 
 
 def test_the_client_of_postgresql_is_imported_for_who_has_a_server() -> None:

@@ -174,10 +174,10 @@ def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path, isla
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Name evaluation sets, or one of"),
+        ((), "Name evaluation sets, or give one of"),
         (("--sweep", "colour=1,2"), "“colour” is no setting that can be swept"),
         (("--sweep", "upper=0.9:0.1:0.1"), "has no steps"),
-        (("--sweep", "upper=1.5,2"), "cannot be asked under"),
+        (("--sweep", "upper=1.5,2"), "cannot be used"),
     ],
 )
 def test_wrong_usage_says_what_is_right(tmp_path: Path, island: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -81,7 +81,7 @@ def test_labels_are_added_listed_exported_and_removed(data: Path, answered: Run,
 
     assert as_json(localcrag(data, "labels", "remove", str(added[0]["id"]), "--json")) == {"removed": 1}
     assert as_json(localcrag(data, "labels", "remove", "--document", "rules.txt", "--json")) == {"removed": 4}
-    assert localcrag(data, "labels", "list").stdout == "Nothing labelled yet.\n"
+    assert localcrag(data, "labels", "list").stdout == "No labels yet.\n"
 
 
 def test_every_passage_can_be_refused_at_once(data: Path, answered: Run) -> None:
@@ -93,13 +93,13 @@ def test_every_passage_can_be_refused_at_once(data: Path, answered: Run) -> None
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        pytest.param(["add", "RUN"], 2, "Say what is labelled", id="nothing said"),
+        pytest.param(["add", "RUN"], 2, "Give at least one label", id="nothing said"),
         pytest.param(["add", "RUN", "--relevant", "1", "--not-relevant", "1"], 2, "both ways: 1", id="both ways"),
         pytest.param(["add", "RUN", "--good", "--wrong", "7"], 1, "no sentence 7", id="no such sentence"),
         pytest.param(["add", "none", "--good"], 1, "no stored run “none”", id="no such run"),
-        pytest.param(["remove"], 2, "Name labels by", id="remove what?"),
-        pytest.param(["remove", "99"], 1, "There are no such labels: none was removed", id="remove none"),
-        pytest.param(["remove", "--all"], 1, "There are no such labels: none was removed", id="remove all of none"),
+        pytest.param(["remove"], 2, "Choose labels either by", id="remove what?"),
+        pytest.param(["remove", "99"], 1, "No label matches, so none was removed", id="remove none"),
+        pytest.param(["remove", "--all"], 1, "No label matches, so none was removed", id="remove all of none"),
         pytest.param(["export", "--as", "training", "x.jsonl"], 1, "nothing to export", id="no pairs"),
         pytest.param(["export", "--as", "set", "x"], 1, "nothing to export", id="no questions"),
     ],
@@ -110,7 +110,7 @@ def test_labels_that_cannot_be_are_refused(
     named = [answered.run_id if argument == "RUN" else argument for argument in arguments]
     process = localcrag(data, "labels", *named)
     assert (process.returncode, said in process.stderr) == (status, True), process.stderr
-    assert localcrag(data, "labels", "list").stdout == "Nothing labelled yet.\n"
+    assert localcrag(data, "labels", "list").stdout == "No labels yet.\n"
 
 
 def test_questions_are_pinned_listed_and_unpinned(data: Path, answered: Run, by_web: Run) -> None:
@@ -122,7 +122,7 @@ def test_questions_are_pinned_listed_and_unpinned(data: Path, answered: Run, by_
     unanswerable = as_json(localcrag(data, "pins", "add", answered.run_id, "--unanswerable", "--json"))
     assert unanswerable["question"]["held_by"] == "nowhere"
     both = localcrag(data, "pins", "add", answered.run_id, "--answer", "x", "--unanswerable")
-    assert (both.returncode, "not as both" in both.stderr) == (2, True)
+    assert (both.returncode, "exclude each other" in both.stderr) == (2, True)
     assert as_json(localcrag(data, "pins", "remove", answered.run_id, "--json")) == {"removed": answered.run_id}
     assert [one["run_id"] for one in as_json(localcrag(data, "pins", "--json"))] == [by_web.run_id]
     assert localcrag(data, "pins", "remove", answered.run_id).returncode == 1

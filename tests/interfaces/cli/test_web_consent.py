@@ -42,7 +42,7 @@ def at_a_terminal(data: Path, types: str, *arguments: str) -> tuple[str, str]:
     try:
         while piece := os.read(ours, 65536):
             shown += piece
-            if types and b"n sends nothing" in shown:
+            if types and b"n to send nothing" in shown:
                 os.write(ours, types.encode())
                 types = ""
     except OSError:

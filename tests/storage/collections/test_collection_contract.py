@@ -163,7 +163,7 @@ def test_vectors_of_another_embedder_take_the_place_of_all_or_of_none(homes: Hom
     texts = home.chunk_texts()
     assert [text.rpartition("\n")[2] for _, text in texts] == ["one", "another one"]
     vectors = {chunk: np.eye(8, dtype=np.float32)[at] for at, (chunk, _) in enumerate(texts)}
-    with pytest.raises(StoreError, match="changed while it was embedded anew"):
+    with pytest.raises(StoreError, match="changed while it was being re-indexed"):
         home.replace_vectors(embedder="new", dimension=8, vectors=dict(list(vectors.items())[:1]))
     home.replace_vectors(embedder="new", dimension=8, vectors=vectors)
     assert home.embedder() == ("new", 8)

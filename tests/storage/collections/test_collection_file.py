@@ -60,7 +60,7 @@ def test_what_is_written_is_read_back_as_it_was(tmp_path: Path) -> None:
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     path = tmp_path / "house.localcrag"
     path.write_text("mine")
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="already exists"):
         CollectionWriter(path)
     assert path.read_text() == "mine"
     with pytest.raises(StoreError, match="cannot be written"):
@@ -79,7 +79,7 @@ def test_what_is_not_finished_leaves_no_file(tmp_path: Path) -> None:
 def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="is no collection that localcrag has exported"):
+    with pytest.raises(StoreError, match="is not an exported localcrag collection"):
         CollectionReader(path)
     with pytest.raises(StoreError, match="cannot be read"):
         CollectionReader(tmp_path / "missing")
@@ -179,7 +179,7 @@ def test_what_a_stranger_may_write_into_it_is_refused(
     [
         ({"name": ""}, "has no name"),
         ({"name": "x" * 101}, "too long"),
-        ({"embedder": "<img src=x>"}, "names no embedder"),
+        ({"embedder": "<img src=x>"}, "names no embedding model"),
         ({"dimension": 0}, "numbers in it"),
         ({"dimension": 10**9}, "numbers in it"),
         ({"folder_tags": {"../x": ["y"]}}, "cannot be called"),

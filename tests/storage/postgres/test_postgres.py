@@ -271,15 +271,15 @@ def test_the_command_line_moves_lists_connects_and_disconnects(postgres: Postgre
     (tmp_path / "a.txt").write_text("The ferry leaves at nine.")
     assert as_process(data, "ingest", str(tmp_path / "a.txt")).returncode == 0
     done = as_process(data, "collection", "move", "default", "--to", address)
-    assert done.stdout == f"default: 1 document copied and compared; it lives at {address}.\n"
+    assert done.stdout == f"default: 1 document copied and compared; it is at {address}.\n"
     again = as_process(data, "collection", "move", "default", "--to", address)
-    assert again.stdout == f"default: nothing was to be moved; it lives at {address}.\n"
+    assert again.stdout == f"default: nothing had to be moved; it is at {address}.\n"
     assert json.loads(as_process(data, "collection", "--json").stdout) == [{"name": "default", "home": address}]
     connected = as_process(other, "collection", "connect", "ferries", address, "--there", "default")
     assert connected.stdout == f"ferries: connected to {address}\n"
     assert "a.txt" in as_process(other, "documents", "--collection", "ferries").stdout
     vacuumed = as_process(other, "collection", "vacuum", "ferries")
-    assert vacuumed.stdout == "ferries: what was deleted is in no table or index of the server any more.\n"
+    assert vacuumed.stdout == "ferries: deleted data was erased from the server's tables and indexes.\n"
     assert as_process(other, "collection", "disconnect", "ferries").returncode == 0
     back = as_process(data, "collection", "move", "default", "--to", "local", "--json")
     assert json.loads(back.stdout) == {"name": "default", "home": "local", "documents": 1}

@@ -296,7 +296,7 @@ def page(
         raise encrypted.office_refusal(data, name) from error
     except anydoc.ResourceLimitError as error:
         raise UnreadableDocument(
-            f"{name} was left alone: to unpack it takes more than a document of its kind ever does ({error}). "
+            f"{name} was not read: unpacking it takes more than any document of its kind needs ({error}). "
             "If it is genuine, save it as PDF and add that."
         ) from error
     except anydoc.ConvertError as error:

@@ -173,8 +173,7 @@ def open_pages(
         count = len(document)
     if count > MOST_PAGES:
         raise UnreadableDocument(
-            f"{name} says that it has {count:,} pages, and at most {MOST_PAGES:,} are read. "
-            "Split it, and add the parts."
+            f"{name} has {count:,} pages, and localcrag reads at most {MOST_PAGES:,}. Split it, and add the parts."
         )
     # The generator opens the file again at its first page, so that one that never starts has nothing to close.
     return count, _pages(path, name, count, scans)
@@ -202,7 +201,7 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
             document.close()
     if not shown:
         raise EmptyDocument(
-            f"{name} holds no text: its pages ({count}) are empty or drawings. "
+            f"{name} contains no text: its pages ({count}) are empty or drawings. "
             "If they show text, save them as pictures (PNG), and add those."
         )
 

@@ -288,5 +288,5 @@ def _opened(source: Path | BytesIO, name: str) -> Iterator[Image.Image]:
     except (*_ERRORS, Image.DecompressionBombWarning) as error:
         raise UnreadableDocument(
             f"{name} cannot be read as a picture: it is damaged, cut off or very large. "
-            "Get a fresh copy, or save it anew and smaller in a program that shows it."
+            "Get a fresh copy, or save a smaller version in a program that can open it."
         ) from error

@@ -97,9 +97,9 @@ class ChatEvents:
             [at.chats.select, column.where.select], self.open, None, [*outputs, *chosen, *column.scope.outputs], **each
         )
         for event in (*asks, opens):
-            event.success(self.follow, None, outputs, **PARALLEL).then(self.left, None, [at.left], **PRIVATE)
+            event.success(self.follow, None, outputs, **PARALLEL).then(self.left, None, [at.left], **QUEUED)
         for event in asks:
-            event.success(self.listed, [at.collection], [at.chats], **PRIVATE)
+            event.success(self.listed, [at.collection], [at.chats], **QUEUED)
         column.log.input(self.like, [column.where], [column.log, at.panel], **each)
         release_buttons(column.log.option_select(self.show_version, [column.where], [column.log, at.panel], **each))
         release_buttons(column.log.expand(self.earlier, [column.where], [column.log], **EXCLUSIVE))

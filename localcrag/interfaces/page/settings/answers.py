@@ -51,7 +51,7 @@ class LiveFields:
         # replace it.
         opened = top.select(self.read, **event | QUEUED)
         for handler, inputs, outputs in self._further:
-            opened = opened.then(handler, inputs, outputs, **PRIVATE)
+            opened = opened.then(handler, inputs, outputs, **QUEUED)
 
     def then(self, handler: Callable[..., Any], inputs: list[Any], outputs: list[Any]) -> None:
         """Register a handler that is also called when the settings are opened.
@@ -132,7 +132,7 @@ def preset_choice(
     def chosen_since(of: str, shown: str) -> tuple[Any, Any]:
         return (gr.skip(), gr.skip()) if settings.preset(of).value == shown else chosen(of)
 
-    choice.input(use, [choice, collection], [choice, effect], **PRIVATE)
+    choice.input(use, [choice, collection], [choice, effect], **LATEST)
     # Another tab, or `localcrag presets use`, may have chosen a preset since.
     at = [page.load, collection.change]
     gr.on(at, chosen, [collection], [choice, effect], **LATEST)

@@ -74,6 +74,13 @@ def test_what_is_clicked_twice_is_done_in_that_order(app: App) -> None:
     assert {event.name for event in clicks if event.concurrency_limit != 1} == set()
 
 
+def test_what_follows_an_event_is_never_dropped(app: App) -> None:
+    """By default, what follows a second click while it still runs for the first is dropped; the page stays behind."""
+    following = [event for event in app.page.fns.values() if event.trigger_after is not None]
+    assert {"log", "listed", "follow", "left"} <= {event.name for event in following}
+    assert {event.name for event in following if event.trigger_mode == "once" and event.fn} == set()
+
+
 @pytest.mark.parametrize("chat", ["²", "9" * 5000, "one", ""])
 def test_a_chat_that_no_number_names_is_none(app: App, chat: str) -> None:
     assert app.chats.open(the(chat=chat), request("one"))[WHERE] == ""

@@ -160,7 +160,7 @@ def test_it_does_not_start_on_an_address_of_others_and_says_why(tmp_path: Path, 
     command = [sys.executable, str(support.ROOT / "app.py"), "--no-browser", "--host", host]
     ended = subprocess.run([*command, "--data-dir", str(tmp_path)], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert f"localcrag does not listen on {host}: it has no users and passwords" in ended.stderr
+    assert f"localcrag does not listen on {host}: it has no passwords" in ended.stderr
     assert "ssh -L" in ended.stderr
 
 
