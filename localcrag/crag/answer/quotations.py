@@ -320,9 +320,9 @@ def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
 
 NOT_ASKED = {
     NotAsked.DECLINED: gettext_noop("you did not allow it"),
-    NotAsked.UNANSWERED: gettext_noop("nobody answered whether it may be"),
+    NotAsked.UNANSWERED: gettext_noop("nobody answered when localcrag asked for permission"),
     NotAsked.NOBODY_TO_ASK: gettext_noop("it needs your consent, and there was nobody to ask"),
-    NotAsked.FORBIDDEN_TERM: gettext_noop("the query holds a term that you said may never be sent"),
+    NotAsked.FORBIDDEN_TERM: gettext_noop("the query contains a term that you said may never be sent"),
     NotAsked.NO_TIME: gettext_noop("too little of the time budget was left"),
 }
 """Reasons why the web was not asked, worded to follow "because"."""
@@ -355,14 +355,14 @@ def nearest_answer(question: str, passages: Sequence[GradedPassage], near: float
 
 def _about_web(web: WebUse, settings: Settings) -> str:
     if web.error:
-        return _("The web could not be asked either. %(error)s", error=web.error)
+        return _("The web could not be searched either. %(error)s", error=web.error)
     if web.used:
         return _("The web results do not answer it either.")
     if web.not_asked:
-        return _("The web was not asked, because %(why)s.", why=_(NOT_ASKED[web.not_asked]))
+        return _("The web was not searched, because %(why)s.", why=_(NOT_ASKED[web.not_asked]))
     if settings.searxng_url is None:
         return ""
-    return _("The web was not asked: it is switched off in the settings.")
+    return _("The web was not searched: web search is switched off in the settings.")
 
 
 def silent_evidence_answer(nearest: str, web: WebUse) -> str:
@@ -387,7 +387,7 @@ def uncertain_answer(nearest: str, web: WebUse) -> str:
 
 def unbacked_answer(best: str) -> str:
     """Return the sources' own words, in place of an answer that the evidence does not back."""
-    said = _("What the language model wrote is not backed by the sources.")
+    said = _("The sources do not support what the language model wrote.")
     return f"{said} {source_words(best)}"
 
 
@@ -398,18 +398,18 @@ def source_words(best: str) -> str:
 
 def nearer_source_words(best: str) -> str:
     """Return the nearest of the sources' own words, to follow an answer that says something else."""
-    return _("What the sources say that comes nearest to the question:") + f"\n\n{best}"
+    return _("Closest to the question in the sources:") + f"\n\n{best}"
 
 
 def model_failed_answer(evidence: str) -> str:
     """Return the evidence itself, for when the language model failed."""
-    said = _("The language model could not write an answer. It would have been made from this:")
+    said = _("The language model could not write an answer. These are the sources for it:")
     return f"{said}\n\n{evidence}"
 
 
 def no_time_answer(evidence: str) -> str:
     """Return the evidence itself, for when there is no time left to write an answer from it."""
-    said = _("There was no time left to write an answer. It would have been made from this:")
+    said = _("There was no time left to write an answer. These are the sources for it:")
     return f"{said}\n\n{evidence}"
 
 
@@ -418,9 +418,9 @@ def web_note(web: WebUse) -> str:
     said = ""
     if web.not_asked:
         why = _(NOT_ASKED[web.not_asked])
-        said = _("The web was not asked, because %(why)s: this rests on your documents alone.", why=why)
+        said = _("The web was not searched, because %(why)s. This is based on your documents alone.", why=why)
     elif web.error:
-        said = _("The web could not be asked, so this rests on your documents alone. %(error)s", error=web.error)
+        said = _("The web could not be searched, so this is based on your documents alone. %(error)s", error=web.error)
     return f"\n\n{said}" if said else ""
 
 

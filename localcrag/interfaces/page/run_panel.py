@@ -132,6 +132,11 @@ def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None 
         unscored=unscored,
         why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
+        meanings={
+            Action.CORRECT: _("your documents are enough"),
+            Action.AMBIGUOUS: _("possibly in your documents"),
+            Action.INCORRECT: _("not in your documents"),
+        },
         computing=computing,
         never=NEVER_KEPT,
         not_asked_to_write=_consists_of_quotations(run) and not busy,
