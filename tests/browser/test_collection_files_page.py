@@ -83,7 +83,7 @@ def test_a_collection_goes_into_a_file_and_comes_back_and_what_was_stopped_goes_
         assert "attic/copy.txt" in asked[0]
         exported = tmp_path / "house.localcrag"
         with page.expect_download() as fetched:
-            page.get_by_role("button", name="Export this collection into a file").click()
+            page.get_by_role("button", name="Export this collection to a file").click()
         assert fetched.value.suggested_filename == "default.localcrag"
         fetched.value.save_as(exported)
         assert page.request.get(fetched.value.url).status == 404
@@ -92,7 +92,7 @@ def test_a_collection_goes_into_a_file_and_comes_back_and_what_was_stopped_goes_
         give(page, page.get_by_role("button", name="Import a collection from a file"), exported)
         expect(page.locator("#lc-collection input")).to_have_value("default (2)")
         listed(page, "ferry.txt", "lease.txt")
-        expect(carried).to_contain_text("house.localcrag is the collection “default (2)” now")
+        expect(carried).to_contain_text("Imported house.localcrag as the collection “default (2)”")
         torn = tmp_path / "torn.localcrag"
         torn.write_bytes(exported.read_bytes()[:5000])
         give(page, page.get_by_role("button", name="Import a collection from a file"), torn)
@@ -103,7 +103,7 @@ def test_a_collection_goes_into_a_file_and_comes_back_and_what_was_stopped_goes_
         assert not [path for path in (data / "uploads").rglob("*") if path.is_file()]
 
         screen = open_settings(page, "Models")
-        screen.get_by_text("An embedder for one collection alone").click()
+        screen.get_by_text("Embedding model for a single collection").click()
         own = screen.get_by_label("old house")
         expect(own).to_have_value(EMBEDDER)
         own.select_option("")
@@ -122,11 +122,11 @@ def says_that_models_are_away(page: Page) -> bool:
 def take_in_a_copy(page: Page, tmp_path: Path) -> None:
     """Take in what is no copy, then one, and go back to it."""
     screen = open_settings(page, "Data")
-    screen.get_by_role("button", name="Make a copy").click()
+    screen.get_by_role("button", name="Make a backup").click()
     expect(screen.locator(".lc-copies li")).to_have_count(1)
     strange = tmp_path / "strange.sqlite3"
     strange.write_bytes(b"no copy")
-    button = screen.get_by_role("button", name="Take in a copy from a file")
+    button = screen.get_by_role("button", name="Import a backup file")
     give(page, button, strange)
     expect(screen.get_by_role("alert")).to_contain_text("strange.sqlite3 is damaged, or no backup of localcrag")
     (made,) = (tmp_path / "data/backups").glob("*.sqlite3")

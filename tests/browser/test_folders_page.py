@@ -15,7 +15,7 @@ SOON = 60_000
 
 
 def follow(page: Page, folder: Path) -> str:
-    """Follow a folder on the page; return what was asked before."""
+    """Watch a folder on the page; return what was asked before."""
     said: list[str] = []
 
     def agree(dialog: Dialog) -> None:
@@ -24,7 +24,7 @@ def follow(page: Page, folder: Path) -> str:
 
     page.get_by_label("Folder on this computer").fill(str(folder))
     page.once("dialog", agree)
-    page.get_by_role("button", name="Follow", exact=True).click()
+    page.get_by_role("button", name="Watch", exact=True).click()
     expect(page.locator("#lc-following li[data-id]")).to_have_count(1, timeout=SOON)
     return said[0]
 
@@ -35,7 +35,7 @@ def refused(page: Page, folder: Path) -> None:
     field = page.get_by_label("Folder on this computer")
     field.fill(str(folder))
     page.once("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Follow", exact=True).click()
+    page.get_by_role("button", name="Watch", exact=True).click()
     expect(page.locator(".toast-body")).to_contain_text(str(folder))
     page.locator(".toast-close").click()
     expect(page.locator(".toast-body")).to_have_count(0)
@@ -53,7 +53,7 @@ def test_a_folder_is_followed_from_the_page_and_what_is_gone_is_asked_about(chro
         refused(page, nowhere)
         assert str(papers) in follow(page, papers)
         folder = page.locator("#lc-following li[data-id]")
-        expect(folder).to_contain_text("in step since", timeout=SOON)
+        expect(folder).to_contain_text("up to date since", timeout=SOON)
         expect(folder).to_contain_text("1 file was not read")
         expect(page.locator("#lc-documents li[data-name]")).to_have_count(1, timeout=SOON)
         shed.write_text("The deposit for the bicycle shed is 95 euros.")
@@ -73,12 +73,12 @@ def test_a_folder_is_followed_from_the_page_and_what_is_gone_is_asked_about(chro
         folder.get_by_role("button", name="Remove", exact=True).click()
         expect(page.locator("#lc-documents li[data-name]")).to_have_count(1, timeout=SOON)
         papers.rename(tmp_path / "away")
-        expect(folder).to_contain_text("not there since", timeout=SOON)
+        expect(folder).to_contain_text("unavailable since", timeout=SOON)
         (tmp_path / "away").rename(papers)
-        expect(folder).to_contain_text("in step since", timeout=SOON)
+        expect(folder).to_contain_text("up to date since", timeout=SOON)
         folder.get_by_role("button", name="Pause").click()
         expect(folder).to_contain_text("paused")
         page.once("dialog", lambda dialog: dialog.accept())
-        folder.get_by_role("button", name="Let papers go").click()
+        folder.get_by_role("button", name="Stop watching papers").click()
         expect(folder).to_have_count(0)
         expect(page.locator("#lc-documents li[data-name]")).to_have_count(1)

@@ -90,15 +90,15 @@ def test_labels_stay_pressed_when_an_earlier_turn_or_a_stored_run_is_opened_agai
 
         page.locator("#lc-new").click()
         expect(panel).to_contain_text("Here you will see which passages were found")
-        labels = open_settings(page, "Labels")
+        labels = open_settings(page, "Feedback")
         labels.locator(".lc-open", has_text=QUESTION).first.click()
         expect(panel.locator(".lc-question")).to_have_text(QUESTION)
         pressed(the(first_card(page), RELEVANT))
         pressed(the(panel, "This answer is good"))
-        open_settings(page, "Labels")
+        open_settings(page, "Feedback")
         page.screenshot(path=screens / "labels.png")
         # The newest label is listed first.
-        labels.get_by_role("button", name="Remove this label").first.click()
+        labels.get_by_role("button", name="Remove this rating").first.click()
         expect(labels).to_contain_text("1 label:")
     kept = {label.kind: label for label in LabelStore(Database(folder / DATABASE_NAME)).find(run_id=first)}
     assert {kind: label.verdict for kind, label in kept.items()} == {"passage": "relevant"}
@@ -142,13 +142,13 @@ def test_a_question_is_pinned_with_what_is_proposed_edited_and_unpinned(
         run = page.locator("#lc-panel .lc-panel").get_attribute("data-run")
         assert [question.question.answers for question in pins.find(run_id=run)] == [("30 days", "thirty days")]
         pin.locator("summary").click()
-        pin.get_by_label("it has to be left unanswered").check()
+        pin.get_by_label("should not be answered").check()
         expect(field).to_be_disabled()
         pin.get_by_role("button", name="Save").click()
         wait_until(lambda: pins.find(run_id=run)[0].question.answers == ())
         expect(pin).not_to_have_attribute("open", "")
         pin.locator("summary").click()
-        expect(pin.get_by_label("it has to be left unanswered")).to_be_checked()
+        expect(pin.get_by_label("should not be answered")).to_be_checked()
         pin.get_by_role("button", name="Unpin").click()
         expect(pin.locator("summary")).to_have_text("Pin")
         assert pins.find(run_id=run) == []
@@ -169,8 +169,8 @@ def test_a_gaps_web_text_is_added_with_one_click_and_the_documents_answer_then(
         gap.get_by_role("button", name="Add the web text that answered it").click()
         name = "How penicillin was found (web, pages.example).md"
         expect(page.locator("#lc-documents")).to_contain_text(name)
-        expect(gap).to_contain_text(f"Its web text is in the documents as “{name}”.")
-        expect(panel.locator(".lc-card", has_text="This text of the web is in your documents")).to_have_count(1)
+        expect(gap).to_contain_text(f"Web text that answers it was added as “{name}”.")
+        expect(panel.locator(".lc-card", has_text="This web text is in your documents")).to_have_count(1)
         expect(page.locator("#lc-uploads")).to_contain_text("This is text of the web.")
         close_settings(page)
         ask(page, ONLY_WEB)

@@ -128,7 +128,7 @@ def test_some_documents_alone_are_asked_and_the_panel_says_which(
         for name in ("leases.zip/Quay Street.txt", "Storage.txt"):
             expect(listed.get_by_label(f"Choose {name}")).to_be_visible()
 
-        everything = listed.get_by_label("Choose all that are shown")
+        everything = listed.get_by_label("Select all shown")
         everything.check()
         expect(listed.get_by_label("Choose Storage.txt")).to_be_checked()
         everything.uncheck()
@@ -179,13 +179,13 @@ def test_a_document_of_which_pages_are_scans_says_which(
     with opened(chromium, address) as page:
         drop(page, tmp_path / "minutes.pdf")
         done = page.locator("#lc-uploads .lc-upload-done")
-        minutes = done.filter(has=page.get_by_role("button", name="Take minutes.pdf off this list"))
+        minutes = done.filter(has=page.get_by_role("button", name="Remove minutes.pdf from this list"))
         said = "Pages 2, 4–5 are pictures: they can be found as soon as their text is recognised."
         expect(minutes).to_contain_text(said)
         read = done.filter(has_text="text of scans and pictures was recognised")
         expect(read).to_contain_text("No text that can be recognised was found on: page 2, 4–5.")
         page.screenshot(path=screens / "scanned-pages.png")
-        page.get_by_role("button", name="Take minutes.pdf off this list").click()
+        page.get_by_role("button", name="Remove minutes.pdf from this list").click()
         expect(minutes).to_have_count(0)
         page.get_by_role("button", name="Clear the list").click()
         expect(read).to_have_count(0)
@@ -208,7 +208,7 @@ def test_a_dropped_archive_says_which_of_its_files_are_not_in(
         expect(unpacked).to_contain_text(said)
         expect(page.locator("#lc-documents")).to_contain_text("papers.zip/house/garage.txt")
         page.screenshot(path=screens / "archive.png")
-        page.get_by_role("button", name="Take papers.zip off this list").click()
+        page.get_by_role("button", name="Remove papers.zip from this list").click()
         page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Delete papers.zip/house/garage.txt").click()
         expect(page.locator("#lc-documents")).not_to_contain_text("garage.txt")
@@ -242,7 +242,7 @@ def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(
         page.get_by_role("button", name="Try broken.pdf again").click()
         # It is the file that was sent that is tried again.
         expect(failed).to_contain_text("broken.pdf")
-        page.get_by_role("button", name="Take broken.pdf off this list").click()
+        page.get_by_role("button", name="Remove broken.pdf from this list").click()
         expect(failed).to_have_count(0)
         page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Delete harbour.pdf").click()
@@ -268,7 +268,7 @@ def test_documents_are_searched_chosen_renamed_and_moved(chromium: Browser, tmp_
         documents.get_by_label("Search documents").fill("AN")
         expect(documents.locator("li:visible")).to_have_count(3)
         documents.get_by_label("Search documents").fill("nothing is called that")
-        expect(documents).to_contain_text("No document is called that.")
+        expect(documents).to_contain_text("No document has that name.")
         documents.get_by_label("Search documents").fill("")
         page.once("dialog", lambda dialog: dialog.accept("crane.txt"))
         page.get_by_role("button", name="Rename capstan.txt").click()
@@ -530,7 +530,7 @@ def test_a_question_that_only_the_web_answers(chromium: Browser, with_handbook: 
         ask(page, "When was penicillin found by Alexander Fleming?")
         panel = page.locator("#lc-panel")
         expect(panel.locator(".lc-badge")).to_have_text("INCORRECT")
-        asked = panel.locator(".lc-note", has_text="asked of your SearXNG")
+        asked = panel.locator(".lc-note", has_text="sent to your SearXNG")
         expect(asked.locator("code")).to_contain_text(re.compile("penicillin", re.IGNORECASE))
         expect(panel).to_contain_text("How penicillin was found")
         expect(panel.locator(".lc-kept").first).to_contain_text("1928")
@@ -651,18 +651,18 @@ def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
         close_settings(page)
         ask(page, question)
         expect(page.locator("#lc-panel .lc-decision")).to_contain_text("2 are enough")
-        expect(page.locator("#lc-panel")).to_contain_text("Preset strict, policy count")
+        expect(page.locator("#lc-panel")).to_contain_text("Preset strict · policy count")
         page.screenshot(path=screens / "preset.png")
         choose(page, "#lc-chat-preset", "balanced")
         ask(page, question)
-        expect(page.locator("#lc-panel")).to_contain_text("Preset balanced, policy ratio")
+        expect(page.locator("#lc-panel")).to_contain_text("Preset balanced · policy ratio")
         reload(page)
         expect(page.locator("#lc-chat-preset input")).to_have_value("balanced")
         page.locator("#lc-new").click()
         open_settings(page, "Answers")
         choose(page, "#lc-preset", "general")
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
-        expect(page.locator("#lc-preset-effect")).to_contain_text("would get another action than under “strict”")
+        expect(page.locator("#lc-preset-effect")).to_contain_text("would be decided differently than with “strict”")
 
 
 def test_the_web_settings_explain_what_is_wrong(chromium: Browser, without_search: str) -> None:
@@ -712,8 +712,8 @@ def test_what_is_typed_while_the_settings_are_being_read_stays(chromium: Browser
 def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp_path: Path, screens: Path) -> None:
     with running_app(tmp_path) as url, opened(chromium, url) as page:
         open_settings(page, "Answers")
-        page.get_by_label("only sentences that the evidence backs in full").check()
-        page.get_by_label("Look once more").uncheck()
+        page.get_by_label("supported only: the others are removed").check()
+        page.get_by_label("Search again in other words").uncheck()
         page.locator("#lc-how input").first.click()
         page.get_by_role("option", name="two correct passages are needed").click()
         page.screenshot(path=screens / "how.png")
@@ -721,14 +721,14 @@ def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp
         expected = {"strictness": "strict", "retry": False, "policy": "count"}
         wait_until(lambda: settings.is_file() and json.loads(settings.read_text("utf-8")) == expected)
         page.locator("#lc-how input").first.click()
-        page.get_by_role("option", name="as the preset says").click()
+        page.get_by_role("option", name="set by the preset").click()
         wait_until(lambda: "policy" not in json.loads(settings.read_text("utf-8")))
         # Another page may have chosen since: what holds is shown on load, and when the settings are opened.
         choose(page, "#lc-conflict-rule", "the newer")
         wait_until(lambda: json.loads(settings.read_text("utf-8")).get("conflict_rule") == "newer")
         with opened(chromium, url) as other:
             open_settings(other, "Answers")
-            expect(other.get_by_label("only sentences that the evidence backs in full")).to_be_checked()
+            expect(other.get_by_label("supported only: the others are removed")).to_be_checked()
             expect(other.locator("#lc-conflict-rule input")).to_have_value("the newer")
             close_settings(other)
             choose(page, "#lc-conflict-rule", "the web")
@@ -861,12 +861,12 @@ def test_data_is_copied_restored_and_deleted_on_the_page(chromium: Browser, tmp_
         screen = open_settings(page, "Data")
         # A file is in the way of the folder.
         (tmp_path / "data" / "backups").write_text("")
-        screen.get_by_role("button", name="Make a copy").click()
+        screen.get_by_role("button", name="Make a backup").click()
         expect(page.locator(".toast-body")).to_be_visible()
         page.locator(".toast-close").click()
         (tmp_path / "data" / "backups").unlink()
-        screen.get_by_role("button", name="Make a copy").click()
-        expect(screen.locator(".lc-storage")).to_contain_text("Everything was copied to")
+        screen.get_by_role("button", name="Make a backup").click()
+        expect(screen.locator(".lc-storage")).to_contain_text("Everything was backed up to")
         # No path of the machine that it is taken on.
         page.screenshot(path=screens / "data.png", mask=[screen.locator("code")])
         close_settings(page)

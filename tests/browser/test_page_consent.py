@@ -61,7 +61,7 @@ def test_a_query_is_shown_edited_and_sent(
         proposed(page).fill(f"everest height {width} {scheme}")
         page.locator("#lc-consent-send").click()
         expect_done(page)
-        expect(page.locator("#lc-panel .lc-note", has_text="asked of your SearXNG").locator("code")).to_have_text(
+        expect(page.locator("#lc-panel .lc-note", has_text="sent to your SearXNG").locator("code")).to_have_text(
             f"everest height {width} {scheme}"
         )
         expect(page.locator("#lc-chat")).to_contain_text("8,849")
@@ -76,8 +76,8 @@ def test_enter_sends_and_a_refusal_sends_nothing_and_says_so(
         before = len(server.requests)
         page.locator("#lc-consent-refuse").click()
         expect_done(page)
-        expect(page.locator("#lc-chat")).to_contain_text("The web was not asked, because you did not allow it.")
-        expect(page.locator("#lc-panel")).to_contain_text("Proposed was:")
+        expect(page.locator("#lc-chat")).to_contain_text("The web was not searched, because you did not allow it.")
+        expect(page.locator("#lc-panel")).to_contain_text("Proposed query:")
         assert len(server.requests) == before
         ask_and_wait_for_the_card(page)
         proposed(page).press("Enter")

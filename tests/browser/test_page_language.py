@@ -60,7 +60,7 @@ def test_a_language_is_chosen_and_everything_is_in_it(
         in_german(page, english)
         page.screenshot(path=screens / "german.png")
         screen = open_settings(page)
-        for tab in ("Web", "Modelle", "Daten", "Fragen", "Urteile"):
+        for tab in ("Web", "Modelle", "Daten", "Fragen", "Bewertungen"):
             screen.get_by_role("tab", name=tab, exact=True).click()
             in_german(page, english)
         # A turn is kept in the language that it was answered in; the page is in the one chosen.

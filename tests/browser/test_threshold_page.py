@@ -50,7 +50,7 @@ def unfold(page: Page, address: str) -> None:
     page.set_default_timeout(PATIENCE)
     page.goto(address)
     open_settings(page, "Answers")
-    page.get_by_role("button", name="What other thresholds would change").click()
+    page.get_by_role("button", name="Effect of other thresholds").click()
     expect(page.locator(".lc-explored")).to_contain_text("97 questions", timeout=PATIENCE)
     # As in page_driver.settled: Gradio sets the values of what an accordion holds after it has made it.
     expect(number(page, "upper")).to_have_value(f"{OWN.upper:g}", timeout=PATIENCE)
@@ -116,10 +116,10 @@ def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
 
         page.get_by_role("button", name="Use these thresholds").click()
         # The settings are written once the models are loaded, which goes on meanwhile.
-        expect(changes).to_contain_text("In force are thresholds that were set by hand", timeout=PATIENCE)
+        expect(changes).to_contain_text("Manual thresholds are active", timeout=PATIENCE)
         assert json.loads(settings.read_text("utf-8")) == {"upper": 0.6, "lower": 0.1, "policy": "count"}
         expect(changes).to_contain_text("No question would change.")
-        page.get_by_role("button", name="Back to the calibrated ones").click()
+        page.get_by_role("button", name="Use calibrated thresholds").click()
         expect(number(page, "upper")).to_have_value(f"{OWN.upper:g}", timeout=PATIENCE)
         expect(page.locator(".toast-body")).to_have_count(0)
         expect(changes).to_contain_text("In force are the calibrated thresholds")
@@ -156,7 +156,5 @@ def test_an_empty_collection_says_that_there_is_nothing_to_compare(chromium: Bro
         page.set_default_timeout(PATIENCE)
         page.goto(app)
         open_settings(page, "Answers")
-        page.get_by_role("button", name="What other thresholds would change").click()
-        expect(page.locator(".lc-explored")).to_contain_text(
-            "No questions asked yet that could be compared.", timeout=PATIENCE
-        )
+        page.get_by_role("button", name="Effect of other thresholds").click()
+        expect(page.locator(".lc-explored")).to_contain_text("No past questions to compare yet.", timeout=PATIENCE)

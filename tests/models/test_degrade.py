@@ -192,7 +192,7 @@ class FailsOnStrips(FakeScorer):
         ),
         pytest.param(
             lambda desk: setattr(desk, "scorer", FailsOnStrips()),
-            "taken whole, since their sentences could not be scored: The relevance model failed",
+            "used whole, because their sentences could not be scored: The relevance model failed",
             "The limit is 195 euros", False, id="sentences that cannot be scored",
         ),
         pytest.param(

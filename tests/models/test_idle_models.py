@@ -104,7 +104,7 @@ def test_the_next_question_says_that_it_loads_them_and_is_answered(assembly: Ass
     assert assembly.models.put_away()
     turn = ModelTurn(AnswerQueue(), threading.Event())
     happened = list(run_when_model_is_free(partial(assembly.ask, QUESTION), turn, assembly.models.any_unloaded))
-    assert happened[0].event == StepStarted("load", "loading the models, which were put away")
+    assert happened[0].event == StepStarted("load", "loading the models, which were unloaded")
     after = happened[-1].run
     assert after is not None
     assert after.answer == before.answer

@@ -197,7 +197,7 @@ def test_runs_stored_before_there_was_a_choice_of_scorer_are_still_read(tmp_path
     for passage in document["passages"]:
         del passage["reason"]
     assert recording.read(json.dumps(document)) == run
-    assert describe_grader(run) == "the cross-encoder fake-scorer"
+    assert describe_grader(run) == "the reranker fake-scorer"
 
 
 HURTING = "<img src=x onerror=alert(1)> [bold]{{ run }}"

@@ -315,7 +315,7 @@ def test_reading_scans_can_be_stopped_and_begun_again(tmp_path: Path) -> None:
     uploads.close()
     (reading,) = [one for one in uploads.items() if one.recognises]
     assert (reading.state, read) == (TaskState.CANCELLED, [])
-    assert "stopped: it goes on when localcrag is started again" in renderers.uploads(uploads.items())
+    assert "stopped: it resumes when localcrag starts again" in renderers.uploads(uploads.items())
 
 
 def test_text_recognition_rests_as_long_as_a_question_is_being_answered(tmp_path: Path) -> None:

@@ -109,8 +109,8 @@ _STEP = re.compile(r"(\s*)\d{1,2}([.)]\s)")
 _YES = re.compile(r"\W*yes\W*", re.IGNORECASE)
 MARKS = {
     Backing.SUPPORTED: "",
-    Backing.PARTLY: gettext_noop("(only partly backed)"),
-    Backing.NOT: gettext_noop("(not backed)"),
+    Backing.PARTLY: gettext_noop("(only partly supported)"),
+    Backing.NOT: gettext_noop("(not supported)"),
 }
 """Note on a sentence in the answer's text, after its citations."""
 _RANKS = tuple(Backing)
