@@ -116,7 +116,7 @@ def test_a_collection_goes_into_a_file_and_comes_back_and_what_was_stopped_goes_
 def says_that_models_are_away(page: Page) -> bool:
     """Whether a page that somebody comes back to says so."""
     page.evaluate("window.dispatchEvent(new Event('focus'))")
-    return "put away" in page.locator("#lc-gone").inner_text()
+    return "unloaded" in page.locator("#lc-gone").inner_text()
 
 
 def take_in_a_copy(page: Page, tmp_path: Path) -> None:

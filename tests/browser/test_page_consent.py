@@ -162,7 +162,7 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
         expect(page.locator("#lc-panel .lc-question")).to_have_text(QUESTION, timeout=PATIENCE)
         expect_done(page)
         assert server.requests[-1].query["q"] == "How high is Everest?"
-        warning = page.locator("#lc-panel .lc-warning", has_text="Words of the web query were taken out")
+        warning = page.locator("#lc-panel .lc-warning", has_text="Words were removed from the web query")
         expect(warning).to_be_visible()
     # A page of its own: a reload would break off what this one still reads after an answer, and report that.
     with opened(chromium, address) as page:

@@ -106,7 +106,7 @@ def slow_rewriting(desk: Desk, time: Time) -> None:
             ["retrieve", "evaluate", "decide"], id="no second look",
         ),
         pytest.param(
-            HALF, slow_rewriting, "taken whole, not sentence by sentence",
+            HALF, slow_rewriting, "used whole, not sentence by sentence",
             ["retrieve", "evaluate", "decide", "retry", "refine", "generate", "verify"], id="no strips",
         ),
         pytest.param(

@@ -82,7 +82,7 @@ def test_they_go_when_nobody_used_them_for_the_time_that_is_set(
     assert idle.look()
     assert assembly.models.any_unloaded()
     assert before - resident(os.getpid()) > MODELS_AT_LEAST
-    assert "put away" in assembly.models.describe_hardware()
+    assert "unloaded" in assembly.models.describe_hardware()
     clock.goes_on(10)
     assert not idle.look(), "there is nothing left to put away"
 

@@ -131,7 +131,7 @@ def test_panel_and_terminal_show_table_operation_rows_and_result(
     assert "<td>&lt;b&gt;Client&lt;/b&gt;</td>" in html
     assert "<b>Client" not in html
     assert html.count("<tr><td>2026-03") == 10
-    assert "The language model was not asked" not in html
+    assert "the language model was not used" not in html
     terminal.show_details(run)
     assert "computed total of Amount where Date is in March" in " ".join(capsys.readouterr().err.split())
 

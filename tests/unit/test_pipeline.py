@@ -82,7 +82,7 @@ def test_a_failing_web_search_is_said_and_the_documents_still_answer(tmp_path: P
     desk.llm = FakeLanguageModel("hotel limit Paris", "The limit suits nobody [1].")
     events, run = desk.ask(HALF)
     assert run.web.error == "Add json to search.formats."
-    assert "rests on your documents alone. Add json to search.formats." in run.answer
+    assert "is based on your documents alone. Add json to search.formats." in run.answer
     assert any("The web search failed" in warning for warning in run.warnings)
     assert any(isinstance(event, Searched) for event in events)
 
@@ -243,7 +243,7 @@ def test_a_language_model_that_fails_leaves_the_key_words_to_look_for(tmp_path: 
     desk = Desk(tmp_path, *DOCUMENT)
     desk.llm = FakeLanguageModel("", fails="out of memory")
     _, run = desk.ask(UNANSWERABLE)
-    assert any("not put in other words: out of memory" in warning for warning in run.warnings)
+    assert any("not rephrased: out of memory" in warning for warning in run.warnings)
     assert run.abstained
 
 

@@ -79,7 +79,8 @@ def test_a_title_says_what_the_evidence_is_about_and_no_more(
         pytest.param("The answer is: 80 euros.", "80 euros [1].", 0, id="a preface is taken off"),
         pytest.param("The evidence shows that it is 80 euros.", "It is 80 euros [1].", 0, id="another preface"),
         pytest.param(
-            "The limit is 80 euros, paid promptly.", "The limit is 80 euros, paid promptly [1] (only partly supported).",
+            "The limit is 80 euros, paid promptly.",
+            "The limit is 80 euros, paid promptly [1] (only partly supported).",
             0, id="words of its own beside the evidence's are marked",
         ),
         pytest.param("", "", 0, id="nothing"),
@@ -199,7 +200,10 @@ def test_evidence_that_is_far_less_relevant_than_other_backs_less(sentence: str,
         (Strictness.BALANCED, "80 euros [1]. The limit is 80 euros, paid promptly [1] (only partly supported)."),
         (
             Strictness.LENIENT,
-            "80 euros [1]. The limit is 80 euros, paid promptly [1] (only partly supported). Elephants eat (not supported).",
+            (
+                "80 euros [1]. The limit is 80 euros, paid promptly [1] (only partly supported). "
+                "Elephants eat (not supported)."
+            ),
         ),
     ],
 )
@@ -231,7 +235,7 @@ def test_an_answer_that_stays_without_support_is_replaced_by_a_quotation(tmp_pat
     assert "“The hotel limit in London is 195 euros.” [1]" in run.answer
     assert "888" not in run.answer
     assert not run.abstained
-    assert any("Taken out" in warning and "888" in warning for warning in run.warnings)
+    assert any("Removed" in warning and "888" in warning for warning in run.warnings)
     assert [support.shown for support in run.support] == [False]
 
 

@@ -366,7 +366,7 @@ def _doubt(sentence: str, evidence: str, question: str, about: set[str]) -> str:
     if denial_backing(sentence, evidence) is Backing.PARTLY or (
         not denies(sentence) and denies(nearest_sentence(own, evidence))
     ):
-        return _("the evidence contradicts part of it")
+        return _("the evidence denies part of it")
     if loose := doubtful_numbers(sentence, evidence, asked):
         return _("in the source, %(numbers)s may refer to something else", numbers=", ".join(loose))
     return ""
