@@ -635,7 +635,7 @@ def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
         open_settings(page, "Answers")
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
         choose(page, "#lc-preset", "strict")
-        expect(page.locator("#lc-preset")).to_contain_text("two passages must carry it")
+        expect(page.locator("#lc-preset")).to_contain_text("two passages must support it")
         expect(page.locator("#lc-preset-effect")).to_contain_text("A passage counts as correct from")
         reload(page)
         # Each collection has its own.
@@ -647,7 +647,7 @@ def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
         close_settings(page)
         choose(page, "#lc-collection", "default")
         open_settings(page, "Answers")
-        expect(page.locator("#lc-preset")).to_contain_text("two passages must carry it")
+        expect(page.locator("#lc-preset")).to_contain_text("two passages must support it")
         close_settings(page)
         ask(page, question)
         expect(page.locator("#lc-panel .lc-decision")).to_contain_text("2 are enough")
