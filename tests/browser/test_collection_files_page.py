@@ -107,7 +107,7 @@ def test_a_collection_goes_into_a_file_and_comes_back_and_what_was_stopped_goes_
         own = screen.get_by_label("old house")
         expect(own).to_have_value(EMBEDDER)
         own.select_option("")
-        expect(screen.get_by_text("Another embedder has indexed it")).to_have_count(0)
+        expect(screen.get_by_text("Indexed with another embedding model")).to_have_count(0)
         close_settings(page)
         wait_until(lambda: says_that_models_are_away(page))
         take_in_a_copy(page, tmp_path)

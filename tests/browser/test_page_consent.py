@@ -151,7 +151,7 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
         open_settings(page, "Web")
         terms = page.locator("#lc-web-terms textarea")
         typed(terms, "Mount\n\nBlue Heron")
-        page.get_by_label("Always: queries leave").check()
+        page.get_by_label("Always search without asking me").check()
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("Works:", timeout=PATIENCE)
         page.locator("#lc-web-report").scroll_into_view_if_needed()
@@ -168,7 +168,7 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
     with opened(chromium, address) as page:
         open_settings(page, "Web")
         expect(page.locator("#lc-web-terms textarea")).to_have_value("Mount\nBlue Heron", timeout=PATIENCE)
-        expect(page.get_by_label("Always: queries leave")).to_be_checked()
+        expect(page.get_by_label("Always search without asking me")).to_be_checked()
         page.locator("#lc-web-terms textarea").fill("")
         page.get_by_label("Ask me: every query").check()
         page.get_by_role("button", name="Save and test").click()
