@@ -170,6 +170,6 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
         expect(page.locator("#lc-web-terms textarea")).to_have_value("Mount\nBlue Heron", timeout=PATIENCE)
         expect(page.get_by_label("Always search without asking me")).to_be_checked()
         page.locator("#lc-web-terms textarea").fill("")
-        page.get_by_label("Ask me: every query").check()
+        page.get_by_label("Ask me before each query").check()
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("Works:", timeout=PATIENCE)
