@@ -147,7 +147,7 @@ def run_when_model_is_free(
             if not models.take():
                 return
         if any_unloaded():
-            yield AnswerProgress(StepStarted("load", _("loading the models, which were put away")), None)
+            yield AnswerProgress(StepStarted("load", _("loading the models, which were unloaded")), None)
         with closing(answer()) as recording:
             for event in recording:
                 yield AnswerProgress(event, recording.run)

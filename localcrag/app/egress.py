@@ -28,7 +28,7 @@ from localcrag.text.translation import gettext_noop, ngettext
 _FOR = {
     Purpose.SET_UP: gettext_noop("for set-up"),
     Purpose.LANGUAGE_MODEL: gettext_noop("for the language model on another computer"),
-    Purpose.RELEVANCE_MODEL: gettext_noop("for the relevance model on another computer"),
+    Purpose.RELEVANCE_MODEL: gettext_noop("for the reranker on another computer"),
     Purpose.COLLECTION: gettext_noop("for a collection on another computer"),
 }
 
@@ -82,7 +82,7 @@ def _connections(summary: EgressSummary) -> str:
 
 def describe_attempt(attempt: EgressAttempt) -> str:
     """Return one line that describes an attempt."""
-    verdict = _("let through") if attempt.allowed else _("refused")
+    verdict = _("allowed") if attempt.allowed else _("refused")
     parts = [_(attempt.kind.value), attempt.destination, verdict]
     if attempt.query_bytes is not None:
         parts.append(ngettext("a query of %(num)s byte", "a query of %(num)s bytes", attempt.query_bytes))

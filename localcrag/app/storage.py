@@ -54,10 +54,10 @@ class Storage:
         folder = self._data_dir.absolute()
         database = sum(path.stat().st_size for path in folder.glob(f"{self._database.path.name}*"))
         return [
-            (_("database: documents, chats, questions, labels"), database),
+            (_("database: documents, chats, questions, feedback"), database),
             (_("vector indexes"), folder_size(folder / "index")),
             (_("faster copies of models, and other caches"), folder_size(folder / "cache")),
-            (_("copies made here"), folder_size(self.backups)),
+            (_("backups"), folder_size(self.backups)),
             (_("models"), folder_size(self._models_dir)),
         ]
 

@@ -163,7 +163,7 @@ def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Co
     counts = set(_cited_rows(one, done))
     strips = tuple(strip for passage in parts for strip in _strips(one, counts, passage))
     evidence, sources = recompose(parts, strips)
-    rule = _("computed on a table of the documents, whatever the relevance of its passages")
+    rule = _("computed from a table in the documents, regardless of how relevant its passages are")
     yield Computed(done, rule, more, strips, evidence, sources, clock.cost())
     yield from screen(parts, context.parts.rules)
     yield Answered(answer_text(done, format_citations([piece.n for piece in evidence])), abstained=False)
@@ -185,8 +185,8 @@ def _several_tables(found: Sequence[Candidate]) -> str:
         f"“{one.table.name}” ({one.document})" if one.table.name else f"“{one.document}”" for one in found
     )
     return _(
-        "Several tables fit this question equally, so that nothing was computed: %(tables)s. Name one of them in the "
-        "question.",
+        "Several tables fit this question equally well, so nothing was computed: %(tables)s. Name one of them in "
+        "the question.",
         tables=", ".join(names),
     )
 

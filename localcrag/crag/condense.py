@@ -443,7 +443,7 @@ def condense(question: str, history: Sequence[Turn], context: Context) -> Genera
     if not history:
         return AskedQuestion(question, question)
     history = injection.screened_turns(history, context.parts.rules)
-    yield StepStarted("condense", _("reading the question with the conversation before it"))
+    yield StepStarted("condense", _("reading the question in the context of the chat"))
     clock = context.clock("condense")
     joined = yield from _rewrite_follow_up(question, history, context, clock)
     readings: tuple[Reading, ...] = ()

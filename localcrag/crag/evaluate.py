@@ -59,7 +59,7 @@ def why_not_correct(
     if not passages:
         return _("No passage was found.")
     if not is_scored(passages):
-        return _("The passages could not be scored, so nobody knows.")
+        return _("The passages could not be scored, so nothing was decided.")
     correct, number = _count(passages, Grade.CORRECT), len(passages)
     match policy:
         case Policy.MAX:
@@ -72,7 +72,7 @@ def why_not_correct(
         case Policy.FRACTION:
             needed = math.ceil(ENOUGH_CORRECT * number)
             return _(
-                "%(some)s of %(all)s passages are graded correct; CORRECT asks for %(needed)s.",
+                "%(some)s of %(all)s passages are graded correct; CORRECT needs %(needed)s.",
                 some=correct,
                 all=number,
                 needed=needed,
@@ -81,14 +81,14 @@ def why_not_correct(
             relevant = number - _count(passages, Grade.INCORRECT)
             needed = max(1, math.ceil(enough_relevant * number))
             return _(
-                "%(some)s of %(all)s passages are relevant; CORRECT asks for %(needed)s.",
+                "%(some)s of %(all)s passages are relevant; CORRECT needs %(needed)s.",
                 some=relevant,
                 all=number,
                 needed=needed,
             )
         case Policy.COUNT:
             return _(
-                "%(some)s of %(all)s passages are graded correct; CORRECT asks for %(needed)s.",
+                "%(some)s of %(all)s passages are graded correct; CORRECT needs %(needed)s.",
                 some=correct,
                 all=number,
                 needed=MIN_PASSAGES,
@@ -241,7 +241,8 @@ def score(
             except ModelError as error:
                 yield Warned(
                     _(
-                        "The passages could not be scored, and are taken in the order they were found: %(error)s",
+                        "The passages could not be scored, so they are used in the order in which they were found: "
+                        "%(error)s",
                         error=error,
                     )
                 )
@@ -297,7 +298,7 @@ def keep(
         ]
         again = yield from grade(question, whole, context, clock)
     except (ModelError, StoreError) as error:
-        yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
+        yield Warned(_("A list that continues after a passage could not be read to its end: %(error)s", error=error))
         return kept
     # A longer passage may score lower for what else it says; its part still answers.
     longest = {
@@ -310,16 +311,16 @@ def _calibration_warnings(context: Context) -> Generator[Event, None, None]:
     if not context.parts.scorer.calibration.fitted:
         yield Warned(
             _(
-                "The relevance model %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds "
-                "were not made for them.",
+                "The reranker %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds were "
+                "not made for them.",
                 name=context.parts.scorer.name,
             )
         )
     if context.settings.scorer is ScorerKind.LLM:
         yield Warned(
             _(
-                "The passages are graded by the language model %(name)s. How sure it says it is has not been "
-                "calibrated, and the thresholds were not made for it.",
+                "The language model %(name)s grades the passages. Its confidence is not calibrated, and the "
+                "thresholds were not made for it.",
                 name=context.parts.llm.name,
             )
         )

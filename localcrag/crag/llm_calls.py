@@ -68,7 +68,7 @@ class JsonAnswer(Generic[Record]):
 
 NOT_REWRITTEN = {
     Skill.FOLLOW_UPS: gettext_noop("The follow-up was not rewritten"),
-    Skill.OTHER_WORDS: gettext_noop("The question was not put in other words"),
+    Skill.OTHER_WORDS: gettext_noop("The question was not rephrased"),
     Skill.QUERIES: gettext_noop("The question was not rewritten for the web search"),
 }
 

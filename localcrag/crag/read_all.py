@@ -224,12 +224,12 @@ def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, 
     if not meant:
         return False
     clock = context.clock("summarise")
-    yield StepStarted("summarise", _("choosing the sentences that say most"))
+    yield StepStarted("summarise", _("choosing the key sentences"))
     documents = sorted(meant, key=lambda document: -document.characters)[:MAX_DOCUMENTS]
     if len(documents) < len(meant):
         yield Warned(
-            _("Of %(number)s documents the longest %(most)s are summarised. Choose which with “Ask only these”, or "
-              "--document.", number=len(meant), most=MAX_DOCUMENTS)
+            _("Only the %(most)s longest of %(number)s documents are summarised. To choose others, use “Ask only "
+            "these” or --document.", number=len(meant), most=MAX_DOCUMENTS)
         )  # fmt: skip
     passages, strips, read = _choose_sentences(
         asked, [document.id for document in meant if document in documents], context
@@ -249,8 +249,8 @@ def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, 
         yield from generate_and_verify(task, context)
         return True
     intro = ngettext(
-        "What %(num)s passage says most, in its own words:",
-        "What %(num)s passages say most, in their own words:",
+        "Key sentences of %(num)s passage, in its own words:",
+        "Key sentences of %(num)s passages, in their own words:",
         read,
     )
     shown = quotations.render(quotations.all_quotations(task, context), refinement.sources)
@@ -306,20 +306,22 @@ def list_findings(task: GenerationTask, context: Context, scope: SearchScope) ->
     if sure:
         text = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
         if asks_how_many(task.asked.standalone):
-            text = _("%(places)s They are places, not things: count what they name.", places=text)
+            text = _("%(places)s These are mentions, not items; one item may be mentioned twice.", places=text)
         parts += [text, quotations.render(sure, task.refinement.sources, titled=titled)]
     if doubtful:
         number = len(doubtful)
-        also = ngettext("%(num)s place may be about it as well:", "%(num)s places may be about it as well:", number)
+        also = ngettext("%(num)s more place may be relevant:", "%(num)s more places may be relevant:", number)
         only = ngettext(
-            "None is sure to answer the question. %(num)s place may:",
-            "None is sure to answer the question. %(num)s places may:",
+            "No passage is certain to answer the question. %(num)s place may:",
+            "No passage is certain to answer the question. %(num)s places may:",
             number,
         )
         parts += [also if sure else only, quotations.render(doubtful, task.refinement.sources, titled=titled)]
     if worded:
         stand = ngettext(
-            "Its words also stand in %(num)s place:", "Its words also stand in %(num)s places:", len(worded)
+            "The question's words also appear in %(num)s place:",
+            "The question's words also appear in %(num)s places:",
+            len(worded),
         )
         parts += [stand, quotations.render(worded, task.refinement.sources, titled=titled)]
     return "\n\n".join(parts)
@@ -339,7 +341,7 @@ def _coverage(scope: SearchScope) -> str:
         return _("%(read)s of %(all)s passages were read.", read=scope.read, all=scope.passages)
     documents = ngettext("%(num)s document", "%(num)s documents", scope.documents)
     return ngettext(
-        "%(num)s passage of %(documents)s was read, all there is.",
+        "%(num)s passage, all of %(documents)s, was read.",
         "All %(num)s passages of %(documents)s were read.",
         scope.passages,
         documents=documents,
@@ -432,8 +434,8 @@ def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event
     number = len(relevant) + len(worded)
     if number > MAX_PASSAGES:
         yield Warned(
-            _("%(number)s passages are relevant, or have its words; what follows is of %(most)s of them. Ask for less, "
-              "or ask fewer documents.", number=number, most=MAX_PASSAGES)
+            _("%(number)s passages are relevant or contain the question's words; the answer below uses %(most)s of "
+            "them. Narrow the question, or ask fewer documents.", number=number, most=MAX_PASSAGES)
         )  # fmt: skip
     kept = _most_relevant(relevant, MAX_PASSAGES)
     ids_kept = {passage.id for passage in kept}

@@ -192,9 +192,7 @@ def _contradicting(
             if contradicts(pair.local_text, pair.web_text, llm=llm, clock=clock):
                 reported.append(pair)
         except GenerationError as error:
-            yield Warned(
-                _("Whether documents and web contradict each other was not told to the end: %(error)s", error=error)
-            )
+            yield Warned(_("The check for contradictions did not finish: %(error)s", error=error))
             break
     return reported
 
@@ -277,13 +275,13 @@ def _winner(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None
 
 def _newer(local: Claim, web: Claim) -> tuple[Origin | None, str]:
     if not local.dated and not web.dated:
-        return None, _("the newer would count, but the document and the web page bear no date")
+        return None, _("the rule “newer” could not be applied: neither source has a date")
     if not local.dated:
-        return None, _("the newer would count, but the document bears no date")
+        return None, _("the rule “newer” could not be applied: the document has no date")
     if not web.dated:
-        return None, _("the newer would count, but the web page bears no date")
+        return None, _("the rule “newer” could not be applied: the web page has no date")
     if local.dated == web.dated:
-        return None, _("the newer would count, but both are of %(day)s", day=local.dated)
+        return None, _("the rule “newer” could not be applied: both are dated %(day)s", day=local.dated)
     older, newer = sorted((local.dated, web.dated))
     winner = Origin.LOCAL if local.dated == newer else Origin.WEB
     return winner, _("the newer counts, %(newer)s against %(older)s", newer=newer, older=older)
@@ -291,7 +289,7 @@ def _newer(local: Claim, web: Claim) -> tuple[Origin | None, str]:
 
 def _more_relevant(local: Claim, web: Claim) -> tuple[Origin | None, str]:
     if local.relevance == web.relevance:
-        return None, _("the more relevant would count, but both are as relevant")
+        return None, _("the rule “more relevant” could not be applied: both are equally relevant")
     low, high = sorted((local.relevance, web.relevance))
     winner = Origin.LOCAL if local.relevance == high else Origin.WEB
     return winner, _("the more relevant counts, %(high).2f against %(low).2f", high=high, low=low)
@@ -307,7 +305,9 @@ def _settle(conflict: Conflict, out: set[int]) -> Conflict:
     if conflict.winner or not any(gone):
         return conflict
     winner = Origin.WEB if gone[0] else Origin.LOCAL
-    return dataclasses.replace(conflict, winner=winner, resolution=_("the other side lost to another statement"))
+    return dataclasses.replace(
+        conflict, winner=winner, resolution=_("the other side was already rejected in another contradiction")
+    )
 
 
 def quoted_evidence(conflicts: Sequence[Conflict]) -> frozenset[int]:
@@ -372,11 +372,11 @@ def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) 
     # Years alone are easier to read, but they tell nothing if they are the same.
     length = 4 if all((source.dated or "")[:4] != (newest.dated or "")[:4] for source in older) else 10
     documents = ", ".join(
-        _("%(title)s is of %(day)s", title=source.document, day=(source.dated or "")[:length]) for source in older
+        _("%(title)s is from %(day)s", title=source.document, day=(source.dated or "")[:length]) for source in older
     )
     return ngettext(
-        "Mind the age: your document %(documents)s; the web page %(title)s of %(day)s.",
-        "Mind the age: your documents %(documents)s; the web page %(title)s of %(day)s.",
+        "Check the dates: your document %(documents)s; the web page %(title)s is from %(day)s.",
+        "Check the dates: your documents %(documents)s; the web page %(title)s is from %(day)s.",
         len(older),
         documents=documents,
         title=_source_name(newest),

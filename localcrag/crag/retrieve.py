@@ -144,7 +144,7 @@ def retrieve(asked: AskedQuestion, context: Context) -> Generator[Event, None, t
 
     Plain RAG would send the first k. More are returned if they are going to be scored.
     """
-    yield StepStarted("retrieve", _("looking through the documents"))
+    yield StepStarted("retrieve", _("searching the documents"))
     for missing in context.choice.missing if context.choice else ():
         yield Warned(_("Only some documents are searched, and %(missing)s.", missing=missing))
     clock = context.clock("retrieve")
@@ -156,7 +156,7 @@ def retrieve(asked: AskedQuestion, context: Context) -> Generator[Event, None, t
         prompt = plain_prompt(asked.question, asked.standalone, sent, asked.history, whole=whole)
         yield PlainPromptCounted(context.parts.llm.count_tokens(prompt))
     except GenerationError as error:
-        yield Warned(_("What plain RAG would have cost could not be counted: %(error)s", error=error))
+        yield Warned(_("The tokens that plain RAG would need could not be counted: %(error)s", error=error))
     return found
 
 
@@ -173,7 +173,5 @@ def search_passages(query: str, question: str, context: Context) -> Generator[Ev
     try:
         return search(index=parts.index)
     except StoreError as error:
-        yield Warned(
-            _("The vector index could not be searched, so that only words were looked for: %(error)s", error=error)
-        )
+        yield Warned(_("The vector index could not be searched, so only keywords were used: %(error)s", error=error))
         return search(index=None)

@@ -83,12 +83,12 @@ def retry(
     if context.budget.spent(NO_SECOND_SEARCH):
         yield Warned(
             _(
-                "The documents were not looked through again in other words: %(why)s.",
+                "The documents were not searched again in other words: %(why)s.",
                 why=context.budget.exhaustion_reason,
             )
         )
         return known, action
-    yield StepStarted("retry", _("looking again, in other words"))
+    yield StepStarted("retry", _("searching again in other words"))
     clock = context.clock("retry")
     asked = prompt(question)
     written = yield from rewrite_with_llm(Skill.OTHER_WORDS, asked, DECODING, context, clock)

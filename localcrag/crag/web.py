@@ -96,19 +96,19 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
 MAX_PAUSE = 1.0
 """Maximum seconds between two events while waiting for the rate limit, so that a person can stop the run."""
 TERMS_REMOVED = gettext_noop(
-    "Words of the web query were taken out: they hold a term that may never be sent (web_never_terms)."
+    "Words were removed from the web query: they contain a term that may never be sent (web_never_terms)."
 )
 QUERY_TOO_SHORT = gettext_noop(
-    "The web was not asked: without the terms that may never be sent (web_never_terms), too little of the query is "
-    "left. Ask in other words."
+    "The web was not searched: without the terms that may never be sent (web_never_terms), too little of the "
+    "query is left. Ask in other words."
 )
 EDITED_QUERY_FORBIDDEN = gettext_noop(
-    "The web was not asked: the query as you edited it holds a term that may never be sent (web_never_terms). Ask "
-    "again and leave it out, or take the term off that list."
+    "The web was not searched: the query as you edited it contains a term that may never be sent "
+    "(web_never_terms). Ask again without it, or remove the term from that list."
 )
 CONSENT_IMPOSSIBLE = gettext_noop(
-    "The web was not asked: it needs your consent for each query, and there is nobody to ask here. Ask at a terminal "
-    "or on the page, or allow every query with --web always (setting web)."
+    "The web was not searched: each query needs your consent, and nobody can be asked here. Ask in a terminal "
+    "or in the app, or allow every query with --web always (setting web)."
 )
 
 
@@ -141,7 +141,7 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
         if allowed != proposed and (known := parts.cached(allowed)):
             return _web_use(allowed, known)
     yield from _wait(parts.rate_limit, settings.web_per_minute)
-    yield StepStarted("search", _("asking your SearXNG"))
+    yield StepStarted("search", _("querying your SearXNG"))
     return (yield from _outcome(allowed, partial(parts.send, allowed)))
 
 
@@ -212,8 +212,8 @@ def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, Non
     """Wait until a query may be sent, and count it."""
     while rate_limit and (seconds := rate_limit.claim(per_minute)):
         doing = ngettext(
-            "waiting %(seconds)s s: at most %(num)s search a minute",
-            "waiting %(seconds)s s: at most %(num)s searches a minute",
+            "waiting %(seconds)s s: at most %(num)s search per minute",
+            "waiting %(seconds)s s: at most %(num)s searches per minute",
             per_minute,
             seconds=math.ceil(seconds),
         )
@@ -270,7 +270,7 @@ def search(
     if ahead:
         use = yield from collect(ahead)
     elif context.budget.spent(NO_SECOND_SEARCH):
-        yield Warned(_("The web was not asked: %(why)s.", why=context.budget.exhaustion_reason))
+        yield Warned(_("The web was not searched: %(why)s.", why=context.budget.exhaustion_reason))
         use = WebUse(not_asked=NotAsked.NO_TIME)
     else:
         query = yield from _query(question, context, clock)

@@ -48,7 +48,8 @@ class PresetRules:
 PRESETS = {
     Preset.GENERAL: PresetRules("For everyday questions about documents of any kind."),
     Preset.MEDICAL: PresetRules(
-        "For questions where a wrong answer harms: more certainty before the documents alone are believed.",
+        "For questions where a wrong answer does harm: passages must be more certain before the documents alone "
+        "are used.",
         Thresholds(upper=0.8, lower=0.4, strip=0.6),
         k=8,
     ),
@@ -58,25 +59,25 @@ PRESETS = {
         k=8,
     ),
     Preset.NEWS: PresetRules(
-        "For matters that change: weaker matches count, and more of the web is read.",
+        "For topics that change: weaker matches count, and more web results are read.",
         Thresholds(upper=0.5, lower=0.2, strip=0.4),
         web_results=8,
     ),
     Preset.FAST: PresetRules(
-        "For slow machines and quick looks: fewer passages, no second look, fewer web results.",
+        "For slow computers and quick answers: fewer passages, no second search, fewer web results.",
         Thresholds(upper=0.5, lower=0.2, strip=0.3),
         k=4,
         retry=False,
         web_results=3,
     ),
     Preset.STRICT: PresetRules(
-        "For those who would rather read “not found” than a doubtful answer: two passages must carry it.",
+        "For those who prefer “not found” to a doubtful answer: two passages must support it.",
         Thresholds(upper=0.8, lower=0.4, strip=0.6),
         policy=Policy.COUNT,
         k=8,
     ),
     Preset.BALANCED: PresetRules(
-        "For broad questions that several passages answer together: the web joins in when too few are relevant.",
+        "For broad questions that need several passages: the web is searched, too, if too few are relevant.",
         policy=Policy.RATIO,
         k=8,
     ),
@@ -86,7 +87,8 @@ PRESETS = {
         k=8,
     ),
     Preset.DOCUMENTS_ONLY: PresetRules(
-        "For confidential collections: the web is never asked, whatever the documents lack.", web=WebMode.NEVER
+        "For confidential collections: the web is never searched, even if the documents do not answer.",
+        web=WebMode.NEVER,
     ),
 }
 

@@ -10,15 +10,15 @@ from localcrag.text.translation import gettext as _
 
 MARKS = {
     Backing.SUPPORTED: "",
-    Backing.PARTLY: gettext_noop("(only partly backed)"),
-    Backing.NOT: gettext_noop("(not backed)"),
+    Backing.PARTLY: gettext_noop("(only partly supported)"),
+    Backing.NOT: gettext_noop("(not supported)"),
 }
 """Note on a sentence in the answer's text, after its citations."""
 NOT_ASKED = {
     NotAsked.DECLINED: gettext_noop("you did not allow it"),
-    NotAsked.UNANSWERED: gettext_noop("nobody answered whether it may be"),
+    NotAsked.UNANSWERED: gettext_noop("nobody answered when localcrag asked for permission"),
     NotAsked.NO_ONE_TO_ASK: gettext_noop("it needs your consent, and there was nobody to ask"),
-    NotAsked.FORBIDDEN_TERM: gettext_noop("the query holds a term that you said may never be sent"),
+    NotAsked.FORBIDDEN_TERM: gettext_noop("the query contains a term that you said may never be sent"),
     NotAsked.NO_TIME: gettext_noop("too little of the time budget was left"),
 }
 """Reasons why the web was not asked, worded to follow "because"."""
@@ -146,7 +146,7 @@ def rows_in_words(number: int) -> str:
 
 def groups_header(done: Computation) -> tuple[str, str, str]:
     """Return the headings of the three columns in a table of groups or sides."""
-    of = group_in_words(done) if done.by else _("Rows that count")
+    of = group_in_words(done) if done.by else _("Rows counted")
     return capitalised(of), capitalised(_operation(done)) if done.by else done.column or _("Number"), _("Rows")
 
 

@@ -373,9 +373,9 @@ def _computation(done: Computation) -> str:
     rows = [[_text(cell) for cell in row.cells] for row in done.rows]
     more = done.row_count - len(done.rows)
     parts = [
-        "## Computed on a table\n\n" + _items(lines),
+        "## Computed from a table\n\n" + _items(lines),
         _table("Results of the table", [_text(name) for name in groups_header(done)], groups),
-        _table("Rows that count", [_text(name) for name in done.header], rows),
+        _table("Rows counted", [_text(name) for name in done.header], rows),
         f"And {more} more, which the run does not keep." if more > 0 else "",
     ]
     return "\n\n".join(part for part in parts if part)

@@ -190,7 +190,7 @@ def format_answer(run: Run) -> str:
 def web_notes(run: Run) -> list[str]:
     """Return a sentence on why the web was not asked, in a list; empty if no reason is recorded."""
     why = _web(run)["not_asked"]
-    return [_("The web was not asked, because %(why)s.", why=why)] if why else []
+    return [_("The web was not searched, because %(why)s.", why=why)] if why else []
 
 
 def _shown(relevance: float | None) -> str:

@@ -120,7 +120,7 @@ def describe_grader(run: Run) -> str:
     """Return which model graded the passages, in words."""
     if run.scorer is ScorerKind.LLM:
         return _("the language model %(name)s", name=run.models.get("llm", "")).strip()
-    return _("the cross-encoder %(name)s", name=run.models.get("relevance", "")).strip()
+    return _("the reranker %(name)s", name=run.models.get("relevance", "")).strip()
 
 
 def describe_shortfall(run: Run) -> str | None:
@@ -174,9 +174,9 @@ def describe_totals(sums: Totals) -> list[str]:
     if sums.retention is not None:
         share = f"{sums.retention:.0%}"
         parts.append(
-            _("%(kept)s of %(all)s strips kept (%(share)s)", kept=sums.kept_strips, all=sums.strips, share=share)
+            _("%(kept)s of %(all)s sentences kept (%(share)s)", kept=sums.kept_strips, all=sums.strips, share=share)
         )
-    parts.append(_("web asked") if sums.web_used else _("web not asked"))
+    parts.append(_("web searched") if sums.web_used else _("web not searched"))
     parts.append(
         ngettext(
             "%(num)s model call, %(prompt)s → %(completion)s tokens",
@@ -197,7 +197,7 @@ def describe_totals(sums: Totals) -> list[str]:
             )
         )
     elif sums.prompt_share is not None:
-        parts.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
+        parts.append(_("no prompt for an answer; plain RAG's prompt would have had %(plain)s", plain=plain))
     return parts
 
 
@@ -218,8 +218,8 @@ class UnreadPassages:
     def in_words(self) -> str:
         """How much the answer rests on: "6 of 214 passages"."""
         return ngettext(
-            "This rests on %(read)s of %(num)s passage.",
-            "This rests on %(read)s of %(num)s passages.",
+            "This is based on %(read)s of %(num)s passage.",
+            "This is based on %(read)s of %(num)s passages.",
             self.passages,
             read=self.read,
         )

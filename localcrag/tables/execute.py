@@ -89,10 +89,15 @@ def select(work: Work, tests: Sequence[Test]) -> None:
             raise Refused(problem)
         if _is_sign_ambiguous(test):
             raise Refused(
-                _("%(column)s has values below zero, and whether these are meant is not clear", column=test.column.name)
+                _(
+                    "%(column)s has values below zero, and it is unclear whether the question means them",
+                    column=test.column.name,
+                )
             )
         if with_year(test) is None:
-            raise Refused(_("%(column)s has several years, and the question names none", column=test.column.name))
+            raise Refused(
+                _("%(column)s covers several years, and the question does not name one", column=test.column.name)
+            )
     kept = []
     for at, row in enumerate(work.plan.known.rows):
         met = [meets(test, at, row.cells[test.column.at]) for test in tests]
@@ -104,7 +109,7 @@ def select(work: Work, tests: Sequence[Test]) -> None:
             unknown = test.than if test.than and test.column.values[at] is not None else test.column
             # “Not red” would keep or drop rows without a colour only by a guess.
             if test.negated:
-                raise Refused(_("%(column)s is empty in rows that may be meant, too", column=unknown.name))
+                raise Refused(_("%(column)s is empty in rows that the question may mean", column=unknown.name))
             work.left_out[unknown_reason(unknown, row.cells[unknown.at])] += 1
     work.at = kept
 
@@ -118,7 +123,7 @@ def _comparison_problem(test: Test) -> str:
     rows = test.column.values
     if rows and all(meets(test, at, "") is None for at in range(len(rows))):
         return _(
-            "the dates in %(column)s do not say whether they are “%(words)s”; ask with what stands there, as in "
+            "the dates in %(column)s do not say whether they are “%(words)s”; use the table's wording, such as "
             "“%(example)s”",
             column=test.column.name, words=relative.written, example=next(iter(test.column.moments), ""),
         )  # fmt: skip
@@ -178,11 +183,11 @@ def refuse_unsummable(column: Column, columns: Sequence[Column]) -> None:
     # A price in a table with quantities is a unit price: rows would have to be multiplied first.
     extra = {word for one in columns if one is not column for word in stems_of(one.name)}
     if _UNIT_PRICE.search(column.name) or (_PRICE.fullmatch(column.name) and extra & {"quantity", "qty"}):
-        raise Refused(_("%(column)s is for one of each: its sum is no total", column=column.name))
+        raise Refused(_("%(column)s holds unit prices, so it is not added up", column=column.name))
     # In a table with dates, a balance is the state of an account after each booking.
     dated = any(one.kind is ColumnKind.DATE for one in columns)
     if _RUNNING.search(column.name) or (dated and _BALANCE.search(column.name)):
-        raise Refused(_("%(column)s has what was before in it: its sum is no total", column=column.name))
+        raise Refused(_("%(column)s is a running total, so it is not added up", column=column.name))
 
 
 def refuse_hidden_total(work: Work, at: Sequence[int]) -> None:
@@ -200,7 +205,7 @@ def refuse_percentages(column: Column) -> None:
     """Raise Refused if the column is in percent."""
     if column.unit == "percent":
         raise Refused(
-            _("%(column)s is in percent, and percentages of different things are not added up", column=column.name)
+            _("%(column)s is in percent; percentages of different things cannot be added up", column=column.name)
         )
 
 
@@ -367,7 +372,9 @@ def extreme_difference(work: Work) -> OperationResult:
             continue
         base = amounts[plan.side_columns.index(plan.percent_of)] if plan.percent_of else Decimal(1)
         if plan.percent_of and not base:
-            raise Refused(_("%(column)s is zero in a row, which makes no percentage", column=plan.percent_of.name))
+            raise Refused(
+                _("%(column)s is zero in one row, so no percentage can be computed", column=plan.percent_of.name)
+            )
         with localcontext(prec=DIGITS):
             found[at] = abs(amounts[0] - amounts[1]), base
     if not found:
@@ -531,7 +538,7 @@ def _left_out(work: Work) -> Iterator[SkippedRows]:
     if totals := sum(row.is_total for row in known.table.rows):
         yield SkippedRows(totals, _("a total of other rows"))
     if labels := sum(row.is_label and not row.is_total for row in known.table.rows):
-        yield SkippedRows(labels, _("nothing but its first cell"))
+        yield SkippedRows(labels, _("only the first cell is filled"))
 
 
 def _count(work: Work) -> OperationResult:

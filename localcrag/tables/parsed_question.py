@@ -491,7 +491,7 @@ _MOMENTS = {
     Relation.EQUAL: gettext_noop("%(column)s is in %(value)s"),
 }
 SEVERAL_YEARS = 2
-_DAY, _ANY_YEAR = gettext_noop("%(column)s is %(value)s"), gettext_noop("%(column)s is in %(value)s, of whatever year")
+_DAY, _ANY_YEAR = gettext_noop("%(column)s is %(value)s"), gettext_noop("%(column)s is in %(value)s of any year")
 
 
 def describe_test(test: Test) -> str:

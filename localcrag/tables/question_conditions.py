@@ -74,7 +74,7 @@ class RelativeDays:
     def note(self) -> str:
         """A sentence that says which days were taken."""
         days = str(self.low) if self.low == self.high else _("%(low)s to %(high)s", low=self.low, high=self.high)
-        return _("“%(words)s” is taken as %(days)s, asked on %(today)s.", words=self.written, days=days,
+        return _("Asked on %(today)s, “%(words)s” means %(days)s.", words=self.written, days=days,
                  today=_day(self.asked))  # fmt: skip
 
 

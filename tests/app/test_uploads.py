@@ -302,7 +302,7 @@ def test_scans_are_read_behind_the_files_and_nothing_waits_for_them(tmp_path: Pa
     assert read == ["a.pdf", "b.pdf"]
     assert sum(one.recognises for one in uploads.items()) == 1, "what came meanwhile is read by the same task"
     assert [result.document for result in found["default"].results] == ["a.pdf", "b.pdf"]
-    assert "text of scans and pictures was recognised" in renderers.uploads(uploads.items())
+    assert "text in scans and pictures was recognised" in renderers.uploads(uploads.items())
 
 
 def test_reading_scans_can_be_stopped_and_begun_again(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_reading_scans_can_be_stopped_and_begun_again(tmp_path: Path) -> None:
     uploads.close()
     (reading,) = [one for one in uploads.items() if one.recognises]
     assert (reading.state, read) == (TaskState.CANCELLED, [])
-    assert "stopped: it goes on when localcrag is started again" in renderers.uploads(uploads.items())
+    assert "stopped: it resumes when localcrag starts again" in renderers.uploads(uploads.items())
 
 
 def test_text_recognition_rests_as_long_as_a_question_is_being_answered(tmp_path: Path) -> None:

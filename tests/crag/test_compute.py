@@ -68,7 +68,7 @@ def test_a_question_about_a_table_is_computed_on_all_its_rows(tmp_path: Path) ->
 
 def test_days_are_counted_from_the_day_that_the_app_is_asked_on_and_shown(tmp_path: Path) -> None:
     _, run = desk(tmp_path, orders=ORDERS).ask("What was the total amount of orders last month?")
-    said = "“last month” is taken as April 2026, asked on 4 May 2026."
+    said = "Asked on 4 May 2026, “last month” means April 2026."
     assert run.answer.startswith("**Total of Amount: 350.00 €** over 10 rows")
     assert "where Date is in April 2026" in run.answer
     assert said in run.answer
@@ -126,12 +126,12 @@ def test_panel_and_terminal_show_table_operation_rows_and_result(
 ) -> None:
     _, run = desk(tmp_path, orders=ORDERS.replace("Client 1", "<b>Client</b>")).ask(QUESTION)
     html = panel(run)
-    for said in ("Computed on a table", "Orders 2026", "total of Amount", "Date is in March", "250.00 €", "60 rows"):
+    for said in ("Computed from a table", "Orders 2026", "total of Amount", "Date is in March", "250.00 €", "60 rows"):
         assert said in html
     assert "<td>&lt;b&gt;Client&lt;/b&gt;</td>" in html
     assert "<b>Client" not in html
     assert html.count("<tr><td>2026-03") == 10
-    assert "The language model was not asked" not in html
+    assert "the language model was not used" not in html
     terminal.show_details(run)
     assert "computed total of Amount where Date is in March" in " ".join(capsys.readouterr().err.split())
 
@@ -285,12 +285,12 @@ def test_a_report_and_an_exported_chat_show_the_computation_and_which_documents_
     text = report.markdown(run)
     searched = "searched: 1 of 2 documents (orders"
     for said in (
-        searched, "## Computed on a table", "operation: total of Amount", "where: Date is in March",
+        searched, "## Computed from a table", "operation: total of Amount", "where: Date is in March",
         "over 10 of 60 rows", "250.00 €", "| Date | Customer | Amount |",
     ):  # fmt: skip
         assert said in text.replace("\\", "")
     assert "<b>Client" not in text
-    rows = text.partition("## Rows that count")[2].partition("##")[0].replace("\\", "")
+    rows = text.partition("## Rows counted")[2].partition("##")[0].replace("\\", "")
     assert rows.count("| 2026-03") == 10
     chat = Chat(id=1, title="Orders", collection="default", created_at="2026-01-02T03:04", changed_at="x", turns=1)
     turn = ChatTurn(number=1, question=QUESTION, answer=run.answer, run_id=run.run_id, state=TurnState.ANSWERED)
@@ -317,7 +317,7 @@ def test_a_report_shows_the_results_of_groups_and_a_refusal(tmp_path: Path) -> N
 
 def test_a_run_without_either_is_reported_as_before(tmp_path: Path) -> None:
     _, run = desk(tmp_path, orders=ORDERS).ask("What did Client 3 order?")
-    assert "Computed on a table" not in report.markdown(run)
+    assert "Computed from a table" not in report.markdown(run)
     assert "searched: " in report.markdown(run).replace("\\", "")
 
 

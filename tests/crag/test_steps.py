@@ -291,9 +291,9 @@ def test_every_policy_has_its_rule(policy: Policy, relevances: list[float], acti
     ("policy", "relevances", "reason"),
     [
         (Policy.MAX, [0.4, 0.698], "The best passage has a relevance of 0.698; CORRECT begins at 0.70."),
-        (Policy.FRACTION, [0.9, 0.1, 0.1], "1 of 3 passages are graded correct; CORRECT asks for 2."),
-        (Policy.RATIO, [0.9, 0.1, 0.1], "1 of 3 passages are relevant; CORRECT asks for 2."),
-        (Policy.COUNT, [0.9, 0.1], "1 of 2 passages are graded correct; CORRECT asks for 2."),
+        (Policy.FRACTION, [0.9, 0.1, 0.1], "1 of 3 passages are graded correct; CORRECT needs 2."),
+        (Policy.RATIO, [0.9, 0.1, 0.1], "1 of 3 passages are relevant; CORRECT needs 2."),
+        (Policy.COUNT, [0.9, 0.1], "1 of 2 passages are graded correct; CORRECT needs 2."),
         (Policy.MAX, [], "No passage was found."),
     ],
 )

@@ -301,7 +301,7 @@ def test_a_query_too_many_waits_and_is_seen_to_wait(opened: Callable[..., WebDes
     desk.ask(web="always", web_per_minute=1, web_cache_hours=0)
     events, run = desk.ask(web="always", web_per_minute=1, web_cache_hours=0)
     waits = [event.detail for event in events if isinstance(event, StepStarted) and "waiting" in event.detail]
-    assert waits[0] == "waiting 60 s: at most 1 search a minute"
+    assert waits[0] == "waiting 60 s: at most 1 search per minute"
     assert waits[-1].startswith("waiting 1 s")
     assert len(waits) == 60
     assert max(desk.time.slept) <= 1.0, "Stop is heard once a second"

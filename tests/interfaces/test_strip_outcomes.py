@@ -90,7 +90,7 @@ def test_the_panel_names_the_title_that_a_passage_was_read_under_unless_it_says_
     (passage,) = run.passages
     for title, named in (("The <KX-40>", True), (passage.text, False), (None, False)):
         shown = dataclasses.replace(run, passages=(dataclasses.replace(passage, title=title),))
-        assert ("read under the title:</small> The &lt;KX-40&gt;<" in run_panel.panel(shown)) is named
+        assert ("Section:</small> The &lt;KX-40&gt;<" in run_panel.panel(shown)) is named
 
 
 def test_the_panel_names_the_section_of_a_passage_and_of_its_evidence() -> None:
@@ -98,6 +98,6 @@ def test_the_panel_names_the_section_of_a_passage_and_of_its_evidence() -> None:
     passage = dataclasses.replace(run.passages[0], title="The KX-40", section="Care › <Filter>")
     pieces = tuple(dataclasses.replace(piece, section="Care › <Filter>") for piece in run.evidence)
     html = run_panel.panel(dataclasses.replace(run, passages=(passage,), evidence=pieces))
-    assert "read under the title:</small> The KX-40 › Care › &lt;Filter&gt;<" in html
+    assert "Section:</small> The KX-40 › Care › &lt;Filter&gt;<" in html
     assert html.count("Care › &lt;Filter&gt;") == 2
     assert "0.34 · belongs to what was kept" in html

@@ -89,5 +89,7 @@ def test_a_web_page_without_a_date_cannot_be_the_newer(data: Path, tmp_path: Pat
         run = ask(data, searxng_url=url, conflict_rule="newer")
     (conflict,) = run.conflicts
     assert conflict.winner is None
-    assert conflict.resolution == "the newer would count, but the web page bears no date: both sides are shown"
+    assert (
+        conflict.resolution == "the rule “newer” could not be applied: the web page has no date: both sides are shown"
+    )
     assert "(no date) says" in run.answer

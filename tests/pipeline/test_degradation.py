@@ -104,15 +104,15 @@ def slow_rewriting(desk: Desk, time: Time) -> None:
             ["retrieve", "evaluate", "decide", "refine", "generate", "verify"], id="fewer passages",
         ),
         pytest.param(
-            UNANSWERABLE, lambda desk, time: setattr(desk, "scorer", SlowScorer(time, 4.5)), "not looked through again",
+            UNANSWERABLE, lambda desk, time: setattr(desk, "scorer", SlowScorer(time, 4.5)), "not searched again",
             ["retrieve", "evaluate", "decide"], id="no second look",
         ),
         pytest.param(
-            HALF, slow_rewriting, "taken whole, not sentence by sentence",
+            HALF, slow_rewriting, "used whole, not sentence by sentence",
             ["retrieve", "evaluate", "decide", "retry", "refine", "generate", "verify"], id="no strips",
         ),
         pytest.param(
-            ANSWERABLE, lambda desk, time: setattr(desk, "scorer", SlowScorer(time, 8.5)), "quoted in place of an",
+            ANSWERABLE, lambda desk, time: setattr(desk, "scorer", SlowScorer(time, 8.5)), "quoted instead of an",
             ["retrieve", "evaluate", "decide", "refine"], id="quoting",
         ),
     ],
@@ -194,7 +194,7 @@ class FailsOnStrips(FakeScorer):
         ),
         pytest.param(
             lambda desk: setattr(desk, "scorer", FailsOnStrips()),
-            "taken whole, since their sentences could not be scored: The relevance model failed",
+            "used whole, because their sentences could not be scored: The relevance model failed",
             "The limit is 195 euros", False, id="sentences that cannot be scored",
         ),
         pytest.param(

@@ -91,7 +91,7 @@ def test_what_the_grading_costs_is_in_the_run_and_that_it_is_not_calibrated_too(
     assert step.prompt_tokens == sum(made.llm.count_tokens(prompt) for prompt in made.llm.prompts[:3])
     assert step.completion_tokens == sum(stream.completion_tokens for stream in made.llm.streams[:3]) > 15
     assert [schema is None for schema in made.llm.schemas] == [False, False, False, True]
-    assert any("fake-llm" in warning and "not been calibrated" in warning for warning in run.warnings)
+    assert any("fake-llm" in warning and "not calibrated" in warning for warning in run.warnings)
     details = [event.detail for event in events if isinstance(event, StepStarted)]
     assert "grading passage 3 of 3" in details
 
@@ -197,7 +197,7 @@ def test_runs_stored_before_there_was_a_choice_of_scorer_are_still_read(tmp_path
     for passage in document["passages"]:
         del passage["reason"]
     assert recording.read(json.dumps(document)) == run
-    assert describe_grader(run) == "the cross-encoder fake-scorer"
+    assert describe_grader(run) == "the reranker fake-scorer"
 
 
 HURTING = "<img src=x onerror=alert(1)> [bold]{{ run }}"

@@ -82,7 +82,7 @@ def test_a_failing_web_search_is_said_and_the_documents_still_answer(tmp_path: P
     desk.llm = FakeLanguageModel("hotel limit Paris", "The limit suits nobody [1].")
     events, run = desk.ask(HALF)
     assert run.web.error == "Add json to search.formats."
-    assert "rests on your documents alone. Add json to search.formats." in run.answer
+    assert "is based on your documents alone. Add json to search.formats." in run.answer
     assert any("The web search failed" in warning for warning in run.warnings)
     assert any(isinstance(event, Searched) for event in events)
 
@@ -91,7 +91,7 @@ def test_a_failing_web_search_without_a_local_answer_abstains_and_says_why(tmp_p
     desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(JsonDisabled("Add json to search.formats.")))
     _, run = desk.ask(UNANSWERABLE)
     assert run.abstained
-    assert "The web could not be asked either. Add json" in run.answer
+    assert "The web could not be searched either. Add json" in run.answer
 
 
 def test_the_web_is_never_asked_when_the_mode_is_never(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_language_model_that_fails_leaves_the_key_words_to_look_for(tmp_path: 
     desk = Desk(tmp_path, *DOCUMENT)
     desk.llm = FakeLanguageModel("", fails="out of memory")
     _, run = desk.ask(UNANSWERABLE)
-    assert any("not put in other words: out of memory" in warning for warning in run.warnings)
+    assert any("not rephrased: out of memory" in warning for warning in run.warnings)
     assert run.abstained
 
 
@@ -441,7 +441,7 @@ def test_what_documents_and_web_disagree_on_is_said_with_both_sides_in_the_answe
 
 def test_what_a_contradiction_quotes_is_not_quoted_again_beside_a_doubtful_answer(tmp_path: Path) -> None:
     run = ask_both_sides(tmp_path, written="The generous hotel limit in London is 195 euros.")
-    assert "(only partly backed)" in run.answer
+    assert "(only partly supported)" in run.answer
     assert run.answer.count("“") == 3, run.answer
 
 
@@ -466,7 +466,9 @@ def test_what_lost_does_not_come_back_where_the_model_cannot_be_trusted(
 
 def test_an_old_document_is_said_to_be_old_when_the_question_is_of_the_present(tmp_path: Path) -> None:
     run = ask_both_sides(tmp_path, "Which London hotel limit suits now?")
-    assert run.answer.endswith("Mind the age: your document rules.txt is of 2019; the web page “Limits” of 2026.")
+    assert run.answer.endswith(
+        "Check the dates: your document rules.txt is from 2019; the web page “Limits” is from 2026."
+    )
 
 
 def test_nothing_is_compared_when_only_one_side_has_evidence(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_procedure_is_shown_whole_without_asking_a_small_model(tmp_path: Path)
     assert run.answer == IN_WORDS + SHOWN
     assert not run.abstained
     assert run.support == ()
-    assert "The language model was not asked" in panel(run)
+    assert "the language model was not used" in panel(run)
 
 
 def test_a_list_that_is_asked_for_is_shown_whole(tmp_path: Path) -> None:

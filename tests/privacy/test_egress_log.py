@@ -134,7 +134,7 @@ def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: ConnectionLog
     noted("c:1", purpose=Purpose.SET_UP, allowed=False)
     assert ledger.summary() == EgressSummary(2, (), 1, set_up=1)
     assert len(ledger.newest(9)) == 4
-    assert egress.describe_attempt(ledger.newest(9)[-1]) == "program, pip download a, let through, for set-up"
+    assert egress.describe_attempt(ledger.newest(9)[-1]) == "program, pip download a, allowed, for set-up"
 
 
 @pytest.mark.parametrize(

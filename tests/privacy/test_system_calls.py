@@ -71,7 +71,7 @@ def test_a_whole_session_talks_to_nobody_but_this_computer(
         expect(page.locator("#lc-documents")).to_contain_text("handbook.pdf", timeout=PATIENCE)
         ask(page, "Who keeps the handbook?")
         ask(page, "How high is Mount Everest above the sea?")
-        expect(page.locator("#lc-panel")).to_contain_text("asked of your SearXNG")
+        expect(page.locator("#lc-panel")).to_contain_text("sent to your SearXNG")
         browser.close()
     found = destinations(trace)
     port = searx.rsplit(":", 1)[1]

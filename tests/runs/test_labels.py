@@ -135,13 +135,13 @@ def test_an_answer_that_quotes_proposes_what_it_quotes(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "quoting", *DOCUMENT)
     desk.llm = FakeLanguageModel("Ships sail to Rome [1].", "Ships sail to Rome [1].")
     run = desk.ask(ANSWERABLE)[1]
-    assert run.answer.startswith("What the language model wrote is not backed")
+    assert run.answer.startswith("The sources do not support what the language model wrote")
     assert labels.propose_question(run).answers[0] == STRIP
     assert labels.propose_question(run).documents == ("rules.txt",)
 
 
 def test_a_sentence_that_misses_the_point_is_not_proposed_but_what_is_quoted_below_it(answered: Run) -> None:
-    beside = f"{answered.answer}\n\nWhat the sources say that comes nearest to the question:\n\n“{STRIP}” [1]"
+    beside = f"{answered.answer}\n\nClosest to the question in the sources:\n\n“{STRIP}” [1]"
     assert labels.propose_question(dataclasses.replace(answered, answer=beside)).answers == (STRIP,)
 
 

@@ -54,7 +54,7 @@ def main(cable: Cable, folder: str) -> None:
             expect(listed).to_contain_text("read by OCR", timeout=PATIENCE)
             ask(page, "Who keeps the handbook?")
             ask(page, "How high is Mount Everest above the sea?")
-            expect(page.locator("#lc-panel")).to_contain_text("asked of your SearXNG")
+            expect(page.locator("#lc-panel")).to_contain_text("sent to your SearXNG")
             expect(page.locator("#lc-gone")).to_contain_text(f"1 search through {SEARCH_NAME}:")
             page.locator("#lc-chats .lc-more summary").first.click()
             with page.expect_download() as download:

@@ -158,7 +158,7 @@ def test_what_is_not_clear_is_left_to_the_usual_flow(question: str) -> None:
 def test_an_empty_cell_that_decides_a_negation_is_a_refusal() -> None:
     done = computed("Which items are not from Papyr?")
     assert done
-    assert done.refused == "Supplier is empty in rows that may be meant, too"
+    assert done.refused == "Supplier is empty in rows that the question may mean"
 
 
 def test_rows_of_one_currency_are_computed_though_the_column_has_several() -> None:

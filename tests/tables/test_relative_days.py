@@ -56,7 +56,8 @@ def test_the_days_are_counted_from_the_day_of_the_question(question: str, expect
     assert done
     assert not done.refused
     assert [row.cells[0] for row in done.rows] == expected
-    assert f"is taken as {days}, asked on 26 November 2026." in done.notes[0]
+    assert done.notes[0].startswith("Asked on 26 November 2026, “")
+    assert f"” means {days}." in done.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_days_that_are_not_clear_are_refused_with_what_to_ask_instead(words: str
 def test_dates_that_have_no_year_are_refused_with_what_stands_there() -> None:
     done = computed("What was the total cost last month?", MONTHS)
     assert done
-    assert "“last month”; ask with what stands there, as in “January”" in done.refused
+    assert "“last month”; use the table's wording, such as “January”" in done.refused
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_documents_in_a_language_without_words_here_are_named_in_the_list_and_by
     foreign = [dataclasses.replace(one, language=language) for language in ("zh", OTHER_LANGUAGE, "zh")]
     assert "whose words localcrag does not know" not in renderers.documents(known, "attic", [])
     assert unsupported_languages_note(known) == ""
-    assert "3 documents are in languages whose words localcrag does not know" in renderers.documents(
+    assert "3 documents are in languages that localcrag has no word list for" in renderers.documents(
         foreign, "attic", []
     )
     assert "(Chinese 2, others 1)" in unsupported_languages_note([*known, *foreign])
@@ -101,7 +101,7 @@ def test_models_for_other_languages_are_offered_where_most_documents_are_not_in_
     documents = [dataclasses.replace(one, language=language) for language in languages]
     assert mostly_foreign(documents, load(data_dir=tmp_path, embedder=embedder)) is foreign
     shown = renderers.documents(documents, "attic", [], foreign=foreign)
-    assert ("Use those for other languages" in shown) is foreign
+    assert ("Use models for other languages" in shown) is foreign
 
 
 @pytest.mark.parametrize(

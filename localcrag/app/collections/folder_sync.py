@@ -159,9 +159,9 @@ def absence_reason(folder: WatchedFolder, look: FolderScan, known: Mapping[str, 
     if not there or any(path in look.files for path in there) or look.closed:
         return None
     if not look.files:
-        return _("it is empty, and held files before")
+        return _("it is empty but contained files before")
     if look.devices[""] not in {known[path].device for path in there}:
-        return _("another disk is in its place, without any of its files")
+        return _("another disk is mounted there, without any of its files")
     return None
 
 

@@ -74,7 +74,7 @@ class Folders:
             if one.path == wanted:
                 return one
         raise FolderError(
-            _("No collection follows %(path)s. `localcrag folder list` shows which folders are followed.", path=wanted)
+            _("No collection watches %(path)s. `localcrag folder list` shows the watched folders.", path=wanted)
         )
 
     def bind(
@@ -202,32 +202,32 @@ class Folders:
 
     def _check(self, path: Path, collection: str) -> None:
         if not path.is_dir():
-            raise FolderError(_("%(path)s is no folder that can be opened. Choose one that is there.", path=path))
+            raise FolderError(_("%(path)s is not a folder that can be opened. Choose an existing folder.", path=path))
         if _within(self._settings.now.data_dir.absolute(), path):
             raise FolderError(
                 _(
-                    "%(path)s holds localcrag's own data folder, which must not go into a collection. Choose a folder "
-                    "within it.",
+                    "%(path)s contains localcrag's own data folder, which cannot be part of a collection. Choose a "
+                    "folder inside %(path)s instead.",
                     path=path,
                 )
             )
         # Names of documents are stored as UTF-8, so a folder name that is not valid UTF-8 cannot be their prefix.
         if path.as_posix().encode("utf-8", "surrogateescape") != path.as_posix().encode("utf-8", "replace"):
-            raise FolderError(_("The name of the folder is no text in UTF-8. Rename the folder, and bind it then."))
+            raise FolderError(_("The name of the folder is not valid UTF-8. Rename the folder, then watch it."))
         for other in self._store.folders():
             if other.path == path and other.collection != collection:
-                problem = _("The collection “%(name)s” follows %(path)s already.", name=other.collection, path=path)
+                problem = _("The collection “%(name)s” already watches %(path)s.", name=other.collection, path=path)
             elif (
                 other.collection == collection
                 and other.path != path
                 and (_within(other.path, path) or _within(path, other.path))
             ):
                 problem = _(
-                    "%(path)s shares files with %(other)s, which is followed already.", path=path, other=other.path
+                    "%(path)s shares files with %(other)s, which is already being watched.", path=path, other=other.path
                 )
             else:
                 continue
-            raise FolderError(problem + " " + _("Let that one go first: localcrag folder remove PATH"))
+            raise FolderError(problem + " " + _("Stop watching that folder first: localcrag folder remove PATH"))
 
     def _prefix(self, path: Path, collection: str) -> str:
         taken = {one.prefix for one in self._store.folders(collection) if one.path != path}

@@ -156,7 +156,7 @@ class CollectionLocator:
         if settings.preset is Preset.DOCUMENTS_ONLY and home.server and not home.server.here:
             raise StoreError(
                 _(
-                    "The collection “%(name)s” was not asked: it lives at %(place)s, and under the preset "
+                    "The collection “%(name)s” was not searched: it is stored on %(place)s, and with the preset "
                     "documents-only nothing leaves this computer. Choose another preset or collection, or move it "
                     "here: localcrag collection move %(name)s --to local",
                     name=collection,

@@ -151,14 +151,18 @@ def describe_graphics(
     if not there:
         return GraphicsReport(
             _(
-                "No graphics processor was found that models can use (CUDA, Metal, Vulkan): they run on the processor, "
-                "and there is nothing to set up."
+                "No GPU was found that models can use (CUDA, Metal, Vulkan). Models run on the CPU; there is "
+                "nothing to set up."
             )
         )
     named = "; ".join(f"{one.graphics} ({', '.join(one.names)})" if one.names else one.graphics for one in there)
     usable = {one.graphics for one in there}
     users = [name for name, built in (("llama-cpp-python", llama), ("torch", torch)) if built & usable]
-    used = _("used by %(what)s", what=", ".join(users)) if users else _("not used: what is installed is for processors")
+    used = (
+        _("used by %(what)s", what=", ".join(users))
+        if users
+        else _("not used: the installed packages are built for CPUs")
+    )
     advice = []
     if not llama & usable:
         advice.append(_llama(there[0].graphics))
@@ -174,7 +178,7 @@ def _llama(graphics: Graphics) -> Advice:
     )
     command = f'$env:CMAKE_ARGS="{flag}"; {install}' if sys.platform == "win32" else f"CMAKE_ARGS={flag} {install}"
     words = _(
-        "The language model, with %(graphics)s: this compiles llama.cpp, and needs the %(needs)s.",
+        "Language model with %(graphics)s: this command compiles llama.cpp and needs the %(needs)s.",
         graphics=graphics, needs=TOOLKITS[graphics],
     )  # fmt: skip
     return Advice(words, command)
@@ -183,7 +187,9 @@ def _llama(graphics: Graphics) -> Advice:
 def _torch() -> Advice:
     wanted = _version("torch").partition("+")[0]
     words = _(
-        "Embedder and relevance model, with CUDA: INDEX is what %(page)s shows for your CUDA.", page=TORCH_INSTALL_PAGE
+        "Embedding model and reranker, with CUDA: replace INDEX with the address that %(page)s shows for your CUDA "
+        "version.",
+        page=TORCH_INSTALL_PAGE,
     )
     return Advice(words, f"{_pip()} install --force-reinstall torch=={wanted} --index-url INDEX")
 

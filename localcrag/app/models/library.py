@@ -91,13 +91,13 @@ class ModelServers:
         if settings.preset is Preset.DOCUMENTS_ONLY:
             raise ServerNotApproved(
                 _(
-                    "The model at %(place)s was not asked: under the preset documents-only nothing leaves this "
+                    "The model at %(place)s was not used: with the preset documents-only nothing leaves this "
                     "computer. Choose a model on this computer, or another preset.",
                     place=address.at,
                 )
             )
         if address.at not in settings.agreed_servers:
-            raise ServerNotApproved(agreement(name) + " " + _("Agree to that first, or choose another model."))
+            raise ServerNotApproved(agreement(name) + " " + _("Approve this first, or choose another model."))
 
     def agree(self, name: str) -> None:
         """Allow questions and excerpts to be sent to the server of a model. Raises SettingsError."""
@@ -174,8 +174,8 @@ class ModelServers:
 def agreement(name: str) -> str:
     """Return the sentence that the user agrees to when using a server on another computer."""
     return _(
-        "%(place)s is another computer: your questions, and the parts of your documents that answer them, leave this "
-        "computer and go there, each time that you ask.",
+        "%(place)s is another computer. Each time you ask, your question and the parts of your documents that "
+        "answer it are sent there.",
         place=parse_server(name).at,
     )
 

@@ -396,14 +396,14 @@ class LoadedModels:
         """Return a text that says what the language model runs on, as far as it is known. Loads nothing."""
         settings = self._settings.now
         if is_served(settings.llm):
-            return _("the language model computes where its server is")
+            return _("the language model runs on its server")
         made = self._made.peek(f"llm {settings.llm}")
         cores = os.cpu_count() or 1
         threads = made.threads if made else settings.threads or cores
         layers = getattr(made, "gpu_layers", 0)
-        graphics = _("all layers on the graphics card") if layers else _("no graphics card used")
+        graphics = _("all layers on the GPU") if layers else _("no GPU used")
         if made and made.is_unloaded:
-            return _("put away while nobody asks, and loaded with the next question")
+            return _("unloaded while idle; the next question reloads it")
         return _(
             "%(threads)s threads on %(cores)s cores, %(graphics)s", threads=threads, cores=cores, graphics=graphics
         )

@@ -347,14 +347,14 @@ def nearest_answer(question: str, passages: Sequence[GradedPassage], near: float
 
 def _about_web(web: WebUse, settings: Settings) -> str:
     if web.error:
-        return _("The web could not be asked either. %(error)s", error=web.error)
+        return _("The web could not be searched either. %(error)s", error=web.error)
     if web.used:
         return _("The web results do not answer it either.")
     if web.not_asked:
-        return _("The web was not asked, because %(why)s.", why=_(NOT_ASKED[web.not_asked]))
+        return _("The web was not searched, because %(why)s.", why=_(NOT_ASKED[web.not_asked]))
     if settings.searxng_url is None:
         return ""
-    return _("The web was not asked: it is switched off in the settings.")
+    return _("The web was not searched: web search is switched off in the settings.")
 
 
 def silent_evidence_answer(nearest: str, web: WebUse) -> str:
@@ -379,7 +379,7 @@ def uncertain_answer(nearest: str, web: WebUse) -> str:
 
 def unbacked_answer(best: str) -> str:
     """Return the sources' own words, in place of an answer that the evidence does not back."""
-    text = _("What the language model wrote is not backed by the sources.")
+    text = _("The sources do not support what the language model wrote.")
     return f"{text} {source_words(best)}"
 
 
@@ -390,18 +390,18 @@ def source_words(best: str) -> str:
 
 def nearer_source_words(best: str) -> str:
     """Return the nearest of the sources' own words, to follow an answer that says something else."""
-    return _("What the sources say that comes nearest to the question:") + f"\n\n{best}"
+    return _("Closest to the question in the sources:") + f"\n\n{best}"
 
 
 def model_failed_answer(evidence: str) -> str:
     """Return the evidence itself, for when the language model failed."""
-    text = _("The language model could not write an answer. It would have been made from this:")
+    text = _("The language model could not write an answer. These are the sources for it:")
     return f"{text}\n\n{evidence}"
 
 
 def no_time_answer(evidence: str) -> str:
     """Return the evidence itself, for when there is no time left to write an answer from it."""
-    text = _("There was no time left to write an answer. It would have been made from this:")
+    text = _("There was no time left to write an answer. These are the sources for it:")
     return f"{text}\n\n{evidence}"
 
 
@@ -410,9 +410,9 @@ def web_note(web: WebUse) -> str:
     text = ""
     if web.not_asked:
         why = _(NOT_ASKED[web.not_asked])
-        text = _("The web was not asked, because %(why)s: this rests on your documents alone.", why=why)
+        text = _("The web was not searched, because %(why)s. This is based on your documents alone.", why=why)
     elif web.error:
-        text = _("The web could not be asked, so this rests on your documents alone. %(error)s", error=web.error)
+        text = _("The web could not be searched, so this is based on your documents alone. %(error)s", error=web.error)
     return f"\n\n{text}" if text else ""
 
 

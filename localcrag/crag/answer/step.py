@@ -26,7 +26,7 @@ from localcrag.text.words import shorten
 
 WRITING, WRITING_AGAIN = (
     gettext_noop("writing the answer"),
-    gettext_noop("writing it again, from the best sentences alone"),
+    gettext_noop("rewriting the answer from the best sentences alone"),
 )
 
 
@@ -136,7 +136,7 @@ def _draft(task: GenerationTask, context: Context) -> Generator[Event, None, _Dr
             if doing is WRITING_AGAIN:
                 break
             yield Warned(
-                _("The evidence is quoted in place of an answer: %(why)s.", why=context.budget.exhaustion_reason)
+                _("The evidence is quoted instead of an answer: %(why)s.", why=context.budget.exhaustion_reason)
             )
             return _Draft(Outcome.NO_TIME)
         yield StepStarted("generate", _(doing))
@@ -210,7 +210,10 @@ def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context)
     )
     if left_out:
         yield Warned(
-            _("%(number)s pieces of evidence did not fit into the language model's window: left out.", number=left_out)
+            _(
+                "%(number)s pieces of evidence did not fit into the language model's context window and were left out.",
+                number=left_out,
+            )
         )
     written = ""
     decoding = Decoding(settings.answer_tokens, temperature=settings.temperature)
@@ -243,7 +246,7 @@ def _removal_warnings(supports: Sequence[Support]) -> Generator[Event, None, Non
     if taken_out := [support for support in supports if not support.shown]:
         why = "; ".join(dict.fromkeys(support.why for support in taken_out))
         text = shorten(" ".join(support.sentence for support in taken_out))
-        yield Warned(_("Taken out, since the evidence does not back it (%(why)s): “%(text)s”", why=why, text=text))
+        yield Warned(_("Removed, because the evidence does not support it (%(why)s): “%(text)s”", why=why, text=text))
 
 
 def _silent_outcome(written: str, task: GenerationTask, context: Context) -> Outcome:

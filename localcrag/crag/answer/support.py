@@ -353,9 +353,9 @@ def _says_otherwise(sentence: str, evidence: str, question: str) -> str:
     """Return the reason if the evidence uses the sentence's words for another statement, or an empty string."""
     asked = content_words(question)
     if others := _other_subjects(sentence, evidence, question):
-        return _("the evidence says it of %(others)s", others=others)
+        return _("the source says this about %(others)s", others=others)
     if loose := misattributed_numbers(sentence, evidence, asked):
-        return _("the evidence says %(numbers)s of something else", numbers=", ".join(loose))
+        return _("in the source, %(numbers)s refers to something else", numbers=", ".join(loose))
     return _("it denies what the evidence says") if denial_backing(sentence, evidence) is Backing.NOT else ""
 
 
@@ -368,9 +368,9 @@ def _doubt(sentence: str, evidence: str, question: str, about: set[str]) -> str:
     if denial_backing(sentence, evidence) is Backing.PARTLY or (
         not denies(sentence) and denies(nearest_sentence(own, evidence))
     ):
-        return _("the evidence denies something there")
+        return _("the evidence denies part of it")
     if loose := doubtful_numbers(sentence, evidence, asked):
-        return _("the evidence may say %(numbers)s of something else", numbers=", ".join(loose))
+        return _("in the source, %(numbers)s may refer to something else", numbers=", ".join(loose))
     return ""
 
 

@@ -154,7 +154,7 @@ def _failure_warnings(failures: Sequence[str], invented: int, passages: int) -> 
     if invented:
         yield Warned(
             _(
-                "%(number)s key points of the language model were dropped: their passages do not say so.",
+                "%(number)s key points from the language model were rejected: their passages do not say so.",
                 number=invented,
             )
         )
@@ -226,7 +226,7 @@ def refine_selection(
 
     Sentences of chosen passages that have no strips yet are scored now.
     """
-    yield StepStarted("refine", _("taking your choice of sentences"))
+    yield StepStarted("refine", _("using the sentences you chose"))
     clock = context.clock("refine")
     rules = context.parts.rules
     known = {strip.passage for strip in before.strips}
@@ -269,7 +269,7 @@ def strips_and_evidence(
     if context.budget.spent(NO_STRIPS):
         yield Warned(
             _(
-                "The best passages were taken whole, not sentence by sentence: %(why)s.",
+                "The best passages were used whole, not sentence by sentence: %(why)s.",
                 why=context.budget.exhaustion_reason,
             )
         )
@@ -287,7 +287,7 @@ def strips_and_evidence(
         )
     except ModelError as error:
         yield Warned(
-            _("The best passages were taken whole, since their sentences could not be scored: %(error)s", error=error)
+            _("The best passages were used whole, because their sentences could not be scored: %(error)s", error=error)
         )
         return whole_passages(passages, WHOLE_PASSAGES)
 

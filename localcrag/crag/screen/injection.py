@@ -250,7 +250,7 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
             text = shorten(sanitize(readable(span.text)) or span.text)
             lines.append(
                 _(
-                    "A sentence of %(where)s reads like an instruction to the model and was left out (%(why)s): "
+                    "A sentence in %(where)s reads like an instruction to the model and was left out (%(why)s): "
                     "“%(said)s”",
                     where=where,
                     why=_(name),

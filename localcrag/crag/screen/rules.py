@@ -404,7 +404,7 @@ PATTERNS: tuple[Rule, ...] = (
     ),
     *CLAIMS,
     rule(
-        "goes on with what another sentence began",
+        "continues what another sentence began",
         r"^\W*(?:(?:now|then|so|instead)[, ]+)?(?:{say}|repeat|include)\b",
         r"^\W*(?:the )?(?:only )?(?:correct|valid|right|real|true|only|new|magic)\b.{{0,20}}\b(?:answer|reply|"
         r"word|instruction)",

@@ -149,7 +149,7 @@ class TransferEvents:
     def export(self, collection: str) -> Iterator[str]:
         """Write a collection into a file, and show the address to fetch it from."""
         file = self._files.place(f"{_file_name(collection)}{EXTENSION}")
-        doing = _("“%(name)s” is written into a file", name=collection)
+        doing = _("Exporting “%(name)s”", name=collection)
         try:
             moved = TransferProgress(0, 0)
             yield _progress_html(doing, moved)
@@ -163,7 +163,10 @@ class TransferEvents:
             yield _error_html(str(error))
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
-        text = _("“%(name)s” is in one file, with all that its documents say: keep it safe.", name=collection)
+        text = _(
+            "“%(name)s” was exported to one file. It contains the text of all its documents: keep it safe.",
+            name=collection,
+        )
         yield _done_html(f"{text} ({number})", self._files.offer(file), file.name)
 
     def take_in(self, given: str) -> Iterator[tuple[Any, ...]]:
@@ -173,7 +176,7 @@ class TransferEvents:
         which leaves files behind (see steady_blocks.py).
         """
         file, name, moved = Path(given), "", TransferProgress(0, 0)
-        doing = _("%(name)s is checked and put in", name=file.name)
+        doing = _("Checking and importing %(name)s", name=file.name)
         yield None, _progress_html(doing, moved), gr.skip()
         # A job of its own, so that closing the page does not stop the import.
         job = Job(lambda: self._imported(file), name="import of a collection")
@@ -186,7 +189,9 @@ class TransferEvents:
             yield None, _error_html(str(error).replace(str(file), file.name)), gr.skip()
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
-        text = _("%(file)s is the collection “%(name)s” now: %(number)s.", file=file.name, name=name, number=number)
+        text = _(
+            "Imported %(file)s as the collection “%(name)s”: %(number)s.", file=file.name, name=name, number=number
+        )
         needs_reindex = name in self._collections.embedders.to_reindex()
         yield (
             None,

@@ -180,7 +180,7 @@ def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[
         with closing(assembly.gaps.add_web_text(run_id, number)) as events:
             results = [event for event in events if isinstance(event, IngestResult)]
         failed = next((result.error for result in results if result.error), None)
-        text = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
+        text = failed or _("This is web text. Ask the question again to see whether it is answered now.")
         shown = run_panel_by_id(assembly, run_id)
     except LocalcragError as error:
         text, shown = str(error), gr.skip()

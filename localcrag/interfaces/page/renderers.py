@@ -78,7 +78,7 @@ def page_header() -> str:
     """Return the header of the page, with the list of keyboard shortcuts."""
     does = (
         _("Show this list"),
-        _("Go to the box for the question"),
+        _("Go to the question box"),
         _("Begin a new chat"),
         _("Search the chats"),
         _("Show or hide documents and chats"),
@@ -100,7 +100,7 @@ def settings_head(*, reload: bool = False) -> str:
     With `reload`, the browser reloads the page, because its language has changed.
     """
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
-            "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
+            "questions": _("Questions"), "labels": _("Feedback")}  # fmt: skip
     return TEMPLATES.get_template("settings/head.html").render(
         tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=reload
     )
@@ -161,7 +161,7 @@ def uploads(items: Sequence[UploadTask], text: str | None = None, deleted: Seque
     words = {
         IngestStatus.ADDED: _("added"),
         IngestStatus.UPDATED: _("updated"),
-        IngestStatus.UNCHANGED: _("was there already"),
+        IngestStatus.UNCHANGED: _("already there"),
         IngestStatus.UNPACKED: _("unpacked"),
     }
     items = [one for one in items if one.follows is None]
@@ -180,14 +180,15 @@ def forgotten_message(done: ErasureReport) -> str:
     """Return a sentence on what was removed with forgotten documents, and on what is left of them."""
     removed = done.removed
     number = removed.runs + removed.redacted
-    text = ngettext("What quoted it was removed: %(num)s question.", "What quoted it was removed: %(num)s questions.",
-                    number) if number else _("What quoted it was removed.")  # fmt: skip
+    text = ngettext("%(num)s question that quoted it was removed.", "%(num)s questions that quoted it were "
+        "removed.",
+                    number) if number else _("Nothing in your questions and answers quotes it any more.")  # fmt: skip
     if done.left:
         files = ", ".join(sorted({one.file for one in done.left}))
-        return f"{text} " + _("Something of it is left in the data folder: %(files)s", files=files)
-    text += " " + _("No file of the data folder has anything of it any more; every byte was searched.")
+        return f"{text} " + _("Traces of it are left in the data folder: %(files)s", files=files)
+    text += " " + _("No trace of it is left in the data folder; every byte was searched.")
     if done.backups:
-        text += " " + _("Your copies still have it: %(files)s", files=", ".join(done.backups))
+        text += " " + _("Your backups still contain it: %(files)s", files=", ".join(done.backups))
     return text
 
 

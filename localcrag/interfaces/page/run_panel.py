@@ -9,7 +9,7 @@ import gradio as gr
 
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.records import wording
-from localcrag.records.enums import Origin, StripReason
+from localcrag.records.enums import Action, Origin, StripReason
 from localcrag.records.passages import NEVER_KEPT, Choice, Evidence, GradedPassage, Strip, strips_by_piece
 from localcrag.records.run import Claim, Run
 from localcrag.records.wording import NOT_ASKED, compare_with_thresholds
@@ -137,6 +137,11 @@ def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None 
         why_not=describe_shortfall(run),
         not_asked=NOT_ASKED,
         wording=wording,
+        meanings={
+            Action.CORRECT: _("your documents are enough"),
+            Action.AMBIGUOUS: _("possibly in your documents"),
+            Action.INCORRECT: _("not in your documents"),
+        },
         never=NEVER_KEPT,
         not_asked_to_write=_consists_of_quotations(run) and not busy,
         unsure=LOW_CONFIDENCE,

@@ -156,7 +156,7 @@ def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceVi
             title=name,
             rows=rows,
             parts=_marked(passage.text, cited or kept),
-            note=_("This document is not in the collection any more. This is what was read of it then."),
+            note=_("This document is no longer in the collection. This is the text that was read from it."),
         )
 
 

@@ -446,9 +446,9 @@ def test_what_cannot_be_followed_is_refused_with_a_sentence(desk: FolderDesk, tm
     ):
         with pytest.raises(FolderError, match=said):
             desk.folders.bind(path, collection=desk.collection)
-    with pytest.raises(FolderError, match=f"“{desk.collection}” follows"):
+    with pytest.raises(FolderError, match=f"“{desk.collection}” already watches"):
         desk.folders.bind(desk.folder, collection="other")
-    with pytest.raises(FolderError, match="No collection follows"):
+    with pytest.raises(FolderError, match="No collection watches"):
         desk.folders.named(tmp_path)
 
 

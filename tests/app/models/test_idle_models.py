@@ -84,7 +84,7 @@ def test_they_go_when_nobody_used_them_for_the_time_that_is_set(
     assert idle.look()
     assert assembly.models.any_unloaded()
     assert before - resident(os.getpid()) > MODELS_AT_LEAST
-    assert "put away" in assembly.models.describe_hardware()
+    assert "unloaded" in assembly.models.describe_hardware()
     clock.goes_on(10)
     assert not idle.look(), "there is nothing left to put away"
 
@@ -106,7 +106,7 @@ def test_the_next_question_says_that_it_loads_them_and_is_answered(assembly: Ass
     assert assembly.models.unload()
     turn = ModelTurn(AnswerQueue(), threading.Event())
     happened = list(run_when_model_is_free(partial(assembly.ask, QUESTION), turn, assembly.models.any_unloaded))
-    assert happened[0].event == StepStarted("load", "loading the models, which were put away")
+    assert happened[0].event == StepStarted("load", "loading the models, which were unloaded")
     after = happened[-1].run
     assert after is not None
     assert after.answer == before.answer

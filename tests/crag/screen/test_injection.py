@@ -154,10 +154,10 @@ def test_without_rules_nothing_is_left_out() -> None:
 def test_the_run_says_what_was_left_out_of_which_source_once() -> None:
     pieces = [passage(HOST.format(PLANTED), page=3), passage(HOST.format(PLANTED), page=3, id="p2")]
     (warning,) = injection.warnings(pieces)
-    assert warning.startswith("A sentence of rules.txt, page 3 reads like an instruction to the model and was left out")
+    assert warning.startswith("A sentence in rules.txt, page 3 reads like an instruction to the model and was left out")
     assert PLANTED in warning
     web = passage(HOST.format(PLANTED), document=None, title="A page", url="http://example.org")
-    assert injection.warnings([web])[0].startswith("A sentence of A page reads like")
+    assert injection.warnings([web])[0].startswith("A sentence in A page reads like")
 
 
 def test_left_out_sentences_are_strips_that_were_dropped_and_offsets_stay_true() -> None:

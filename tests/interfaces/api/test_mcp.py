@@ -94,7 +94,7 @@ def test_an_answer_is_text_for_the_model_and_data_for_the_program(told: Session)
     assert answered["passages"][0]["relevance"] > answered["thresholds"]["upper"]
     assert "[1] handbook.md: “" in text(told.answer)
     assert "CORRECT: best passage" in text(told.answer)
-    assert told.steps[0] == "looking through the documents"
+    assert told.steps[0] == "searching the documents"
 
 
 def test_passages_are_found_and_read(told: Session) -> None:

@@ -117,7 +117,7 @@ def test_the_language_model_can_be_the_scorer_and_its_cost_and_reasons_are_shown
     assert run["scorer"] == "llm"
     assert len(run["passages"]) == 2
     assert all(0.0 <= passage["relevance"] <= 1.0 for passage in run["passages"])
-    assert any("not been calibrated" in warning for warning in run["warnings"])
+    assert any("is not calibrated" in warning for warning in run["warnings"])
     costs = {step["name"]: step for step in run["steps"]}
     assert costs["evaluate"]["llm_calls"] == 2
     assert costs["evaluate"]["prompt_tokens"] > costs["evaluate"]["completion_tokens"] > 20

@@ -115,7 +115,7 @@ def test_what_the_environment_says_is_sent_and_not_sent(tmp_path: Path, server: 
         "q": "How high is Everest?", "format": "json", "language": "de", "time_range": "month",
         "categories": "general,news", "safesearch": "2",
     }  # fmt: skip
-    assert any("taken out" in warning for warning in run["warnings"])
+    assert any("were removed" in warning for warning in run["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ COUNTS = {"serious", "critical"}
 SCREENS = ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark"))
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
 """The rules that colours are for; the others look at what is there, and where."""
-TABS = ("Answers", "Web", "Models", "Data", "Questions", "Labels")
+TABS = ("Answers", "Web", "Models", "Data", "Questions", "Feedback")
 
 
 @pytest.fixture(scope="module")

@@ -79,7 +79,7 @@ def address(data: Path) -> Iterator[str]:
 def export(page: Page, file: Path) -> Download:
     """Export the collection that is shown into a file."""
     with page.expect_download() as fetched:
-        page.get_by_role("button", name="Export this collection into a file").click()
+        page.get_by_role("button", name="Export this collection to a file").click()
     fetched.value.save_as(file)
     return fetched.value
 
@@ -126,7 +126,7 @@ def test_an_imported_collection_gets_a_name_of_its_own_and_a_torn_file_is_refuse
         give(page, page.get_by_role("button", name="Import a collection from a file"), exported)
         expect(page.locator("#lc-collection input")).to_have_value("default (2)")
         listed(page, "ferry.txt", "lease.txt")
-        expect(carried).to_contain_text("house.localcrag is the collection “default (2)” now")
+        expect(carried).to_contain_text("Imported house.localcrag as the collection “default (2)”")
         torn = tmp_path / "torn.localcrag"
         torn.write_bytes(exported.read_bytes()[:5000])
         give(page, page.get_by_role("button", name="Import a collection from a file"), torn)
@@ -141,11 +141,11 @@ def test_a_collection_can_go_back_to_the_embedder_of_all(chromium: Browser, addr
     wait_until(lambda: embedder_of(data, "old house") == EMBEDDER)
     with opened(chromium, address) as page:
         screen = open_settings(page, "Models")
-        screen.get_by_text("An embedder for one collection alone").click()
+        screen.get_by_text("Embedding model for a single collection").click()
         own = screen.get_by_label("old house")
         expect(own).to_have_value(EMBEDDER)
         own.select_option("")
-        expect(screen.get_by_text("Another embedder has indexed it")).to_have_count(0)
+        expect(screen.get_by_text("Indexed with another embedding model")).to_have_count(0)
 
 
 def test_what_is_no_copy_is_refused_and_a_copy_from_elsewhere_can_be_restored(
@@ -155,9 +155,9 @@ def test_what_is_no_copy_is_refused_and_a_copy_from_elsewhere_can_be_restored(
     strange.write_bytes(b"no copy")
     with opened(chromium, address) as page:
         screen = open_settings(page, "Data")
-        screen.get_by_role("button", name="Make a copy").click()
+        screen.get_by_role("button", name="Make a backup").click()
         expect(screen.locator(".lc-copies li")).to_have_count(1)
-        button = screen.get_by_role("button", name="Take in a copy from a file")
+        button = screen.get_by_role("button", name="Import a backup file")
         give(page, button, strange)
         expect(screen.get_by_role("alert")).to_contain_text("strange.sqlite3 is damaged, or no backup of localcrag")
         (made,) = (data / "backups").glob("*.sqlite3")
@@ -179,4 +179,4 @@ def test_what_is_no_copy_is_refused_and_a_copy_from_elsewhere_can_be_restored(
 def says_that_models_are_away(page: Page) -> bool:
     """Whether a page that somebody comes back to says so."""
     page.evaluate("window.dispatchEvent(new Event('focus'))")
-    return "put away" in page.locator("#lc-gone").inner_text()
+    return "unloaded" in page.locator("#lc-gone").inner_text()

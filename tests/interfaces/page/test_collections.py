@@ -35,5 +35,5 @@ def test_a_collection_is_copied_and_merged_with_another(chromium: Browser, tmp_p
         page.once("dialog", agree)
         page.get_by_label("Merge this collection into another").select_option("old house")
         expect(page.locator("#lc-collection input")).to_have_value("old house")
-        assert "“second” into “old house”" in asked[0]
+        assert "“second” to “old house”" in asked[0]
         listed(page, "ferry.txt", "lease (second).txt", "lease.txt")

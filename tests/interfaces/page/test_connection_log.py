@@ -59,7 +59,7 @@ def test_the_line_follows_a_search_and_the_settings_list_it(
         listed = screen.locator(".lc-attempts li")
         expect(listed).to_have_count(2)
         expect(listed.nth(0)).to_contain_text(f"connection, {FOREIGN}:443, refused")
-        expect(listed.nth(1)).to_contain_text(f"web search, {place}, let through, a query of")
+        expect(listed.nth(1)).to_contain_text(f"web search, {place}, allowed, a query of")
         page.screenshot(path=screens / "left-listed.png", mask=[screen.locator("code")])
         close_settings(page)
         reload(page)

@@ -68,7 +68,7 @@ def test_documents_are_found_by_a_part_of_their_name(chromium: Browser, deck: st
         documents.get_by_label("Search documents").fill("AN")
         expect(documents.locator("li:visible")).to_have_count(3)
         documents.get_by_label("Search documents").fill("nothing is called that")
-        expect(documents).to_contain_text("No document is called that.")
+        expect(documents).to_contain_text("No document has that name.")
 
 
 def test_a_renamed_document_is_listed_and_cited_by_its_new_name(chromium: Browser, deck: str, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_all_documents_are_chosen_at_once_and_chosen_ones_change_their_tags(
         listed = page.locator("#lc-documents")
         tag(page, "contract")
         expect(listed.get_by_text("flat", exact=True)).to_have_count(0)
-        everything = listed.get_by_label("Choose all that are shown")
+        everything = listed.get_by_label("Select all shown")
         everything.check()
         expect(listed.get_by_label("Choose Storage.txt")).to_be_checked()
         everything.uncheck()

@@ -108,9 +108,9 @@ def test_a_folder_is_listed_with_its_tags_which_its_documents_have_from_it() -> 
 
 def test_a_collection_elsewhere_says_where_it_lives_and_who_writes_to_it() -> None:
     shown = renderers.documents((), "lease", ["lease"], place="192.168.1.20:5432", writer="localcrag on <desk>")
-    assert "This collection lives in the PostgreSQL server at 192.168.1.20:5432." in shown
-    assert "localcrag on &lt;desk&gt; is writing to it right now" in shown
-    assert "They are kept in that server." in shown
+    assert "This collection is stored on the PostgreSQL server at 192.168.1.20:5432." in shown
+    assert "localcrag on &lt;desk&gt; is writing to this collection" in shown
+    assert "They are stored on that server." in shown
     assert "for everybody who uses it?" in shown
     assert "lives in" not in renderers.documents((), "lease", ["lease"])
 

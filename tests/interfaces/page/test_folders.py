@@ -88,7 +88,7 @@ def test_new_and_changed_files_of_a_followed_folder_are_found_and_asked(
     shed.write_text("The deposit for the bicycle shed is 80 euros.")
     (tmp_path / "torn.pdf").write_bytes(b"%PDF-1.7 and no more")
     with followed(chromium, address, tmp_path) as (page, folder):
-        expect(folder).to_contain_text("in step since", timeout=SOON)
+        expect(folder).to_contain_text("up to date since", timeout=SOON)
         expect(folder).to_contain_text("1 file was not read")
         expect(page.locator("#lc-documents li[data-name]")).to_have_count(1, timeout=SOON)
         shed.write_text("The deposit for the bicycle shed is 95 euros.")
@@ -128,9 +128,9 @@ def test_a_folder_that_is_away_is_waited_for_and_its_documents_stay_when_it_is_l
     with followed(chromium, address, papers) as (page, folder):
         expect(page.locator("#lc-documents li[data-name]")).to_have_count(1, timeout=SOON)
         papers.rename(tmp_path / "away")
-        expect(folder).to_contain_text("not there since", timeout=SOON)
+        expect(folder).to_contain_text("unavailable since", timeout=SOON)
         (tmp_path / "away").rename(papers)
-        expect(folder).to_contain_text("in step since", timeout=SOON)
+        expect(folder).to_contain_text("up to date since", timeout=SOON)
         folder.get_by_role("button", name="Pause").click()
         expect(folder).to_contain_text("paused")
         let_go(page, folder, "papers")

@@ -26,8 +26,8 @@ def test_after_a_delete_the_answers_that_quote_the_document_can_be_removed_too(
         page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Delete lease.md").click()
         said = page.locator("#lc-uploads .lc-result").first
-        expect(said).to_contain_text("lease.md was deleted. Answers and questions that quote it stay.")
+        expect(said).to_contain_text("lease.md was deleted. Answers and questions that quote it are kept.")
         said.get_by_role("button", name="Remove these, too").click()
-        expect(said).to_contain_text("What quoted it was removed: 1 question.")
+        expect(said).to_contain_text("1 question that quoted it was removed.")
         expect(said).to_contain_text("every byte was searched")
         expect(page.locator("#lc-uploads").get_by_role("button", name="Remove these, too")).to_have_count(0)

@@ -36,7 +36,7 @@ def test_a_scan_and_a_photo_are_read_behind_the_page_and_quoted_where_they_say_i
         for name in ("Lease.pdf", "Receipt.jpg"):
             expect(listed.filter(has_text=name)).to_contain_text("read by OCR")
         uploads = page.locator("#lc-uploads")
-        expect(uploads).to_contain_text("text of scans and pictures was recognised")
+        expect(uploads).to_contain_text("text in scans and pictures was recognised")
         expect(uploads).to_contain_text("1 page was read by text recognition, confidence")
         for question, said, where in (
             ("How much is the deposit of the flat?", "2,070 euros", "Lease.pdf, page 2"),

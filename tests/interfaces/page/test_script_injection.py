@@ -217,7 +217,7 @@ def test_answers_passages_and_sources_are_text(page: Page, runs: list[Run]) -> N
 
 
 def test_gaps_labels_and_pins_are_text(page: Page) -> None:
-    for tab in ("Questions", "Labels"):
+    for tab in ("Questions", "Feedback"):
         open_settings(page, tab)
         expect(page.locator("#lc-said-list")).to_contain_text("top.hit++")
         harmless(page)

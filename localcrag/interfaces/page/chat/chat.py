@@ -97,7 +97,7 @@ def consent_card() -> ConsentCard:
 def consent_question() -> str:
     """Return the text of the card's question, as HTML."""
     return Markup("<p role='status'><b>{}</b> {}</p>").format(
-        _("Your documents are not enough."), _("May this be sent to your SearXNG? You can change it first.")
+        _("Your documents are not enough."), _("Send this query to your SearXNG? You can edit it first.")
     )
 
 
@@ -276,7 +276,7 @@ def chat_column(assembly: Assembly, script: str) -> ChatColumn:
 
 def preset_choices() -> list[tuple[str, str]]:
     """Return the presets that a chat can have, as label and value; the first is its collection's."""
-    return [(_("the collection’s preset"), ""), *((preset_name(preset), preset.value) for preset in Preset)]
+    return [(_("Default preset"), ""), *((preset_name(preset), preset.value) for preset in Preset)]
 
 
 def preset_name(preset: Preset) -> str:

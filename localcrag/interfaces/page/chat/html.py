@@ -216,8 +216,8 @@ def meaning(run: Run) -> str:
     if run.action is Action.CORRECT:
         return _("your documents are enough")
     if run.action is Action.AMBIGUOUS:
-        return _("your documents and the web") if web else _("your documents may not be enough")
-    return _("from the web, your documents do not say") if web else _("your documents do not say")
+        return _("your documents and the web") if web else _("possibly in your documents")
+    return _("not in your documents · answered from the web") if web else _("not in your documents")
 
 
 def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, busy: str | None = None) -> Markup:

@@ -146,7 +146,7 @@ def describe_limits(past: PastQuestions, collection: str) -> str:
     except LocalcragError as error:
         return str(error)
     return _(
-        "A passage counts as correct from a relevance of %(upper)s on, and as incorrect below %(lower)s.",
+        "A passage counts as correct at a relevance of %(upper)s or more, and as incorrect below %(lower)s.",
         upper=format_decimals(rules.upper),
         lower=format_decimals(rules.lower),
     )
@@ -161,10 +161,10 @@ def describe_changes(past: PastQuestions, before: Preset, after: Preset, collect
     if found.web_rate_now is None or found.web_rate_then is None:
         return ""
     return ngettext(
-        "Of %(num)s question so far %(changed)s would get another action than under “%(before)s”; "
-        "the documents would not be enough for %(then)s instead of %(now)s.",
-        "Of %(num)s questions so far %(changed)s would get another action than under “%(before)s”; "
-        "the documents would not be enough for %(then)s instead of %(now)s.",
+        "With this preset, %(changed)s of your %(num)s past question would be decided differently than with "
+        "“%(before)s”; the documents would fall short for %(then)s (now: %(now)s).",
+        "With this preset, %(changed)s of your %(num)s past questions would be decided differently than with "
+        "“%(before)s”; the documents would fall short for %(then)s (now: %(now)s).",
         found.questions,
         changed=len(found.changes),
         before=preset_name(before),
@@ -174,9 +174,9 @@ def describe_changes(past: PastQuestions, before: Preset, after: Preset, collect
 
 
 STRICTNESS = {
-    Strictness.STRICT: gettext_noop("only sentences that the evidence backs in full"),
-    Strictness.BALANCED: gettext_noop("also partly backed ones, marked"),
-    Strictness.LENIENT: gettext_noop("all, marked where they are not backed"),
+    Strictness.STRICT: gettext_noop("supported only: the others are removed"),
+    Strictness.BALANCED: gettext_noop("mark partial: partly supported ones stay, marked"),
+    Strictness.LENIENT: gettext_noop("show all: unsupported ones stay, too, marked"),
 }
 POLICIES = {
     Policy.MAX: gettext_noop("the best passage decides"),
@@ -185,8 +185,8 @@ POLICIES = {
     Policy.COUNT: gettext_noop("two correct passages are needed"),
 }
 REFINERS = {
-    RefinerKind.STRIPS: gettext_noop("the relevance model"),
-    RefinerKind.LLM: gettext_noop("the language model (take a good one)"),
+    RefinerKind.STRIPS: gettext_noop("the reranker"),
+    RefinerKind.LLM: gettext_noop("the language model (needs a capable one)"),
 }
 
 
@@ -195,7 +195,7 @@ def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdow
     settings = in_use.now
     with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
-            [(_("as the preset says"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
+            [(_("set by the preset"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
             value=_field_value(settings, "policy"),
             label=_("When the documents are enough"),
             filterable=False,
@@ -205,27 +205,27 @@ def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdow
             "strictness": gr.Radio(
                 [(_(label), kind.value) for kind, label in STRICTNESS.items()],
                 value=settings.strictness.value,
-                label=_("Which sentences are shown"),
+                label=_("Sentences of the answer that the sources do not fully support"),
             ),
             "retry": gr.Checkbox(
-                settings.retry, label=_("Look once more, in other words, when the first passages are not enough")
+                settings.retry, label=_("Search again in other words if the first passages are not enough")
             ),
             "refiner": gr.Radio(
                 [(_(label), kind.value) for kind, label in REFINERS.items()],
                 value=settings.refiner.value,
-                label=_("What picks the sentences"),
+                label=_("Sentences are picked by"),
             ),
             "strip_mode": gr.Dropdown(
                 [(_(mode.value), mode.value) for mode in StripMode],
                 value=settings.strip_mode.value,
-                label=_("How passages are cut"),
+                label=_("How passages are split"),
                 filterable=False,
             ),
             "time_budget": gr.Number(
                 settings.time_budget,
                 minimum=0,
-                label=_("Seconds for a question (0: no limit)"),
-                info=_("For slow machines: what there is no time for is left out, and said."),
+                label=_("Time limit per question in seconds (0: none)"),
+                info=_("For slow machines: steps that do not fit are skipped, and the answer says which."),
             ),
         }
     for name, control in controls.items():

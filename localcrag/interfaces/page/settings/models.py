@@ -37,12 +37,12 @@ class ModelsTab:
         with gr.Row():
             threads = gr.Number(
                 self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
-                info=_("0: one per core. Applies at once; the models are loaded anew."), elem_id="lc-threads",
+                info=_("0: one per core. Applies at once; the models are reloaded."), elem_id="lc-threads",
             )  # fmt: skip
             window = gr.Number(
                 self._assembly.settings.context_tokens, minimum=512, precision=0, elem_id="lc-window",
-                label=_("Window of the language model, in tokens"),
-                info=_("Prompt and answer together; memory grows with it."),
+                label=_("Context window of the language model, in tokens"),
+                info=_("Prompt plus answer. A larger window needs more memory."),
             )  # fmt: skip
         gr.on([look.click, address.submit], self.look, [address, key], [self.listing, key, report], **LATEST)
         done = self.listing.input(self.do, None, [self.listing], **PARALLEL)
@@ -81,8 +81,8 @@ class ModelsTab:
             agreed=settings.agreed_servers,
             roles={
                 ModelRole.LLM: _("Language model: writes the answers"),
-                ModelRole.RELEVANCE: _("Relevance model: judges passages and sentences"),
-                ModelRole.EMBEDDER: _("Embedder: finds passages"),
+                ModelRole.RELEVANCE: _("Reranker: grades passages and sentences"),
+                ModelRole.EMBEDDER: _("Embedding model: finds passages"),
             },
             downloads={one.name: one for one in self._wanted.items()},
             speeds=speeds,
@@ -163,7 +163,7 @@ class ModelsTab:
         except LocalcragError as error:
             return self.listed(), "", renderers.message(str(error))
         if not found:
-            text = _("No model server answers on this computer. Start yours, or give its address.")
+            text = _("No model server answers on this computer. Start one, or enter its address.")
         else:
             text = ngettext(
                 "%(num)s model found; it is listed above.", "%(num)s models found; they are listed above.", len(found)
@@ -186,16 +186,16 @@ class ModelsTab:
 
 def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
     """Create the fields to find model servers with, the button and the report."""
-    with gr.Accordion(_("Models behind a server of yours"), open=False, elem_id="lc-servers"):
+    with gr.Accordion(_("Models on your own server"), open=False, elem_id="lc-servers"):
         with gr.Row():
             address = gr.Textbox(
                 label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
-                info=_("Ollama, LM Studio, llama-server, vLLM and others. Empty: looks on this computer."),
+                info=_("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer."),
             )  # fmt: skip
             key = gr.Textbox(
-                label=_("Its key, if it wants one"), type="password", elem_id="lc-server-key",
-                info=_("Kept in a file that only you can read, and sent to this server alone."),
+                label=_("API key (optional)"), type="password", elem_id="lc-server-key",
+                info=_("Stored in a file that only you can read, and sent only to this server."),
             )  # fmt: skip
-        look = gr.Button(_("Look"), size="sm", elem_id="lc-server-look")
+        look = gr.Button(_("Find models"), size="sm", elem_id="lc-server-look")
         report = gr.HTML("", elem_id="lc-server-report")
     return address, key, look, report

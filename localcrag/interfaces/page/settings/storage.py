@@ -37,7 +37,7 @@ class StorageSettings:
 
     def show(self, script: str) -> None:
         """Create the components."""
-        given = gr.UploadButton(_("Take in a copy"), elem_id="lc-copy-given")
+        given = gr.UploadButton(_("Import a backup"), elem_id="lc-copy-given")
         fix_upload_leak(given)
         self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
         given.upload(self.take_in, [given], [given, self.listing], **PRIVATE)
@@ -57,7 +57,7 @@ class StorageSettings:
             ngettext("%(num)s chat", "%(num)s chats", backup.chats),
             ngettext("%(num)s question", "%(num)s questions", backup.runs),
         ))  # fmt: skip
-        text = _("%(name)s is whole, and stands among the copies below: %(held)s.", name=backup.path.name, held=held)
+        text = _("%(name)s is a valid backup and is now in the list below: %(held)s.", name=backup.path.name, held=held)
         return None, self.listed(text)
 
     def listed(self, text: str = "", *, wrong: str = "", reload: bool = False) -> str:
@@ -104,7 +104,7 @@ class StorageSettings:
         match str(event.what):
             case "copy":
                 path = or_show_error(self._assembly.storage.back_up).path
-                return self.listed(_("Everything was copied to %(name)s, in the data folder.", name=path.name))
+                return self.listed(_("Everything was backed up to %(name)s, in the data folder.", name=path.name))
             case "restore":
                 # The backup is looked up by its name, so that no file outside the folder of backups can be read.
                 copies = {path.name: path for path in self._assembly.storage.backups.glob("*.sqlite3")}
@@ -118,13 +118,11 @@ class StorageSettings:
 
 
 MODES = [
-    (gettext_noop("Ask me: every query is shown to me before it leaves."), WebMode.ASK.value),
-    (gettext_noop("Always: queries leave without being shown first."), WebMode.ALWAYS.value),
-    (gettext_noop("Never: nothing leaves, whatever the documents lack."), WebMode.NEVER.value),
+    (gettext_noop("Ask me before each query is sent"), WebMode.ASK.value),
+    (gettext_noop("Always search without asking me"), WebMode.ALWAYS.value),
+    (gettext_noop("Never search the web"), WebMode.NEVER.value),
 ]
-FIXED = gettext_noop(
-    "Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here."
-)
+FIXED = gettext_noop("Set for all collections by LOCALCRAG_WEB or settings.json; it cannot be changed here.")
 
 
 def web_settings(
@@ -173,12 +171,12 @@ def _components(
             settings.searxng_url or "",
             label=_("Address of your SearXNG"),
             placeholder="http://127.0.0.1:8080",
-            info=_("Asked only when the documents are not enough. Empty: the web is never asked."),
+            info=_("Used only if your documents are not enough. Leave it empty to never search the web."),
         )
         mode = gr.Radio(
             [(_(label), value) for label, value in MODES],
             value=web_mode.value,
-            label=_("May it be asked about this collection?"),
+            label=_("Web search for this collection"),
             info=_(FIXED) if fixed else None,
             interactive=not fixed,
             elem_id="lc-web-mode",
@@ -186,7 +184,7 @@ def _components(
         terms = gr.Textbox(
             "\n".join(settings.web_never_terms),
             label=_("Never send"),
-            info=_("One name or term a line: words that hold one are taken out of every query."),
+            info=_("One term per line. Words that contain a term are removed from every query."),
             lines=2,
             max_lines=8,
             elem_id="lc-web-terms",

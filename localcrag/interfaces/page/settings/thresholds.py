@@ -112,7 +112,7 @@ def threshold_explorer(
 
 
 def _fold() -> _Fold:
-    with gr.Accordion(_("What other thresholds would change"), open=False, elem_id="lc-explore") as fold:
+    with gr.Accordion(_("Effect of other thresholds"), open=False, elem_id="lc-explore") as fold:
         picture = gr.HTML("")
         upper = gr.Slider(
             0, 1, value=0, step=STEP, label=_("CORRECT from (upper)"), buttons=[], elem_id="lc-explore-upper"
@@ -128,7 +128,7 @@ def _fold() -> _Fold:
         )
         with gr.Row(elem_id="lc-explore-buttons"):
             use = gr.Button(_("Use these thresholds"), size="sm", variant="primary")
-            back = gr.Button(_("Back to the calibrated ones"), size="sm")
+            back = gr.Button(_("Use calibrated thresholds"), size="sm")
         changes = gr.HTML("")
     return _Fold(fold, picture, upper, lower, policy, use, back, changes)
 

@@ -111,7 +111,9 @@ def test_a_mark_says_why() -> None:
         RUN, support=(sentence("It is square.", Backing.PARTLY, why=why), sentence("Other.", Backing.PARTLY, why="no"))
     )
     elements = Elements()
-    elements.feed(str(answer_html("It is **square** [2] (only partly backed). Unknown (only partly backed).", marked)))
+    elements.feed(
+        str(answer_html("It is **square** [2] (only partly supported). Unknown (only partly supported).", marked))
+    )
     assert [attributes["title"] for tag, attributes in elements.found if attributes.get("title") is not None] == [
         why,
         "",

@@ -63,7 +63,7 @@ def test_a_query_is_shown_edited_and_sent(
         proposed(page).fill(f"everest height {width} {scheme}")
         page.locator("#lc-consent-send").click()
         expect_done(page)
-        expect(page.locator("#lc-panel .lc-note", has_text="asked of your SearXNG").locator("code")).to_have_text(
+        expect(page.locator("#lc-panel .lc-note", has_text="sent to your SearXNG").locator("code")).to_have_text(
             f"everest height {width} {scheme}"
         )
         expect(page.locator("#lc-chat")).to_contain_text("8,849")
@@ -79,8 +79,8 @@ def test_enter_sends_and_a_refusal_sends_nothing_and_says_so(
         before = len(server.requests)
         page.locator("#lc-consent-refuse").click()
         expect_done(page)
-        expect(page.locator("#lc-chat")).to_contain_text("The web was not asked, because you did not allow it.")
-        expect(page.locator("#lc-panel")).to_contain_text("Proposed was:")
+        expect(page.locator("#lc-chat")).to_contain_text("The web was not searched, because you did not allow it.")
+        expect(page.locator("#lc-panel")).to_contain_text("Proposed query:")
         assert len(server.requests) == before
         ask_and_wait_for_the_card(page)
         proposed(page).press("Enter")
@@ -154,7 +154,7 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
         open_settings(page, "Web")
         terms = page.locator("#lc-web-terms textarea")
         typed(terms, "Mount\n\nBlue Heron")
-        page.get_by_label("Always: queries leave").check()
+        page.get_by_label("Always search without asking me").check()
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("Works:", timeout=PATIENCE)
         page.locator("#lc-web-report").scroll_into_view_if_needed()
@@ -165,14 +165,14 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
         expect(page.locator("#lc-panel .lc-question")).to_have_text(QUESTION, timeout=PATIENCE)
         expect_done(page)
         assert server.requests[-1].query["q"] == "How high is Everest?"
-        warning = page.locator("#lc-panel .lc-warning", has_text="Words of the web query were taken out")
+        warning = page.locator("#lc-panel .lc-warning", has_text="Words were removed from the web query")
         expect(warning).to_be_visible()
     # A page of its own: a reload would break off what this one still reads after an answer, and report that.
     with opened(chromium, address) as page:
         open_settings(page, "Web")
         expect(page.locator("#lc-web-terms textarea")).to_have_value("Mount\nBlue Heron", timeout=PATIENCE)
-        expect(page.get_by_label("Always: queries leave")).to_be_checked()
+        expect(page.get_by_label("Always search without asking me")).to_be_checked()
         page.locator("#lc-web-terms textarea").fill("")
-        page.get_by_label("Ask me: every query").check()
+        page.get_by_label("Ask me before each query").check()
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("Works:", timeout=PATIENCE)

@@ -29,7 +29,7 @@ def test_what_was_not_read_is_said_with_what_reading_it_takes() -> None:
     assert left is not None
     assert (left.matters, left.in_words, left.cost_in_words) == (
         False,
-        "This rests on 24 of 240 passages.",
+        "This is based on 24 of 240 passages.",
         "about 6 s",
     )
     # What asks for all there is, is looked for in two wordings.
@@ -54,6 +54,6 @@ def test_a_turn_offers_to_read_all_and_says_why_where_that_matters(question: str
     answered = ChatTurn(number=1, question=question, answer=run.answer, run_id=run.run_id, state=TurnState.ANSWERED)
     html = turn_html(answered, run)
     assert html.count('data-do="all"') == 1
-    assert ("This rests on 24 of 240 passages." in html) is words
+    assert ("This is based on 24 of 240 passages." in html) is words
     assert ("Read all 240 passages for it (about 6 s)" in html) is not words
     assert 'data-do="all"' not in turn_html(answered, dataclasses.replace(run, scope=None))

@@ -34,7 +34,7 @@ def test_all_passages_are_read_with_a_click(chromium: Browser, tmp_path: Path, s
         dropped(page, *files)
         ask(page, "List all inspectors.")
         said = turn(page).locator(".lc-unread")
-        expect(said).to_contain_text("This rests on 3 of 6 passages.")
+        expect(said).to_contain_text("This is based on 3 of 6 passages.")
         expect(page.locator(".lc-searched")).to_have_text("searched: all 6 documents; 3 of 6 passages read")
         page.screenshot(path=screens / "read-all-offer.png")
         first = turn(page).get_attribute("data-run") or ""

@@ -79,9 +79,9 @@ def test_a_stopped_turn_and_one_that_failed_say_so() -> None:
     ("name", "words"),
     [
         ("right", "your documents are enough"),
-        ("web-right", "from the web, your documents do not say"),
+        ("web-right", "not in your documents · answered from the web"),
         ("silent", "not answered"),
-        ("invented", "your documents may not be enough"),
+        ("invented", "possibly in your documents"),
     ],
 )
 def test_an_action_is_said_in_words_that_are_about_what_was_found(name: str, words: str) -> None:

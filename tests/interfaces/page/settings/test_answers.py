@@ -30,7 +30,7 @@ def test_a_preset_is_chosen_for_one_collection_alone(chromium: Browser, with_han
         open_settings(page, "Answers")
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
         choose(page, "#lc-preset", "strict")
-        expect(page.locator("#lc-preset")).to_contain_text("two passages must carry it")
+        expect(page.locator("#lc-preset")).to_contain_text("two passages must support it")
         expect(page.locator("#lc-preset-effect")).to_contain_text("A passage counts as correct from")
         reload(page)
         # Each collection has its own.
@@ -42,23 +42,23 @@ def test_a_preset_is_chosen_for_one_collection_alone(chromium: Browser, with_han
         close_settings(page)
         choose(page, "#lc-collection", "default")
         open_settings(page, "Answers")
-        expect(page.locator("#lc-preset")).to_contain_text("two passages must carry it")
+        expect(page.locator("#lc-preset")).to_contain_text("two passages must support it")
         close_settings(page)
         ask(page, QUESTION)
         expect(page.locator("#lc-panel .lc-decision")).to_contain_text("2 are enough")
-        expect(page.locator("#lc-panel")).to_contain_text("Preset strict, policy count")
+        expect(page.locator("#lc-panel")).to_contain_text("Preset strict · policy count")
         page.screenshot(path=screens / "preset.png")
         open_settings(page, "Answers")
         choose(page, "#lc-preset", "general")
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
-        expect(page.locator("#lc-preset-effect")).to_contain_text("would get another action than under “strict”")
+        expect(page.locator("#lc-preset-effect")).to_contain_text("would be decided differently than with “strict”")
 
 
 def test_a_preset_is_chosen_for_a_chat_and_kept_with_it(chromium: Browser, with_handbook: str) -> None:
     with opened(chromium, with_handbook) as page:
         choose(page, "#lc-chat-preset", "balanced")
         ask(page, QUESTION)
-        expect(page.locator("#lc-panel")).to_contain_text("Preset balanced, policy ratio")
+        expect(page.locator("#lc-panel")).to_contain_text("Preset balanced · policy ratio")
         reload(page)
         expect(page.locator("#lc-chat-preset input")).to_have_value("balanced")
 
@@ -66,8 +66,8 @@ def test_a_preset_is_chosen_for_a_chat_and_kept_with_it(chromium: Browser, with_
 def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp_path: Path, screens: Path) -> None:
     with running_app(tmp_path) as url, opened(chromium, url) as page:
         open_settings(page, "Answers")
-        page.get_by_label("only sentences that the evidence backs in full").check()
-        page.get_by_label("Look once more").uncheck()
+        page.get_by_label("supported only: the others are removed").check()
+        page.get_by_label("Search again in other words").uncheck()
         page.locator("#lc-how input").first.click()
         page.get_by_role("option", name="two correct passages are needed").click()
         page.screenshot(path=screens / "how.png")
@@ -75,14 +75,14 @@ def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp
         expected = {"strictness": "strict", "retry": False, "policy": "count"}
         wait_until(lambda: settings.is_file() and json.loads(settings.read_text("utf-8")) == expected)
         page.locator("#lc-how input").first.click()
-        page.get_by_role("option", name="as the preset says").click()
+        page.get_by_role("option", name="set by the preset").click()
         wait_until(lambda: "policy" not in json.loads(settings.read_text("utf-8")))
         # Another page may have chosen since: what holds is shown on load, and when the settings are opened.
         choose(page, "#lc-conflict-rule", "the newer")
         wait_until(lambda: json.loads(settings.read_text("utf-8")).get("conflict_rule") == "newer")
         with opened(chromium, url) as other:
             open_settings(other, "Answers")
-            expect(other.get_by_label("only sentences that the evidence backs in full")).to_be_checked()
+            expect(other.get_by_label("supported only: the others are removed")).to_be_checked()
             expect(other.locator("#lc-conflict-rule input")).to_have_value("the newer")
             close_settings(other)
             choose(page, "#lc-conflict-rule", "the web")

@@ -26,12 +26,12 @@ def test_data_is_copied_restored_and_deleted_on_the_page(chromium: Browser, tmp_
         screen = open_settings(page, "Data")
         # A file is in the way of the folder.
         (tmp_path / "data" / "backups").write_text("")
-        screen.get_by_role("button", name="Make a copy").click()
+        screen.get_by_role("button", name="Make a backup").click()
         expect(page.locator(".toast-body")).to_be_visible()
         page.locator(".toast-close").click()
         (tmp_path / "data" / "backups").unlink()
-        screen.get_by_role("button", name="Make a copy").click()
-        expect(screen.locator(".lc-storage")).to_contain_text("Everything was copied to")
+        screen.get_by_role("button", name="Make a backup").click()
+        expect(screen.locator(".lc-storage")).to_contain_text("Everything was backed up to")
         # No path of the machine that it is taken on.
         page.screenshot(path=screens / "data.png", mask=[screen.locator("code")])
         close_settings(page)

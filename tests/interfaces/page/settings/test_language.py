@@ -77,7 +77,7 @@ def test_a_chosen_language_is_that_of_the_whole_page_and_its_settings(
         expect(page.locator("html")).to_have_attribute("lang", "de")
         in_german(page, english)
         screen = open_settings(page)
-        for tab in ("Web", "Modelle", "Daten", "Fragen", "Urteile"):
+        for tab in ("Web", "Modelle", "Daten", "Fragen", "Bewertungen"):
             screen.get_by_role("tab", name=tab, exact=True).click()
             in_german(page, english)
 

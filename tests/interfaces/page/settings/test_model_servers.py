@@ -50,9 +50,9 @@ def look_at(page: Page, address: str) -> Locator:
     screen = open_settings(page, "Models")
     field = screen.get_by_label("Address of the server")
     if not field.is_visible():
-        screen.get_by_role("button", name="Models behind a server of yours").click()
+        screen.get_by_role("button", name="Models on your own server").click()
     field.fill(address)
-    screen.get_by_role("button", name="Look").click()
+    screen.get_by_role("button", name="Find models").click()
     return screen
 
 
@@ -90,13 +90,13 @@ def test_a_model_on_another_computer_is_used_once_it_is_agreed_to_which_can_be_t
     there = ModelServer(llm)
     with serving(there, host=away), opened(chromium, app_address) as page:
         other = look_at(page, there.url).locator(".lc-models li", has_text="tiny").filter(has_text=away)
-        expect(other).to_contain_text("leave this computer and go there")
+        expect(other).to_contain_text("are sent there")
         page.screenshot(path=screens / "model-servers.png", full_page=True)
-        other.get_by_role("button", name="Agree, and use tiny").click()
-        expect(other).to_contain_text("You agreed that")
+        other.get_by_role("button", name="Approve and use tiny").click()
+        expect(other).to_contain_text("You approved that")
         expect(other).to_contain_text("in use")
         assert settings(data)["agreed_servers"] == [there.url.removeprefix("http://")]
-        other.get_by_role("button", name="Take that back").click()
-        expect(other).to_contain_text("leave this computer and go there")
+        other.get_by_role("button", name="Withdraw approval").click()
+        expect(other).to_contain_text("are sent there")
         page.emulate_media(color_scheme="dark")
         page.screenshot(path=screens / "model-servers-dark.png")

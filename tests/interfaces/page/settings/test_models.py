@@ -76,9 +76,9 @@ def test_a_collection_of_another_embedder_is_embedded_anew(chromium: Browser, tm
     with running_app(data) as url, opened(chromium, url) as page:
         screen = open_settings(page, "Models")
         card = screen.locator(".lc-models li", has_text="Collection “default”")
-        expect(card).to_contain_text("Another embedder has indexed it.")
+        expect(card).to_contain_text("Indexed with another embedding model")
         page.screenshot(path=screens / "embed-anew.png")
-        card.get_by_role("button", name="Embed “default” anew").click()
+        card.get_by_role("button", name="Re-index “default”").click()
         expect(card).to_have_count(0)
         close_settings(page)
         ask(page, "Where does the quillwort grow?")

@@ -89,7 +89,7 @@ def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: A
     assert "CORRECT" in figures
     assert "lc-" in gaps
     assert "lc-" in said
-    assert "database: documents, chats, questions, labels" in storage
+    assert "database: documents, chats, questions, feedback" in storage
 
 
 def test_the_thresholds_in_force_are_shown_when_the_fold_is_opened(app: App, assembly: Assembly) -> None:
@@ -109,15 +109,15 @@ def test_the_models_are_listed_with_what_they_are_for(app: App) -> None:
 
 CHANGED = {
     "When the documents are enough": ("policy", "fraction"),
-    "Which sentences are shown": ("strictness", "lenient"),
-    "Look once more, in other words, when the first passages are not enough": ("retry", False),
-    "What picks the sentences": ("refiner", "llm"),
-    "How passages are cut": ("strip_mode", "paragraph"),
-    "Seconds for a question (0: no limit)": ("time_budget", 9.0),
+    "Sentences of the answer that the sources do not fully support": ("strictness", "lenient"),
+    "Search again in other words if the first passages are not enough": ("retry", False),
+    "Sentences are picked by": ("refiner", "llm"),
+    "How passages are split": ("strip_mode", "paragraph"),
+    "Time limit per question in seconds (0: none)": ("time_budget", 9.0),
     "Where documents and web disagree, use": ("conflict_rule", "web"),
     "Address of your SearXNG": ("searxng_url", "http://127.0.0.1:1"),
     "Threads": ("threads", 1),
-    "Window of the language model, in tokens": ("context_tokens", 2048),
+    "Context window of the language model, in tokens": ("context_tokens", 2048),
 }
 
 
@@ -131,7 +131,7 @@ def test_every_field_shows_what_is_in_force_when_page_or_settings_are_opened(app
     assembly.collection_settings.set_web_mode(WebMode.NEVER)
     shown = {field.label: value for field, value in zip(fields, read("default", *built), strict=True)}
     assert shown == {label: value for label, (_, value) in CHANGED.items()} | {
-        "May it be asked about this collection?": "never",
+        "Web search for this collection": "never",
         "Never send": "Heron",
     }
 

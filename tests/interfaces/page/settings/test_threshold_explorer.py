@@ -53,7 +53,7 @@ def unfold(page: Page, address: str) -> None:
     page.set_default_timeout(PATIENCE)
     page.goto(address)
     open_settings(page, "Answers")
-    page.get_by_role("button", name="What other thresholds would change").click()
+    page.get_by_role("button", name="Effect of other thresholds").click()
     expect(page.locator(".lc-explored")).to_contain_text("97 questions", timeout=PATIENCE)
     # As in page_driver.settled: Gradio sets the values of what an accordion holds after it has made it.
     expect(number(page, "upper")).to_have_value(f"{OWN.upper:g}", timeout=PATIENCE)
@@ -87,7 +87,7 @@ def test_the_explorer_begins_with_the_thresholds_in_force_and_says_what_is_not_c
         changes = page.locator(".lc-explored-changes")
         expect(changes).to_contain_text("No question would change.")
         expect(changes).to_contain_text("Not compared: 1 scored by another model, 1 stopped before they were decided.")
-        expect(changes).to_contain_text("In force are the calibrated thresholds")
+        expect(changes).to_contain_text("Calibrated thresholds are active")
 
 
 def test_another_threshold_shows_at_once_what_would_change(
@@ -141,13 +141,13 @@ def test_thresholds_that_were_explored_are_saved_and_taken_back(chromium: Browse
 
         page.get_by_role("button", name="Use these thresholds").click()
         # The settings are written once the models are loaded, which goes on meanwhile.
-        expect(changes).to_contain_text("In force are thresholds that were set by hand", timeout=PATIENCE)
+        expect(changes).to_contain_text("Manual thresholds are active", timeout=PATIENCE)
         assert json.loads(settings.read_text("utf-8")) == {"upper": 0.6, "lower": 0.1, "policy": "count"}
         expect(changes).to_contain_text("No question would change.")
-        page.get_by_role("button", name="Back to the calibrated ones").click()
+        page.get_by_role("button", name="Use calibrated thresholds").click()
         expect(number(page, "upper")).to_have_value(f"{OWN.upper:g}", timeout=PATIENCE)
         expect(page.locator(".toast-body")).to_have_count(0)
-        expect(changes).to_contain_text("In force are the calibrated thresholds")
+        expect(changes).to_contain_text("Calibrated thresholds are active")
         wait_until(lambda: json.loads(settings.read_text("utf-8")) == {"policy": "count"})
         expect(page.locator("#lc-how input").first).to_have_value("two correct passages are needed")
 
@@ -179,7 +179,5 @@ def test_an_empty_collection_says_that_there_is_nothing_to_compare(chromium: Bro
         page.set_default_timeout(PATIENCE)
         page.goto(app)
         open_settings(page, "Answers")
-        page.get_by_role("button", name="What other thresholds would change").click()
-        expect(page.locator(".lc-explored")).to_contain_text(
-            "No questions asked yet that could be compared.", timeout=PATIENCE
-        )
+        page.get_by_role("button", name="Effect of other thresholds").click()
+        expect(page.locator(".lc-explored")).to_contain_text("No past questions to compare yet.", timeout=PATIENCE)
