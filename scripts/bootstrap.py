@@ -85,7 +85,7 @@ def require(*, environment: bool, compiler: bool) -> None:
             f"\nOr set {LLAMA_INDEX} to an index that has it compiled (docs/guide/install.md)." if compiler else ""
         )
         raise SetupFailed(
-            f"It {'compiles llama.cpp' if compiler else 'makes a virtual environment'}, and this is missing: "
+            f"To {'compile llama.cpp' if compiler else 'make a virtual environment'}, set-up needs: "
             f"{', '.join(missing)}. Install:\n{COMPILER_HELP}{without}"
         )
 

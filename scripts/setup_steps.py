@@ -40,7 +40,7 @@ LINE = 200
 
 # Only pip's lines about progress are shown; if pip fails, the error shows its last lines.
 PROGRESS = re.compile(r"^\s*(Downloading|Building|Installing|Successfully installed)\b|still running")
-NETWORK_ADVICE = "If the network or the disk was the reason, mend that."
+NETWORK_ADVICE = "Check the network connection and the free disk space."
 
 
 class SetupFailed(Exception):
@@ -81,7 +81,7 @@ def plan(lock: str, version: str) -> list[Step]:
             f"{TORCH} ({torch_size(index)})",
             torch,
             lambda: pip_install(TORCH, *(["--index-url", index] if index else [])),
-            f"{NETWORK_ADVICE} If there is no build of it for this Python ({version}), use another: python3.12, say.",
+            f"{NETWORK_ADVICE} If no build exists for this Python ({version}), use another, such as python3.12.",
         ),
         Step(
             f"dependencies {lock}",
@@ -143,16 +143,16 @@ def llama_step(pin: str, base: str) -> Step:
     if not index:
         return Step(
             LLAMA,
-            f"llama.cpp, which is compiled, once: 5 to 6 minutes on two cores\n"
-            f"      (seconds if {LLAMA_INDEX} names an index that has it compiled: docs/guide/install.md)",
+            f"llama.cpp, compiled once here: 5 to 6 minutes on two cores\n"
+            f"      (seconds if {LLAMA_INDEX} names an index with compiled wheels: docs/guide/install.md)",
             key,
             lambda: install_pinned(pin),
-            f"{NETWORK_ADVICE} If it was the compiler, install:\n{COMPILER_HELP}",
+            f"{NETWORK_ADVICE} If the compiler failed, install:\n{COMPILER_HELP}",
             compiles=True,
         )
     return Step(
         LLAMA,
-        f"llama.cpp, compiled by others (from {LLAMA_INDEX}={index})",
+        f"llama.cpp, as a compiled wheel (from {LLAMA_INDEX}={index})",
         key,
         lambda: install_wheel(pin, index),
         NETWORK_ADVICE,
@@ -171,7 +171,7 @@ def install_wheel(pin: str, index: str) -> None:
         pip_install("--no-deps", "--only-binary", ":all:", "--force-reinstall", "--index-url", index, requirement)
         run(str(PYTHON), "-c", LLAMA_TEST, str(embedded_gguf()))
     except SetupFailed as error:
-        announce(f"      It is compiled here instead, in 5 to 6 minutes: {wheel_failure(error, requirement)}")
+        announce(f"      Compiling it here instead, 5 to 6 minutes: {wheel_failure(error, requirement)}")
         if missing := missing_for_build():
             raise SetupFailed(f"{error}\nCompiling it instead needs {', '.join(missing)}:\n{COMPILER_HELP}") from error
         run(str(PYTHON), "-m", "pip", "uninstall", "--yes", LLAMA)
@@ -183,8 +183,8 @@ def wheel_failure(error: SetupFailed, requirement: str) -> str:
     if "No matching distribution" in said:
         return f"the index has no wheel of {requirement} for this Python and machine."
     if LLAMA_TEST in said:
-        return f"its wheel does not compute on this machine ({said.splitlines()[-1].strip()[:LINE]})."
-    return f"its wheel could not be had ({said.splitlines()[-1].strip()[:LINE]})."
+        return f"its wheel does not work on this machine ({said.splitlines()[-1].strip()[:LINE]})."
+    return f"its wheel could not be downloaded ({said.splitlines()[-1].strip()[:LINE]})."
 
 
 def embedded_gguf() -> Path:
@@ -266,7 +266,9 @@ def make_environment() -> dict[str, str]:
     """Make `.venv`, replacing one that does not work, and return its stamps. Raises SetupFailed."""
     ours = (VENV / "pyvenv.cfg").exists() or STAMPS.exists()
     if VENV.exists() and not ours and any(VENV.iterdir()):
-        raise SetupFailed(f"{VENV} is there, but is no virtual environment. Move it away.")
+        raise SetupFailed(
+            f"{VENV} exists but is not a virtual environment. Move or delete it, and run the command again."
+        )
     if VENV.exists():
         shutil.rmtree(VENV)
     VENV.mkdir()
@@ -296,7 +298,7 @@ def pinned(package: str, requirements: Path) -> str:
     """Return the lines of a lock file that pin `package`, with version and hashes. Raises SetupFailed."""
     match = re.search(rf"^{package}==.*(?:\n[ \t].*)*", requirements.read_text("utf-8"), re.MULTILINE)
     if match is None:
-        raise SetupFailed(f"{requirements} does not pin {package}. Restore it, with git checkout for one.")
+        raise SetupFailed(f"{requirements} does not pin {package}. Restore the file, for example with git checkout.")
     return match[0] + "\n"
 
 
@@ -328,7 +330,7 @@ def run(*command: str, show_all: bool = False) -> None:
             raise
     if process.returncode:
         said = "".join(f"\n    {line}" for line in tail)
-        raise SetupFailed(f"This ended with status {process.returncode}: {' '.join(command)}{said}")
+        raise SetupFailed(f"The command failed with status {process.returncode}: {' '.join(command)}{said}")
 
 
 def announce(text: str) -> None:

@@ -47,7 +47,7 @@ MEANING = {
     Cause.WEB: "only the web holds it, and no web result that was used does",
     Cause.STRIP: "a passage that was used holds it, the evidence made of it does not",
     Cause.GENERATOR: "the evidence holds it, what the model wrote does not",
-    Cause.VERIFY: "the model wrote it, and it was taken out as not backed",
+    Cause.VERIFY: "the model wrote it, and it was removed as unsupported",
     Cause.ABSTAINED: "the evidence holds it, and no answer was given, or an uncertain one",
     Cause.INVENTED: "answered, though neither documents nor web hold an answer",
 }
@@ -182,7 +182,7 @@ def _dropped(question: Question, run: Run) -> str:
 def _missing_from_answer(question: Question, run: Run) -> Loss:
     if any(not support.shown and contains_answer(support.sentence, question.answers) for support in run.support):
         why = "; ".join(dict.fromkeys(support.why for support in run.support if not support.shown and support.why))
-        return Loss(Cause.VERIFY, why or "taken out")
+        return Loss(Cause.VERIFY, why or "removed")
     if not run.answered:
         return Loss(Cause.ABSTAINED, _why_unanswered(run))
     pieces = [piece.n for piece in run.evidence if contains_answer(piece.text, question.answers)]
@@ -193,7 +193,7 @@ def _why_unanswered(run: Run) -> str:
     if not run.without_answer:
         return "answered, and said to be uncertain"
     if run.support:
-        return "nothing of what the model wrote was backed"
+        return "nothing that the model wrote was supported"
     asked = "generate" in {step.name for step in run.steps}
     return "the model said that it found none" if asked else "too doubtful to have an answer written"
 

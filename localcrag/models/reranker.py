@@ -496,7 +496,7 @@ class CrossEncoder:
 
     def _format_error(self, reason: str) -> ModelError:
         return ModelError(
-            f"The relevance model {self.name} cannot be used in {self.number_format}: {reason}. Set relevance_format "
+            f"The reranker {self.name} cannot be used in {self.number_format}: {reason}. Set relevance_format "
             "to auto or fp32."
         )
 

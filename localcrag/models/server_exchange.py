@@ -55,7 +55,7 @@ def status_error(status: int, text: str, address: ServerAddress) -> ServerError:
     what, then = "failed", "Look into its own window or log for the reason, and start it anew."
     if status in (404, 405, 501):
         kind, what, text = ServerPathMissing, "has no such service", ""
-        then = "Check the address: for most servers it ends in /v1, and for a relevance model in /rerank."
+        then = "Check the address: for most servers it ends in /v1, and for a reranker in /rerank."
     elif status in (429, 503):
         kind, what = ServerNotRunning, "is busy, or still loading its model"
         then = "Wait a moment and ask again."

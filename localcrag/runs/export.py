@@ -279,7 +279,7 @@ def _question(
         return dataclasses.replace(case, answers=(), documents=(), web=()), ""
     accepted = case.answers if pin else _accepted(case, own)
     if not accepted:
-        return None, "nothing of the answer is backed and not labelled wrong"
+        return None, "no sentence of the answer is supported, or all of them are rated wrong"
     if missing := [name for name in case.documents if name not in texts]:
         return None, f"a document that held the answer is not in the collection any more: {', '.join(missing)}"
     return dataclasses.replace(case, answers=accepted), ""
@@ -350,7 +350,7 @@ def _head(run: Run) -> str:
     if scope := describe_scope(run):
         lines.append(_text(scope))
     for first, second in pairwise(run.attempts):
-        lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
+        lines.append(f"First search: {first.action} ({_text(first.rule)}). Searched again for: {_text(second.query)}")
     if run.replays:
         lines.append(f"a replay of {run.replays}")
     if run.without_answer:
@@ -392,10 +392,10 @@ def _sources(run: Run) -> str:
 
 def _support(run: Run) -> str:
     rows = [
-        [_text(support.sentence), support.backing, "yes" if support.shown else "taken out", _text(support.why)]
+        [_text(support.sentence), support.backing, "yes" if support.shown else "removed", _text(support.why)]
         for support in run.support
     ]
-    return _table("Sentences of the answer", ["sentence", "backed by the evidence", "shown", "why not"], rows)
+    return _table("Sentences of the answer", ["sentence", "supported by the evidence", "shown", "why not"], rows)
 
 
 def _passages(run: Run) -> str:

@@ -38,12 +38,12 @@ def run_with(*reasons: StripReason | None, points: tuple[str, ...] = ()) -> Run:
     [
         (StripReason.KEPT, "kept, relevance 0.04", "0.04"),
         (StripReason.BEST, "kept (best of its passage), relevance 0.04", "0.04 · best of its passage"),
-        (StripReason.RETENTION, "kept (minimum retention), relevance 0.04", "0.04 · minimum retention"),
-        (StripReason.KEY_POINT, "kept (carries a key point), relevance 0.04", "0.04 · carries a key point"),
+        (StripReason.RETENTION, "kept (minimum per passage), relevance 0.04", "0.04 · minimum per passage"),
+        (StripReason.KEY_POINT, "kept (has a key point), relevance 0.04", "0.04 · has a key point"),
         (StripReason.BELOW, "dropped (below the threshold), relevance 0.04", "0.04"),
-        (StripReason.NO_KEY_POINT, "dropped (carries no key point), relevance 0.04", "0.04"),
-        (StripReason.OVER_CAP, "dropped (over the cap), relevance 0.04", "0.04 · over the cap"),
-        (StripReason.OVER_TOKENS, "dropped (over the token cap), relevance 0.04", "0.04 · over the token cap"),
+        (StripReason.NO_KEY_POINT, "dropped (has no key point), relevance 0.04", "0.04"),
+        (StripReason.OVER_CAP, "dropped (above the limit), relevance 0.04", "0.04 · above the limit"),
+        (StripReason.OVER_TOKENS, "dropped (above the token limit), relevance 0.04", "0.04 · above the token limit"),
         (StripReason.DUPLICATE, "dropped (duplicate), relevance 0.04", "0.04 · duplicate"),
         (None, "dropped, relevance 0.04", "0.04"),
     ],
@@ -64,13 +64,13 @@ def test_a_key_point_is_shown_as_text() -> None:
 
 def test_the_terminal_counts_the_fates(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.show_details(run_with(StripReason.RETENTION, StripReason.DUPLICATE))
-    assert "sentences: 1 of 2 kept (1 minimum retention, 1 duplicate)" in capsys.readouterr().err
+    assert "sentences: 1 of 2 kept (1 minimum per passage, 1 duplicate)" in capsys.readouterr().err
 
 
 def test_a_strip_is_printed_with_its_reason_and_points() -> None:
     run = run_with(StripReason.KEY_POINT, StripReason.DUPLICATE, points=("Cats purr",))
     strips = recording.to_json(run)["strips"]
-    assert [strip["reason"] for strip in strips] == ["carries a key point", "duplicate"]
+    assert [strip["reason"] for strip in strips] == ["has a key point", "duplicate"]
     assert strips[0]["points"] == ["Cats purr"]
     assert recording.read(recording.dump(run)) == run
 
@@ -100,4 +100,4 @@ def test_the_panel_names_the_section_of_a_passage_and_of_its_evidence() -> None:
     html = run_panel.panel(dataclasses.replace(run, passages=(passage,), evidence=pieces))
     assert "Section:</small> The KX-40 › Care › &lt;Filter&gt;<" in html
     assert html.count("Care › &lt;Filter&gt;") == 2
-    assert "0.34 · belongs to what was kept" in html
+    assert "0.34 · goes with a kept sentence" in html

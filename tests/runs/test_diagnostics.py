@@ -307,6 +307,6 @@ def test_a_report_has_everything_and_shows_hostile_text_as_text(tmp_path: Path) 
     assert all(found.replace("\\|", "").count("|") == 6 for found in rows)
     first = RetrievalAttempt("asked", Action.AMBIGUOUS, "best passage 0.50", 3, 0.5)
     twice = dataclasses.replace(run, attempts=(first, dataclasses.replace(first, query="other words")))
-    assert "first AMBIGUOUS: best passage 0.50; then looked for: other words" in export.markdown(twice)
-    assert "| Elephants fly. | not | taken out |" in text
+    assert "First search: AMBIGUOUS (best passage 0.50). Searched again for: other words" in export.markdown(twice)
+    assert "| Elephants fly. | not | removed |" in text
     assert "asked: hotel limit Paris" in text

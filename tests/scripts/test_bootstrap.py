@@ -292,7 +292,7 @@ def test_a_failed_step_ends_with_what_the_command_said_and_what_to_do(ready: Pro
     subprocess.run([ready.root / ".venv/bin/python", "-m", "pip", "uninstall", "-qy", "tiny-dependency"], check=True)
     done = ready.run("bootstrap.py")
     assert done.returncode == 1
-    assert "Set-up stopped. This ended with status 1" in done.stderr
+    assert "Set-up stopped. The command failed with status 1" in done.stderr
     assert "DO NOT MATCH THE HASHES" in done.stderr
     assert "Then run the same command again: it goes on here." in done.stderr
     assert "Traceback" not in done.stderr
@@ -347,7 +347,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(project: Project) -> None
     notes.write_text("mine")
     done = project.run("bootstrap.py")
     assert done.returncode == 1
-    assert "is no virtual environment. Move it away." in done.stderr
+    assert "is not a virtual environment. Move or delete it" in done.stderr
     assert notes.read_text() == "mine"
 
 
@@ -465,12 +465,12 @@ NOT_TAKEN = {
     "an-instruction-that-is-missing": (
         "1.0",
         "os.kill(os.getpid(), signal.SIGILL)",
-        "its wheel does not compute on this machine (This ended with status -4",
+        "its wheel does not work on this machine (The command failed with status -4",
     ),
     "a-library-that-is-missing": (
         "1.0",
         "raise OSError('GLIBC_2.38 not found')",
-        "its wheel does not compute on this machine (OSError: GLIBC_2.38 not found)",
+        "its wheel does not work on this machine (OSError: GLIBC_2.38 not found)",
     ),
 }
 
@@ -485,7 +485,7 @@ def test_a_wheel_that_does_not_fit_is_replaced_by_compiling_with_the_reason(
     with an_index(tmp_path) as server:
         done = with_index(ready, f"{server}simple/", PIP_FIND_LINKS="", PIP_INDEX_URL=f"{server}configured/")
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"It is compiled here instead, in 5 to 6 minutes: {why}" in done.stdout
+    assert f"Compiling it here instead, 5 to 6 minutes: {why}" in done.stdout
     assert origin_of_llama(ready) == "compiled here"
 
 

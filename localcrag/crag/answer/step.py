@@ -34,7 +34,7 @@ class Outcome(Enum):
     """Result of writing an answer."""
 
     WRITTEN = "what the evidence backs of what the model wrote, or all of it where nothing verifies"
-    NOT_BACKED = "nothing is backed, and the evidence answers"
+    NOT_BACKED = "nothing is supported, and the evidence answers"
     IN_THEIR_WORDS = "the evidence answers, and says more than the model does"
     SILENT = "the evidence does not say it"
     DOUBTFUL = "it is uncertain whether the evidence says it"

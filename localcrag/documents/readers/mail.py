@@ -278,7 +278,7 @@ def _member(part: EmailMessage, names: UniqueNames, folder: str, sent: float | N
     except (*MALFORMED, RecursionError) as error:
         name = names.of(safe_path(f"{folder}{UNNAMED}"))
         kind = type(error).__name__
-        message = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
+        message = f"{name} cannot be extracted from its message ({kind}). Save it from your mail program, then add it."
         return Member(name, b"", error=message)
 
 

@@ -121,8 +121,8 @@ def test_sentences_forced_out_and_in_are_answered_from_again(
         expect(panel.locator(".lc-panel")).not_to_have_attribute("data-run", first)
         expect(turn(page)).to_contain_text("From sentences that you chose.")
         again = panel.locator(".lc-strip").filter(has=page.locator(f"[data-force='{key}']"))
-        expect(again).to_contain_text("taken out by you")
-        expect(panel.locator(".lc-strip", has_text="put in by you")).to_have_count(1)
+        expect(again).to_contain_text("removed by you")
+        expect(panel.locator(".lc-strip", has_text="added by you")).to_have_count(1)
 
 
 def test_a_question_is_edited_answered_again_and_copied(chromium: Browser, with_handbook: str) -> None:
