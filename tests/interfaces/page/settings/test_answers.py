@@ -31,7 +31,7 @@ def test_a_preset_is_chosen_for_one_collection_alone(chromium: Browser, with_han
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
         choose(page, "#lc-preset", "strict")
         expect(page.locator("#lc-preset")).to_contain_text("two passages must support it")
-        expect(page.locator("#lc-preset-effect")).to_contain_text("A passage counts as correct from")
+        expect(page.locator("#lc-preset-effect")).to_contain_text("A passage counts as correct at")
         reload(page)
         # Each collection has its own.
         page.once("dialog", lambda dialog: dialog.accept("another one"))
