@@ -112,75 +112,30 @@ def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
     return float(equal[len(equal) // 2])
 
 
-@dataclass(frozen=True, slots=True)
-class LogisticForm:
-    """A logistic calibration over the columns of Rows.features; without `bias` it is temperature scaling."""
-
-    columns: tuple[int, ...]
-    bias: bool = True
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Scored texts; `features`, shape (rows, 3), are logit, cosine and overlap.
-
-    `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says which rows are
-    relevant.
-    """
-
-    features: Floats
-    marks: Marks
-    questions: Places
-    sets: Places
-
-    @property
-    def weights(self) -> Floats:
-        """Weights of the rows with which each set counts the same; their mean is 1."""
-        counts = np.bincount(self.sets)
-        return np.asarray(len(self.sets) / (np.count_nonzero(counts) * counts[self.sets]))
-
-    def only(self, chosen: Marks) -> Rows:
-        """Return the chosen rows."""
-        return Rows(self.features[chosen], self.marks[chosen], self.questions[chosen], self.sets[chosen])
-
-
-def fit(rows: Rows, form: LogisticForm, *, smoothed: bool = False) -> Logistic:
+def fit(features: Floats, marks: Marks) -> Logistic:
     """Return the coefficients of Platt scaling (Platt 1999). Raises ValueError if a higher logit is worse.
 
-    `smoothed` uses Platt's targets (section 2.2), (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), in place of 1 and 0. A few rows
-    make nothing certain, and if the logits separate the rows perfectly, the slope would otherwise grow without limit.
+    The columns of `features` are the logit and, for passages, cosine and overlap. The targets are Platt's (section
+    2.2), (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), in place of 1 and 0. A few rows make nothing certain, and if the logits
+    separate the rows perfectly, the slope would otherwise grow without limit.
     """
-    features, marks, weights = rows.features[:, form.columns], rows.marks, rows.weights
-    if smoothed:
-        positives = int(np.count_nonzero(marks))
-        targets = np.where(marks, (positives + 1) / (positives + 2), 1 / (len(marks) - positives + 2))
-        # A row with a target between 0 and 1 becomes a row of each kind, weighted by the target.
-        features = np.concatenate([features, features])
-        weights = np.concatenate([weights * targets, weights * (1 - targets)])
-        marks = np.repeat([True, False], len(targets))
+    positives = int(np.count_nonzero(marks))
+    targets = np.where(marks, (positives + 1) / (positives + 2), 1 / (len(marks) - positives + 2))
     # This penalty has practically no effect; scikit-learn's default of 1 pulls the slopes towards 0.
-    model = LogisticRegression(C=1e6, fit_intercept=form.bias, max_iter=1000)
-    model.fit(features, marks, sample_weight=weights)
-    slopes = dict(zip(form.columns, model.coef_[0], strict=True))
-    bias = float(model.intercept_[0]) if form.bias else 0.0
-    more = (round(float(slopes.get(column, 0.0)), 4) for column in (1, 2))
-    return Logistic(round(float(slopes[0]), 4), round(bias, 4), *more)
+    model = LogisticRegression(C=1e6, max_iter=1000)
+    # A row with a target between 0 and 1 becomes a row of each kind, weighted by the target.
+    model.fit(
+        np.concatenate([features, features]),
+        np.repeat([True, False], len(targets)),
+        sample_weight=np.concatenate([targets, 1 - targets]),
+    )
+    bias, slope, *others = (round(float(number), 4) for number in (model.intercept_[0], *model.coef_[0]))
+    return Logistic(slope, bias, *others)
 
 
-def predict(fitted: Logistic, rows: Rows) -> Floats:
+def predict(fitted: Logistic, features: Floats) -> Floats:
     """Return the probabilities of rows by logit, cosine and overlap, shape (rows,)."""
-    return fitted.probabilities(*rows.features.astype(np.float32).T)
-
-
-def standard_error(values: Floats, rows: Rows) -> float:
-    """Return the standard error of the mean of the sets' means; questions are taken to be independent."""
-    variances = []
-    for number in np.unique(rows.sets):
-        inside = rows.sets == number
-        questions, place = np.unique(rows.questions[inside], return_inverse=True)
-        sums = np.bincount(place, weights=values[inside] - values[inside].mean())
-        variances.append(len(questions) * sums.var() / inside.sum() ** 2)
-    return float(np.sqrt(np.sum(variances)) / len(variances))
+    return fitted.probabilities(*features.astype(np.float32).T).astype(np.float64)
 
 
 MOST_MISSED = 0.1
@@ -255,8 +210,6 @@ FOLDS = 5
 RESAMPLES = 1000
 """Resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) ask for in a percentile
 interval."""
-PASSAGE = LogisticForm((0, 1, 2))
-"""Calibration of passages by logit, cosine and overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +229,15 @@ class FigureChange:
 
 @dataclass(frozen=True)
 class ScoredQuestions:
-    """Scored rows by question; `own` has for each question the numbers of the rows that decide its action."""
+    """Scored passages, and which of them are relevant.
 
-    rows: Rows
+    `features`, shape (rows, 3), are logit, cosine and overlap. `questions` numbers the question of each row from 0.
+    `own` has for each question the numbers of the rows that decide its action.
+    """
+
+    features: Floats
+    marks: Marks
+    questions: Places
     own: list[Places]
     there: Marks
 
@@ -306,30 +265,28 @@ def to_arrays(scores: Sequence[LabelledScore]) -> ScoredQuestions:
     marks = np.array([score.relevant for score in scores])
     local = np.array([score.local for score in scores])
     names, questions = np.unique([score.question for score in scores], return_inverse=True)
-    rows = Rows(features, marks, questions, np.zeros(len(scores), dtype=np.intp))
     own = [np.flatnonzero((questions == number) & local) for number in range(len(names))]
-    return ScoredQuestions(rows, own, np.array([marks[places].any() for places in own]))
+    return ScoredQuestions(features, marks, questions, own, np.array([marks[places].any() for places in own]))
 
 
 def calibrated_predictions(data: ScoredQuestions, calibration: FittedCalibration) -> Predicted:
     """Return the predictions of a calibration."""
-    relevances = predict(calibration.passage, data.rows).astype(np.float64)
+    relevances = predict(calibration.passage, data.features)
     return Predicted(relevances, data.best(relevances)[data.counted] >= calibration.thresholds.upper)
 
 
 def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> Predicted:
     """Return cross-validated predictions: each question is predicted by a fit to others. Raises ValueError."""
-    relevances = np.zeros(len(data.rows.marks))
+    relevances = np.zeros(len(data.marks))
     correct = np.zeros(len(data.own), dtype=bool)
     counted = data.counted
     for known, asked in _folds(data.there, seed):
-        is_known, is_asked = np.isin(data.rows.questions, known), np.isin(data.rows.questions, asked)
-        fitted = fit(data.rows.only(is_known), PASSAGE, smoothed=True)
-        text = predict(fitted, data.rows).astype(np.float64)
-        best = data.best(text)
+        is_known, is_asked = np.isin(data.questions, known), np.isin(data.questions, asked)
+        predicted = predict(fit(data.features[is_known], data.marks[is_known]), data.features)
+        best = data.best(predicted)
         deciding = np.intersect1d(known, counted)
         upper = choose_upper(best[deciding], data.there[deciding], criterion)
-        relevances[is_asked] = text[is_asked]
+        relevances[is_asked] = predicted[is_asked]
         correct[asked] = best[asked] >= upper
     return Predicted(relevances, correct[counted])
 
@@ -346,9 +303,9 @@ def changes(
     data: ScoredQuestions, before: Predicted, after: Predicted, criterion: Criterion, seed: int
 ) -> tuple[FigureChange, ...]:
     """Return each figure before and after, with the bootstrap interval of its change, over questions."""
-    marks, counted = data.rows.marks, data.counted
+    marks, counted = data.marks, data.counted
     there = data.there[counted]
-    rows = [np.flatnonzero(data.rows.questions == number) for number in range(len(data.own))]
+    rows = [np.flatnonzero(data.questions == number) for number in range(len(data.own))]
     place = {int(number): at for at, number in enumerate(counted)}
 
     def over_rows(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
@@ -411,7 +368,6 @@ FEWEST_ROWS = 50
 documents."""
 FEWEST_QUESTIONS = FOLDS
 """Minimum number of questions of each kind, so that each fold has one."""
-_STRIP = LogisticForm((0,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,16 +405,15 @@ def fit_calibration(
     require_enough(scores)
     data = to_arrays(scores)
     try:
-        passage = fit(data.rows, PASSAGE, smoothed=True)
+        passage = fit(data.features, data.marks)
         before, after = calibrated_predictions(data, in_force), cross_validated(data, criterion, seed)
     except ValueError as error:
         raise EvaluationError(
             "These labels cannot calibrate the scorer: passages that are labelled relevant have lower scores than the "
             f"others ({error}). Look at the labels: they say the opposite of what the scorer finds."
         ) from error
-    relevances = predict(passage, data.rows)
     counted = data.counted
-    best, there = data.best(relevances)[counted], data.there[counted]
+    best, there = data.best(predict(passage, data.features))[counted], data.there[counted]
     upper = choose_upper(best, there, criterion)
     lower = min(choose(sweep_lower(best, there, np.ones(len(best))), in_force.thresholds.lower), upper)
     strip, strip_threshold, notes = _strips(strips, passage, in_force)
@@ -508,19 +463,14 @@ def _strips(
     relevant = sum(strip.relevant for strip in strips)
     if len(strips) < FEWEST_ROWS or not 0 < relevant < len(strips):
         return *kept, ("What is in force for strips stays: there are too few labelled ones.",)
-    features = np.array([[strip.logit, 0.0, 0.0] for strip in strips])
+    logits = np.array([[strip.logit] for strip in strips])
     marks = np.array([strip.relevant for strip in strips])
-    zeros = np.zeros(len(strips), dtype=np.intp)
     try:
-        fitted = fit(Rows(features, marks, zeros, zeros), _STRIP, smoothed=True)
+        fitted = fit(logits, marks)
     except ValueError:
         return *kept, ("What is in force for strips stays: those that hold an answer have no higher scores.",)
-    passage_probabilities = passage.probabilities(
-        np.array([strip.passage_logit for strip in strips], dtype=np.float32),
-        np.array([strip.passage_cosine for strip in strips], dtype=np.float32),
-        np.array([strip.passage_overlap for strip in strips], dtype=np.float32),
-    )
-    relevances = fitted.probabilities(features[:, 0].astype(np.float32)) * passage_probabilities
+    passages = np.array([[strip.passage_logit, strip.passage_cosine, strip.passage_overlap] for strip in strips])
+    relevances = predict(fitted, logits) * predict(passage, passages)
     numbers = np.unique([f"{strip.question}\0{strip.passage}" for strip in strips], return_inverse=True)[1]
     steps = sweep_strip(relevances, marks, numbers, np.ones(len(strips)))
     return fitted, choose(steps, in_force.thresholds.strip), ()

@@ -7,36 +7,25 @@ import pytest
 
 from localcrag.evaluation import calibration, curves
 
-LOGIT, BOTH = calibration.LogisticForm((0,)), calibration.LogisticForm((0, 1))
-TEMPERATURE = calibration.LogisticForm((0,), bias=False)
 
-
-def made(slope: float, bias: float, second: float, *, questions: int = 800, sets: int = 2) -> calibration.Rows:
-    """Return rows whose relevance truly is a logistic function of logit and second input, five to a question."""
+def made(slope: float, bias: float, second: float, *, questions: int = 1600) -> tuple[curves.Floats, curves.Marks]:
+    """Return features and marks whose relevance truly is a logistic function of the features, five rows a question."""
     chosen = np.random.default_rng(7)
-    number = questions * 5 * sets
+    number = questions * 5
     features = np.stack([chosen.normal(0, 3, number), chosen.normal(0, 1, number)], axis=1)
     true = 1 / (1 + np.exp(-(slope * features[:, 0] + second * features[:, 1] + bias)))
-    places = np.arange(number)
-    return calibration.Rows(features, chosen.random(number) < true, places // 5 % questions, places // (5 * questions))
+    return features, chosen.random(number) < true
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_data() -> None:
-    fitted = calibration.fit(made(0.8, -1.0, 2.0), BOTH)
+    fitted = calibration.fit(*made(0.8, -1.0, 2.0))
     assert [fitted.logit, fitted.bias, fitted.cosine] == pytest.approx([0.8, -1.0, 2.0], abs=0.1)
-    assert calibration.fit(made(0.8, 0.0, 0.0), TEMPERATURE).bias == 0.0
-
-
-def test_sets_count_the_same_however_many_rows_they_have() -> None:
-    marks = np.zeros(6, dtype=bool)
-    rows = calibration.Rows(np.zeros((6, 2)), marks, np.arange(6), np.array([0, 0, 0, 0, 2, 2]))
-    assert rows.weights[:4].sum() == pytest.approx(rows.weights[4:].sum())
-    assert rows.weights.mean() == pytest.approx(1.0)
 
 
 def test_logits_that_fall_with_relevance_are_refused() -> None:
+    features, marks = made(-0.8, 0.0, 0.0)
     with pytest.raises(ValueError, match="above 0"):
-        calibration.fit(made(-0.8, 0.0, 0.0), LOGIT)
+        calibration.fit(features[:, :1], marks)
 
 
 def step(threshold: float, objective: float, *, admissible: bool = True) -> calibration.ThresholdStep:
@@ -111,14 +100,11 @@ def test_the_calibration_error_is_the_mean_distance_of_said_and_true_over_the_bi
     true = np.array([False, False, False, True, True, True])
     # |0.10 - 0.25| on four of six and |0.85 - 1| on two.
     assert curves.calibration_error(said, true) == pytest.approx(0.15)
-    low, high = curves.reliability(said, true)
-    assert [low.count, low.predicted, low.relevant] == pytest.approx([4, 0.1, 0.25])
-    assert [high.count, high.share] == pytest.approx([2, 1 / 3])
 
 
-def test_weights_count_in_the_calibration_error_and_certainty_has_a_bin() -> None:
+def test_certainty_has_a_bin() -> None:
     said, true = np.array([1.0, 0.0]), np.array([False, False])
-    assert curves.calibration_error(said, true, np.array([1.0, 3.0])) == pytest.approx(0.25)
+    assert curves.calibration_error(said, true) == pytest.approx(0.5)
 
 
 def test_log_losses_are_finite_where_a_certain_prediction_is_wrong() -> None:

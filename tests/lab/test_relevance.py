@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab.relevance import calibration, metrics
+from lab.relevance import calibration, metrics, rows
 from lab.relevance import sample as sampled
 
-from localcrag.evaluation import calibration as platt
 from localcrag.evaluation import calibration as thresholds
 from localcrag.evaluation.curves import Places
 from localcrag.models.encoders import read_calibration
@@ -23,9 +22,9 @@ pytestmark = pytest.mark.lab
 
 SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
 FORMS = {
-    "temperature": platt.LogisticForm((0,), bias=False),
-    "logit": platt.LogisticForm((0,)),
-    "both": platt.LogisticForm((0, 1)),
+    "temperature": rows.LogisticForm((0,), bias=False),
+    "logit": rows.LogisticForm((0,)),
+    "both": rows.LogisticForm((0, 1)),
 }
 
 
@@ -89,25 +88,47 @@ def test_the_form_that_made_the_data_has_the_lowest_held_out_log_loss() -> None:
     assert [one.log_loss for one in results] == sorted(one.log_loss for one in results)
 
 
-def made(slope: float, bias: float, second: float, *, questions: int = 800, sets: int = 2) -> platt.Rows:
+def made(slope: float, bias: float, second: float, *, questions: int = 800, sets: int = 2) -> rows.Rows:
     """Return rows whose relevance truly is a logistic function of logit and second input, five to a question."""
     chosen = np.random.default_rng(7)
     number = questions * 5 * sets
     features = np.stack([chosen.normal(0, 3, number), chosen.normal(0, 1, number)], axis=1)
     true = 1 / (1 + np.exp(-(slope * features[:, 0] + second * features[:, 1] + bias)))
     places = np.arange(number)
-    return platt.Rows(features, chosen.random(number) < true, places // 5 % questions, places // (5 * questions))
+    return rows.Rows(features, chosen.random(number) < true, places // 5 % questions, places // (5 * questions))
+
+
+def test_a_fit_finds_the_coefficients_that_made_the_data() -> None:
+    fitted = rows.fit(made(0.8, -1.0, 2.0), FORMS["both"])
+    assert [fitted.logit, fitted.bias, fitted.cosine] == pytest.approx([0.8, -1.0, 2.0], abs=0.1)
+    assert rows.fit(made(0.8, 0.0, 0.0), FORMS["temperature"]).bias == 0.0
+
+
+def test_sets_count_the_same_however_many_rows_they_have() -> None:
+    marks = np.zeros(6, dtype=bool)
+    scored = rows.Rows(np.zeros((6, 2)), marks, np.arange(6), np.array([0, 0, 0, 0, 2, 2]))
+    assert scored.weights[:4].sum() == pytest.approx(scored.weights[4:].sum())
+    assert scored.weights.mean() == pytest.approx(1.0)
+
+
+def test_the_reliability_curve_counts_by_weight() -> None:
+    predicted = np.array([0.1, 0.1, 0.1, 0.1, 0.85, 0.85])
+    low, high = rows.reliability(predicted, np.array([False, False, False, True, True, True]))
+    assert [low.count, low.predicted, low.relevant] == pytest.approx([4, 0.1, 0.25])
+    assert [high.count, high.share] == pytest.approx([2, 1 / 3])
+    certain, marks = np.array([1.0, 0.0]), np.array([False, False])
+    assert rows.calibration_error(certain, marks, np.array([1.0, 3.0])) == pytest.approx(0.25)
 
 
 def test_held_out_means_that_a_question_is_never_predicted_from_itself() -> None:
-    rows = made(0.8, -1.0, 2.0, questions=20)
-    before = calibration.held_out(rows, {"both": FORMS["both"]})[0]
-    first = rows.questions == 0
-    turned = platt.Rows(rows.features, rows.marks ^ first, rows.questions, rows.sets)
+    scored = made(0.8, -1.0, 2.0, questions=20)
+    before = calibration.held_out(scored, {"both": FORMS["both"]})[0]
+    first = scored.questions == 0
+    turned = rows.Rows(scored.features, scored.marks ^ first, scored.questions, scored.sets)
     after = calibration.held_out(turned, {"both": FORMS["both"]})
     same = next(one for one in after if one.name == before.name)
     assert (same.probabilities[first] == before.probabilities[first]).all()
-    assert not (same.probabilities[rows.questions == 1] == before.probabilities[rows.questions == 1]).all()
+    assert not (same.probabilities[scored.questions == 1] == before.probabilities[scored.questions == 1]).all()
 
 
 def test_upper_is_measured_by_right_decisions_and_the_precision_of_correct() -> None:

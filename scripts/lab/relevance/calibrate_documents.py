@@ -31,7 +31,6 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.evaluation.calibration import Rows, fit
 from localcrag.evaluation.curves import Floats
 from localcrag.models.encoders import CALIBRATION_FILE
 from localcrag.records.passages import Thresholds
@@ -44,6 +43,7 @@ from lab.relevance.calibrate_relevance import PASSAGES, STRIPS
 from lab.relevance.calibration import best_form, held_out
 from lab.relevance.models import EMBEDDER, WORK, Model, load_embedder
 from lab.relevance.report import table
+from lab.relevance.rows import Rows, fit
 from lab.relevance.sample import passage_rows, rank, strip_rows, take
 from lab.training import everyday
 

@@ -13,7 +13,7 @@ The script takes the form with the lowest log loss on held-out questions (cross-
 that it never takes: isotonic regression, which made no difference beyond its standard error (relevance-v0, 60 questions
 a set: 0.1323 ± 0.0025 against 0.1295 of the logistic form), and strips that are scored alone.
 
-Thresholds are chosen by the criteria in localcrag/evaluation/threshold_sweeps.py.
+Thresholds are chosen by the criteria in localcrag/evaluation/calibration.py.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.evaluation.calibration import LogisticForm, Rows, ThresholdStep, choose, fit, sweep_lower, sweep_strip
-from localcrag.evaluation.curves import calibration_error
+from localcrag.evaluation.calibration import ThresholdStep, choose, sweep_lower, sweep_strip
 from localcrag.models.encoders import CALIBRATION_FILE
 from localcrag.records.errors import LocalcragError
 from localcrag.records.passages import Thresholds
@@ -40,6 +39,7 @@ from lab.relevance.calibration import DEFAULTS, FOLDS, HeldOut, best_form, held_
 from lab.relevance.data import SETS, DataError
 from lab.relevance.models import EMBEDDER, WORK, Model, load_embedder
 from lab.relevance.report import put_section, table
+from lab.relevance.rows import LogisticForm, Rows, calibration_error, fit
 from lab.relevance.sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take
 
 ROOT = Path(__file__).resolve().parents[3]

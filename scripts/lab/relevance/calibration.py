@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from localcrag.evaluation.calibration import STEPS, LogisticForm, Rows, ThresholdStep, fit, predict, standard_error
+from lab.relevance.rows import LogisticForm, Rows, fit, predict, standard_error
+from localcrag.evaluation.calibration import STEPS, ThresholdStep
 from localcrag.evaluation.curves import Floats, Marks, log_losses
 from localcrag.records.passages import Thresholds
 from localcrag.records.thresholds import Logistic

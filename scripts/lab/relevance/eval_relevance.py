@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from localcrag.evaluation.calibration import predict
 from localcrag.records.errors import LocalcragError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
@@ -36,6 +35,7 @@ from lab.relevance.figures import calibrated, decided, paired_separation, ranked
 from lab.relevance.metrics import Figure
 from lab.relevance.models import EMBEDDER, WORK, Model, load_embedder, texts_to_time
 from lab.relevance.report import Measured, put_section, report
+from lab.relevance.rows import predict
 from lab.relevance.sample import RETRIEVED, Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,9 +10,9 @@ import numpy as np
 
 from lab.relevance.data import RANKED
 from lab.relevance.metrics import Figure, bootstrap, grouped, reciprocal_rank
+from lab.relevance.rows import CalibrationBin, Rows, calibration_error, reliability
 from lab.relevance.sample import Ranking
-from localcrag.evaluation.calibration import Rows
-from localcrag.evaluation.curves import CalibrationBin, Floats, Places, auc, calibration_error, reliability
+from localcrag.evaluation.curves import Floats, Places, auc
 from localcrag.records.enums import Action
 from localcrag.records.passages import Thresholds
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from lab.relevance.data import RANKED, SETS, Asked, LabelledSet, Question, holds, load_set, retrieve, sentences, shuffle
+from lab.relevance.rows import Rows
 from lab.relevance.scores import KeptScores, Pair, kept_vectors
-from localcrag.evaluation.calibration import Rows
 from localcrag.evaluation.curves import Floats, Marks
 from localcrag.records.protocols import Embedder
 from localcrag.settings import Settings
