@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -146,11 +146,9 @@ def ask(
     return run
 
 
-@contextmanager
-def recorded_web(questions: Sequence[Question]) -> Iterator[str]:
-    """Serve the recorded web results of all questions on this computer and yield the address."""
-    with recorded_search([result for question in questions for result in question.web]) as server:
-        yield server.url
+def recorded_web(questions: Sequence[Question]) -> AbstractContextManager[str]:
+    """Serve the recorded web results of all questions on this computer; the context is the address."""
+    return recorded_search([result for question in questions for result in question.web])
 
 
 _SCORE_SETTINGS = ("k", "candidates", "strip_mode", "window_words", "relevance_format")

@@ -11,13 +11,12 @@ import numpy as np
 
 from localcrag.evaluation import curves
 from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, severity
-from localcrag.evaluation.metrics import BY_NAME, METRICS, contains_answer
+from localcrag.evaluation.metrics import BY_NAME, Metric, contains_answer
 from localcrag.evaluation.plan import FULL, ablations
 from localcrag.evaluation.results import GROUPS, About, Evaluation, measure_all, step_costs
 from localcrag.evaluation.wording import (
     Estimate,
     PairedDifference,
-    describe_difference,
     difference,
     estimate,
     unproved_reason,
@@ -43,16 +42,6 @@ KEYS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetricUsed:
-    """The description of a metric, from metrics.py."""
-
-    title: str
-    definition: str
-    source: str
-    better: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFigure:
     """One of KEYS under two configurations, each over the questions that it applies to.
 
@@ -61,12 +50,10 @@ class KeyFigure:
 
     metric: str
     group: str
-    title: str
     first: Estimate | None
     second: Estimate | None
     difference: PairedDifference | None
     ratio: float | None
-    says: str
     not_proved: str | None
 
 
@@ -90,18 +77,13 @@ class Paired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionFigures:
-    """The questions for which one action was decided.
-
-    `accuracy` is the share for which it was right; `speed` is their mean seconds as a share of the first
-    configuration's.
-    """
+    """The questions for which one action was decided; `accuracy` is the share for which it was right."""
 
     n: int
     share: float
     accuracy: Estimate | None
     answer_match: Estimate | None
     seconds: Estimate | None
-    speed: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +112,11 @@ class Time:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """The number of questions answered right, and where the other answers were lost, also by who holds the answer."""
+    """The number of questions answered right, and where the other answers were lost."""
 
     questions: int
     right: int
     causes: dict[str, int]
-    by_holder: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +166,7 @@ class Figures:
     groups: dict[str, int]
     asked: dict[str, int]
     missing: int
-    metrics: dict[str, MetricUsed]
+    metrics: dict[str, Metric]
     verdicts: tuple[ComparisonVerdict, ...]
     estimates: dict[str, dict[str, dict[str, Estimate]]]
     against_first: tuple[Paired, ...]
@@ -285,7 +266,7 @@ def figures(evaluation: Evaluation) -> Figures:
     values = {name: measure_all(evaluation, name) for name in asked}
     groups = groups_of(evaluation.questions)
     pairs = [(asked[0], name) for name in asked[1:]] if asked else []
-    actions = {name: found for name in asked if (found := _actions(evaluation, name, asked[0], values))}
+    actions = {name: found for name in asked if (found := _actions(evaluation, name, values[name]))}
     full = _full(asked)
     scored = full if full in actions else next(reversed(actions), None)
     scored_pairs = evaluation.pairs(scored) if scored else []
@@ -295,12 +276,7 @@ def figures(evaluation: Evaluation) -> Figures:
         groups={name: len(ids) for name, ids in groups.items()},
         asked={name: len(evaluation.pairs(name)) for name in evaluation.configurations},
         missing=evaluation.missing,
-        metrics={
-            metric.name: MetricUsed(
-                title=metric.title, definition=metric.definition, source=metric.source, better=metric.better
-            )
-            for metric in METRICS
-        },
+        metrics=BY_NAME,
         verdicts=tuple(verdict(values, groups, *pair) for pair in pairs),
         estimates={name: {group: _estimates(values[name], ids) for group, ids in groups.items()} for name in asked},
         against_first=tuple(paired(values, groups, *pair) for pair in pairs),
@@ -333,16 +309,13 @@ def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], 
     before, after = (_within(values[name][metric], groups[group]) for name in pair)
     both = _both(before, after)
     change = difference(*both)
-    title = BY_NAME[metric].title + ("" if group == ALL else f", {group}")
     return KeyFigure(
         metric=metric,
         group=group,
-        title=title,
         first=estimate(list(before.values())),
         second=estimate(list(after.values())),
         difference=change,
         ratio=_ratio(*both),
-        says=describe_difference(metric, change),
         not_proved=unproved_reason(metric, change),
     )
 
@@ -350,8 +323,8 @@ def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], 
 def groups_of(questions: Sequence[Question]) -> dict[str, set[str]]:
     """Return the ids of the questions in each group."""
     return {
-        name: {question.id for question in questions if belongs is None or belongs(question)}
-        for name, belongs in GROUPS.items()
+        name: {question.id for question in questions if holder in (None, question.held_by)}
+        for name, holder in GROUPS.items()
     }
 
 
@@ -392,7 +365,7 @@ def _steps(asked: Sequence[str]) -> list[tuple[str, str]]:
     return list(pairwise(there)) if len(there) >= FEWEST_ABLATED else []
 
 
-def _actions(evaluation: Evaluation, name: str, first: str, values: Values) -> Actions | None:
+def _actions(evaluation: Evaluation, name: str, values: Mapping[str, Mapping[str, float]]) -> Actions | None:
     pairs = [(question, run) for question, run in evaluation.pairs(name) if run.action is not None]
     if not pairs:
         return None
@@ -407,14 +380,13 @@ def _actions(evaluation: Evaluation, name: str, first: str, values: Values) -> A
     decided = {}
     for action in Action:
         ids = {question.id for question, run in pairs if run.action is action}
-        before, after = _both(_within(values[first]["seconds"], ids), _within(values[name]["seconds"], ids))
+        found = _estimates(values, ids)
         decided[action.value] = ActionFigures(
             n=len(ids),
             share=len(ids) / len(pairs),
-            accuracy=estimate(list(_within(values[name]["action_right"], ids).values())),
-            answer_match=estimate(list(_within(values[name]["answer_match"], ids).values())),
-            seconds=estimate(list(_within(values[name]["seconds"], ids).values())),
-            speed=None if name == first else _ratio(before, after),
+            accuracy=found.get("action_right"),
+            answer_match=found.get("answer_match"),
+            seconds=found.get("seconds"),
         )
     return Actions(decided=decided, confusion=confusion)
 
@@ -429,16 +401,9 @@ def _time(evaluation: Evaluation, name: str, values: Values) -> Time:
 
 def _losses(evaluation: Evaluation, name: str) -> Losses:
     pairs = evaluation.pairs(name)
-    found = [(question.held_by, loss.cause) for question, run in pairs if (loss := diagnose(question, run))]
-    counts = Counter(cause for _, cause in found)
-    by_holder = Counter(found)
+    counts = Counter(loss.cause for question, run in pairs if (loss := diagnose(question, run)))
     return Losses(
         questions=len(pairs),
-        right=len(pairs) - len(found),
+        right=len(pairs) - counts.total(),
         causes={cause.value: counts[cause] for cause in Cause},
-        by_holder={
-            holder.value: {cause.value: by_holder[holder, cause] for cause in Cause}
-            for holder in AnswerLocation
-            if any(question.held_by is holder for question, _ in pairs)
-        },
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from localcrag.crag import condense
 from localcrag.crag import web as search
@@ -23,7 +22,7 @@ from localcrag.records.enums import Origin, ScorerKind
 from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import ChunkStore, Embedder, Scorer, VectorIndex
-from localcrag.runs.labels import LabelledScore, LabelledStrip
+from localcrag.runs.labels import Label, LabelledScore, LabelledStrip
 from localcrag.settings import Settings
 from localcrag.text.words import overlap
 
@@ -123,30 +122,7 @@ def _strips(
     return strips
 
 
-class PassageLabel(Protocol):
-    """A label of a passage, with the scores of its run; `logit` is None if no model could score the passage."""
-
-    @property
-    def question(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def good(self) -> bool: ...
-    @property
-    def origin(self) -> Origin | None: ...
-    @property
-    def scorer(self) -> str: ...
-    @property
-    def scorer_kind(self) -> ScorerKind: ...
-    @property
-    def logit(self) -> float | None: ...
-    @property
-    def cosine(self) -> float | None: ...
-    @property
-    def overlap(self) -> float | None: ...
-
-
-def scores_of_labels(labels: Iterable[PassageLabel], scorer: str) -> tuple[list[LabelledScore], int]:
+def scores_of_labels(labels: Iterable[Label], scorer: str) -> tuple[list[LabelledScore], int]:
     """Return the scores of labels, given oldest first, and the number of labels left out.
 
     A label is left out if it has no score, or the score of another scorer. If a passage was labelled again for the same

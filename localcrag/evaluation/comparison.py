@@ -9,7 +9,7 @@ from typing import Any
 
 from localcrag.evaluation.analysis import ComparisonVerdict, Paired, groups_of, paired, verdict
 from localcrag.evaluation.diagnosis import diagnose, is_right
-from localcrag.evaluation.results import About, Evaluation, common, measure_all
+from localcrag.evaluation.results import About, Evaluation, measure_all
 from localcrag.evaluation.wording import NONE, plain
 from localcrag.records.errors import EvaluationError
 from localcrag.records.evaluation_set import Question
@@ -88,8 +88,7 @@ def compare(before: Side, after: Side) -> Comparison:
     """Return the comparison of two evaluations. Raises EvaluationError if no question was asked in both."""
     pairs = {question.id: (question, run) for question, run in before[0].pairs(before[1])}
     others = {question.id: (question, run) for question, run in after[0].pairs(after[1])}
-    same = common(before[0].questions, after[0].questions)
-    both = [name for name in pairs if name in others and name in same]
+    both = [name for name in pairs if name in others and _same(pairs[name][0], others[name][0])]
     if not both:
         raise EvaluationError(
             f"The evaluations {before[0].about.id} and {after[0].about.id} have no question in common that was asked "
@@ -118,6 +117,10 @@ def compare(before: Side, after: Side) -> Comparison:
         paired=paired(values, groups, first, second),
         changed=tuple(changed),
     )
+
+
+def _same(one: Question, other: Question) -> bool:
+    return (one.question, one.answers) == (other.question, other.answers)
 
 
 def _names(before: Side, after: Side) -> tuple[str, str]:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import Annotated
+
+from pydantic import Field
 
 from localcrag.crag.answer import verify
 from localcrag.crag.grading import is_scored
@@ -284,7 +287,7 @@ class Metric:
     name: str
     title: str
     definition: str
-    measure: Measure
+    measure: Annotated[Measure, Field(exclude=True)]
     better: Better = Better.HIGHER
     source: str = "localcrag"
 

@@ -14,7 +14,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,28 +31,18 @@ LONGEST_SILENCE = 2.0
 _WORD = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSearch:
-    """A running server: its address, for the setting `searxng_url`, and the queries it received, in order."""
-
-    url: str
-    queries: list[str]
-
-
 @contextmanager
-def recorded_search(results: Sequence[WebResult]) -> Iterator[RecordedSearch]:
-    """Serve `results` on a free port of 127.0.0.1 until the block ends.
+def recorded_search(results: Sequence[WebResult]) -> Iterator[str]:
+    """Serve `results` on a free port of 127.0.0.1 until the block ends, and yield the address.
 
     Results with the same url and content are served once. Raises OSError if no port is available.
     """
-    queries: list[str] = []
     with closing(_index(results)) as index:
         lock = threading.Lock()
 
-        def search(query: str) -> list[dict[str, object]]:
+        def search(query: str) -> list[dict[str, str]]:
             # All threads share one connection, because the table exists only in its memory.
             with lock:
-                queries.append(query)
                 return _best(index, query)
 
         with _Server(("127.0.0.1", 0), _handler(search)) as server:
@@ -61,13 +50,13 @@ def recorded_search(results: Sequence[WebResult]) -> Iterator[RecordedSearch]:
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="recorded web")
             thread.start()
             try:
-                yield RecordedSearch(f"http://127.0.0.1:{server.server_port}", queries)
+                yield f"http://127.0.0.1:{server.server_port}"
             finally:
                 server.shutdown()
                 thread.join()
 
 
-def _handler(search: Callable[[str], list[dict[str, object]]]) -> type[BaseHTTPRequestHandler]:
+def _handler(search: Callable[[str], list[dict[str, str]]]) -> type[BaseHTTPRequestHandler]:
     """Return a request handler that answers with the results of `search`."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -76,23 +65,12 @@ def _handler(search: Callable[[str], list[dict[str, object]]]) -> type[BaseHTTPR
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             asked = parse_qs(parts.query)
-            query = " ".join(asked.get("q", [])).strip()
-            if parts.path.rstrip("/") != "/search":
+            if parts.path.rstrip("/") != "/search" or asked.get("format") != ["json"] or "q" not in asked:
                 self.send_error(HTTPStatus.NOT_FOUND)
-            elif asked.get("format") != ["json"]:
-                self.send_error(HTTPStatus.FORBIDDEN)  # This is how SearXNG refuses a format that is not switched on.
-            elif not query:
-                self.send_error(HTTPStatus.BAD_REQUEST)  # This is how SearXNG answers an empty query.
-            else:
-                self._answer(query)
-
-        def _answer(self, query: str) -> None:
+                return
+            query = " ".join(asked["q"])
             found = search(query)
-            nothing: dict[str, list[str]] = {
-                name: [] for name in ("answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines")
-            }
-            answer = {"query": query, "number_of_results": len(found), "results": found, **nothing}
-            body = json.dumps(answer).encode()
+            body = json.dumps({"query": query, "number_of_results": len(found), "results": found}).encode()
             self.send_response(HTTPStatus.OK)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -128,25 +106,18 @@ def _index(results: Sequence[WebResult]) -> sqlite3.Connection:
     return connection
 
 
-def _best(index: sqlite3.Connection, query: str) -> list[dict[str, object]]:
+def _best(index: sqlite3.Connection, query: str) -> list[dict[str, str]]:
     """Return the results that share a word with the query, best first, in SearXNG's format."""
     phrases = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(query.lower())))
     if not phrases:
         return []
     rows = index.execute(
-        "SELECT title, content, url, published, -rank FROM pages WHERE pages MATCH ? ORDER BY rank, rowid LIMIT ?",
+        "SELECT title, content, url, published FROM pages WHERE pages MATCH ? ORDER BY rank, rowid LIMIT ?",
         (phrases, MOST_RESULTS),
     )
     # Texts from SearXNG may contain markup, so its clients read them as markup.
     return [
-        {
-            "title": escape(title),
-            "url": url,
-            "content": escape(content),
-            "engine": ENGINE,
-            "engines": [ENGINE],
-            "score": score,
-        }
+        {"title": escape(title), "url": url, "content": escape(content), "engine": ENGINE}
         | ({"publishedDate": published} if published else {})
-        for title, content, url, published, score in rows
+        for title, content, url, published in rows
     ]

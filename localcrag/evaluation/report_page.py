@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -251,22 +251,24 @@ def _word(one: KeyFigure) -> str:
     return TONES[direction(one.metric, one.difference)].value or "changed"
 
 
-def paired_table(title: str, pairs: Sequence[Paired]) -> ReportTable:
-    """Return a table of the differences of the key figures, with a column for each pair."""
-    rows = tuple(
-        row(metric_title(metric, group), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
-        for metric, group in KEYS
-        if any(metric in paired.differences[group] for paired in pairs)
-    )
-    return ReportTable(title, ("", *(paired.second for paired in pairs)), rows)
+def _difference_table(
+    title: str, named: Mapping[str, tuple[str, str]], pairs: Sequence[Paired], *, folded: bool
+) -> ReportTable:
+    """Return a table of differences with a column for each pair; `named` maps each row to a metric and a group."""
+    rows = []
+    for name, (metric, group) in named.items():
+        found = [paired.differences[group].get(metric) for paired in pairs]
+        if any(found):
+            rows.append(row(name, *(change(metric, one) for one in found)))
+    return ReportTable(title, ("", *(paired.second for paired in pairs)), tuple(rows), folded=folded)
 
 
-def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool = True) -> ReportTable:
-    """Return a table of the differences of every metric in a group, with a column for each pair."""
-    rows: tuple[ReportRow, ...] = tuple(
-        row(metric_title(metric), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
-        for metric in BY_NAME
-        if any(metric in paired.differences[group] for paired in pairs)
-    )
-    title = f"Every figure against {pairs[0].first}: {group}"
-    return ReportTable(title, ("", *(paired.second for paired in pairs)), rows, folded=folded)
+def key_differences(title: str, pairs: Sequence[Paired]) -> ReportTable:
+    """Return a table of the differences of the key figures."""
+    return _difference_table(title, {metric_title(*key): key for key in KEYS}, pairs, folded=False)
+
+
+def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool) -> ReportTable:
+    """Return a table of the differences of every metric in a group."""
+    named = {metric_title(metric): (metric, group) for metric in BY_NAME}
+    return _difference_table(f"Every figure against {pairs[0].first}: {group}", named, pairs, folded=folded)

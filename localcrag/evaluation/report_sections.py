@@ -25,8 +25,8 @@ from localcrag.evaluation.report_page import (
     accepted,
     cell,
     every_difference,
+    key_differences,
     metric_title,
-    paired_table,
     row,
     verdict_table,
 )
@@ -40,11 +40,10 @@ from localcrag.text.translation import format_decimals
 def _actions(figures: Figures) -> ReportSection | None:
     if not figures.actions:
         return None
-    shown = figures.scored or next(iter(figures.actions))
-    others = {name: found for name, found in figures.actions.items() if name != shown}
-    tables = [_by_action(figures, shown), _confusion(shown, figures.actions[shown])]
-    for name, found in others.items():
-        tables += [_by_action(figures, name, folded=True), _confusion(name, found, folded=True)]
+    tables = []
+    for name in sorted(figures.actions, key=lambda name: name != figures.scored):
+        folded = name != figures.scored
+        tables += [_by_action(name, figures.actions[name], folded), _confusion(name, figures.actions[name], folded)]
     return ReportSection(
         "Decisions",
         "CORRECT should be decided just where the documents hold the answer: its row says how often that trust was "
@@ -54,7 +53,7 @@ def _actions(figures: Figures) -> ReportSection | None:
     )
 
 
-def _by_action(figures: Figures, name: str, *, folded: bool = False) -> ReportTable:
+def _by_action(name: str, found: Actions, folded: bool) -> ReportTable:
     rows = tuple(
         row(
             action,
@@ -62,16 +61,14 @@ def _by_action(figures: Figures, name: str, *, folded: bool = False) -> ReportTa
             cell("action_right", one.accuracy),
             cell("answer_match", one.answer_match),
             cell("seconds", one.seconds),
-            NONE if one.speed is None else f"{one.speed:.2f} ×",
         )
-        for action, one in figures.actions[name].decided.items()
+        for action, one in found.decided.items()
     )
-    first = next(iter(figures.estimates))
-    headings = ("", "questions", "action accuracy", "answer match", "seconds", f"{first}’s seconds")
+    headings = ("", "questions", "action accuracy", "answer match", "seconds")
     return ReportTable(f"By action: {name}", headings, rows, folded=folded)
 
 
-def _confusion(name: str, found: Actions, *, folded: bool = False) -> ReportTable:
+def _confusion(name: str, found: Actions, folded: bool) -> ReportTable:
     rows = tuple(
         row(HOLDERS[AnswerLocation(holder)], *(str(counts[action.value]) for action in Action))
         for holder, counts in found.confusion.items()
@@ -219,23 +216,15 @@ def _losses(figures: Figures) -> ReportSection | None:
         row("right", *(ReportCell(str(one.right), f"of {one.questions}") for one in figures.losses.values())),
         *(row(cause, *(str(one.causes[cause.value]) for one in figures.losses.values())) for cause in there),
     ]
-    tables = [ReportTable("Questions", ("", *figures.losses), tuple(rows))]
-    if figures.full:
-        of = figures.losses[figures.full].by_holder
-        tables.append(
-            ReportTable(
-                f"By who holds the answer: {figures.full}",
-                ("", *(HOLDERS[AnswerLocation(holder)] for holder in of)),
-                tuple(row(cause, *(str(one[cause.value]) for one in of.values())) for cause in there),
-            )
-        )
     meanings = tuple(row(cause, MEANING[cause]) for cause in there)
-    tables.append(ReportTable("What each cause means", ("", "meaning"), meanings, folded=True, words=True))
     return ReportSection(
         "Where answers were lost",
         "The first place in the flow where an accepted string was no longer there, found by rules that compare "
         "strings: the longest piece of a bar is what is worth mending first.",
-        tables=tuple(tables),
+        tables=(
+            ReportTable("Questions", ("", *figures.losses), tuple(rows)),
+            ReportTable("What each cause means", ("", "meaning"), meanings, folded=True, words=True),
+        ),
         plots=(lambda: report_plots.losses(figures.losses),),
     )
 
@@ -345,9 +334,6 @@ def _asked(figures: Figures) -> ReportSection:
         tables=(
             ReportTable("Sets", ("", "questions", "documents", "digest"), sets),
             ReportTable(
-                "Questions", ("", "number"), tuple(row(group, str(number)) for group, number in figures.groups.items())
-            ),
-            ReportTable(
                 "Models", ("", "name"), tuple(row(role, name) for role, name in about.models.items()), words=True
             ),
             ReportTable("Configurations", ("", "asked", "differ in"), configurations, words=True),
@@ -408,11 +394,9 @@ def _differences(figures: Figures) -> ReportSection | None:
         return None
     tables = []
     if figures.against_former:
-        tables.append(paired_table("What each step adds to the one before it", figures.against_former))
-    if len(figures.against_first) > 1:
-        tables.append(paired_table(f"Each against {figures.against_first[0].first}", figures.against_first))
+        tables.append(key_differences("What each step adds to the one before it", figures.against_former))
     tables += [
-        every_difference(group, figures.against_first)
+        every_difference(group, figures.against_first, folded=True)
         for group in GROUPS
         if any(paired.differences[group] for paired in figures.against_first)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,15 +12,12 @@ from typing import IO, Any
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
-from localcrag.evaluation.metrics import METRICS, Metric
-from localcrag.evaluation.wording import Estimate, PairedDifference, difference, estimate
+from localcrag.evaluation.metrics import METRICS
 from localcrag.privacy.private_folder import flush_to_disk, make_private_folder
 from localcrag.records.errors import EvaluationError
 from localcrag.records.evaluation_set import RUNS, AnswerLocation, Question
 from localcrag.records.run import Run
 from localcrag.runs import recording
-
-Group = Callable[[Question], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,79 +70,32 @@ class Evaluation:
         asked = sum(len(self.runs.get(name, {})) for name in self.configurations)
         return len(self.questions) * len(self.configurations) - asked
 
-    def pairs(self, configuration: str, group: Group | None = None) -> list[tuple[Question, Run]]:
+    def pairs(self, configuration: str) -> list[tuple[Question, Run]]:
         """Return the questions that were asked under a configuration, with their runs. Raises EvaluationError."""
         if configuration not in self.about.configurations:
             there = ", ".join(f"“{name}”" for name in self.configurations)
             raise EvaluationError(f"The evaluation {self.about.id} has no “{configuration}”; it has {there}.")
         runs = self.runs.get(configuration, {})
-        return [
-            (question, runs[question.id])
-            for question in self.questions
-            if question.id in runs and (group is None or group(question))
-        ]
+        return [(question, runs[question.id]) for question in self.questions if question.id in runs]
 
 
-GROUPS: dict[str, Group | None] = {
+GROUPS = {
     "all questions": None,
-    "documents hold the answer": lambda question: question.held_by is AnswerLocation.DOCUMENTS,
-    "only the web holds it": lambda question: question.held_by is AnswerLocation.WEB,
-    "neither holds it": lambda question: question.held_by is AnswerLocation.NOWHERE,
+    "documents hold the answer": AnswerLocation.DOCUMENTS,
+    "only the web holds it": AnswerLocation.WEB,
+    "neither holds it": AnswerLocation.NOWHERE,
 }
-"""Groups of questions that every table tells apart."""
-
-
-def values(evaluation: Evaluation, configuration: str, metric: Metric, group: Group | None = None) -> dict[str, float]:
-    """Return a metric's values by question, for the questions that it applies to."""
-    measured = (
-        (question.id, metric.measure(question, run)) for question, run in evaluation.pairs(configuration, group)
-    )
-    return {name: value for name, value in measured if value is not None}
+"""Groups of questions that every table tells apart, by who holds the answer."""
 
 
 def measure_all(evaluation: Evaluation, configuration: str) -> dict[str, dict[str, float]]:
-    """Return every metric's values by question, so that tables of groups do not measure twice."""
-    return {metric.name: values(evaluation, configuration, metric) for metric in METRICS}
-
-
-def estimates(evaluation: Evaluation, configuration: str, group: Group | None = None) -> dict[str, Estimate]:
-    """Return the estimate of every metric that applies to any of the questions."""
-    found = {
-        metric.name: estimate(list(values(evaluation, configuration, metric, group).values())) for metric in METRICS
-    }
-    return {name: one for name, one in found.items() if one is not None}
-
-
-def differences(
-    before: tuple[Evaluation, str], after: tuple[Evaluation, str], group: Group | None = None
-) -> dict[str, PairedDifference]:
-    """Return after - before of every metric, over the questions that it applies to in both.
-
-    Questions are the same if id, wording and accepted answers are. Raises EvaluationError if there is no common
-    question.
-    """
-    same = common(before[0].questions, after[0].questions)
-    if not same:
-        raise EvaluationError(
-            f"The evaluations {before[0].about.id} and {after[0].about.id} have no question in common: compare two of "
-            "the same evaluation set."
-        )
-    found = {}
-    for metric in METRICS:
-        first, second = (values(*side, metric, group) for side in (before, after))
-        both = [name for name in first if name in second and name in same]
-        found[metric.name] = difference([first[name] for name in both], [second[name] for name in both])
-    return {name: one for name, one in found.items() if one is not None}
-
-
-def common(first: Sequence[Question], second: Sequence[Question]) -> set[str]:
-    """Return the ids of the questions that are the same in both: id, wording and accepted answers."""
-    others = {question.id: question for question in second}
+    """Return every metric's values by question, for the questions that it applies to."""
+    pairs = evaluation.pairs(configuration)
     return {
-        question.id
-        for question in first
-        if (other := others.get(question.id))
-        and (other.question, other.answers) == (question.question, question.answers)
+        metric.name: {
+            question.id: value for question, run in pairs if (value := metric.measure(question, run)) is not None
+        }
+        for metric in METRICS
     }
 
 

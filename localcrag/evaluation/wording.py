@@ -161,25 +161,6 @@ def direction(metric: str, difference: PairedDifference) -> Better | None:
     return Better.HIGHER if (difference.mean > 0) == (better is Better.HIGHER) else Better.LOWER
 
 
-def describe_difference(metric: str, difference: PairedDifference | None) -> str:
-    """Return a paired difference in words, with its interval and p, and whether it is significant."""
-    if difference is None:
-        return "not compared: one of the two has no such figure"
-    questions = f"{difference.n} question{'' if difference.n == 1 else 's'}"
-    if difference.low is None or difference.p is None:
-        return f"{_by(metric, difference.mean)} on {questions}, which proves nothing"
-    spread = f"{_range(metric, difference)}, {chance(difference.p)}, {questions}"
-    if not difference.mean:
-        return f"the same ({spread}): no difference is proved"
-    verdict = {
-        Better.HIGHER: "better, significant",
-        Better.LOWER: "worse, significant",
-        Better.NEITHER: "significant",
-        None: "not significant",
-    }[direction(metric, difference)]
-    return f"{_by(metric, difference.mean)} ({spread}): {verdict}"
-
-
 def unproved_reason(metric: str, difference: PairedDifference | None) -> str | None:
     """Return why a difference is not proved, and how small a difference would not show.
 
@@ -214,27 +195,8 @@ def plain(value: object) -> str:
     return str(value)
 
 
-def _by(metric: str, mean: float) -> str:
-    if not mean:
-        return "the same"
-    return f"{'higher' if mean > 0 else 'lower'} by {_size(metric, abs(mean))}"
-
-
 def _size(metric: str, value: float) -> str:
     if is_share(metric):
         points = f"{100 * value:.1f}".removesuffix(".0")
         return f"{points} points"
     return {_SECONDS: f"{value:.2f} s", _CALLS: f"{value:.2f} calls"}.get(metric, f"{value:.0f} tokens")
-
-
-def _range(metric: str, difference: PairedDifference) -> str:
-    if difference.low is None or difference.high is None or difference.low == difference.high:
-        return "all alike"
-    if not is_share(metric):
-        return f"95 % interval {interval(metric, difference, signed=True)}"
-    return f"95 % interval {_points(difference.low)} to {_points(difference.high)}"
-
-
-def _points(share: float) -> str:
-    text = f"{100 * share:+.1f}"
-    return text.replace("-", "−") if float(text) else "0"

@@ -9,10 +9,12 @@ from statistics import fmean
 import pytest
 
 from localcrag.crag.context import Steps
+from localcrag.evaluation.analysis import figures
+from localcrag.evaluation.comparison import compare
 from localcrag.evaluation.diagnosis import MEANING
 from localcrag.evaluation.metrics import BY_NAME, contains_answer, normalised
 from localcrag.evaluation.plan import PLAIN, Configuration, ablations, check, plain_rag, policies, sweep
-from localcrag.evaluation.results import GROUPS, differences, estimates, step_costs
+from localcrag.evaluation.results import step_costs
 from localcrag.evaluation.wording import difference, estimate
 from localcrag.records.enums import Action, Backing, Policy, WebMode
 from localcrag.records.errors import EvaluationError
@@ -237,11 +239,11 @@ def test_pairs_have_to_be_pairs() -> None:
 
 
 def test_figures_are_of_the_questions_that_they_apply_to() -> None:
-    made = varied()
-    found = estimates(made, PLAIN, GROUPS["neither holds it"])
+    made = figures(varied())
+    found = made.estimates[PLAIN]["neither holds it"]
     assert "answer_match" not in found
     assert (found["invention"].mean, found["invention"].n) == (1.0, 3)
-    changes = differences((made, PLAIN), (made, "localcrag"), GROUPS["documents hold the answer"])
+    changes = made.against_first[0].differences["documents hold the answer"]
     assert changes["seconds"].n == 8
     assert changes["seconds"].mean == pytest.approx(fmean([-2.0, *[-3.0] * 7]))
     assert "action_right" not in changes
@@ -250,10 +252,8 @@ def test_figures_are_of_the_questions_that_they_apply_to() -> None:
 def test_questions_that_are_worded_or_labelled_otherwise_are_not_compared() -> None:
     made = varied()
     others = [dataclasses.replace(one, answers=("43",)) if one.answers else one for one in made.questions]
-    changes = differences((made, PLAIN), (dataclasses.replace(made, questions=tuple(others)), PLAIN))
-    assert {change.n for change in changes.values()} == {3}
-    with pytest.raises(EvaluationError, match="no question in common"):
-        differences((made, PLAIN), (evaluation([question("x", AnswerLocation.NOWHERE)], {PLAIN: {}}), PLAIN))
+    found = compare((made, PLAIN), (dataclasses.replace(made, questions=tuple(others)), PLAIN))
+    assert (found.questions, found.only_before, found.only_after) == (3, 10, 10)
 
 
 def test_a_configuration_that_is_not_there_is_named() -> None:

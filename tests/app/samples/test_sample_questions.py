@@ -34,7 +34,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Localcrag]:
     """The app with the sample documents; the web is what was recorded for the questions that need it."""
     with (
         recorded_search([result for question in SET.questions for result in question.web]) as web,
-        Localcrag(tmp_path_factory.mktemp("samples"), web="always", searxng_url=web.url) as made,
+        Localcrag(tmp_path_factory.mktemp("samples"), web="always", searxng_url=web) as made,
     ):
         made.add(*SET.files)
         yield made

@@ -77,7 +77,7 @@ def test_the_recorded_web_alone_holds_the_answer_and_a_search_finds_it(
     assert not holding(list(documents.values()), question)
     spoken = " ".join([*(turn.question for turn in question.history), question.question])
     with recorded_search([web for one in SET.questions for web in one.web]) as server:
-        search = SearXNG(server.url, timeout=30, results=5)
+        search = SearXNG(server, timeout=30, results=5)
         found = [normalised(f"{web.title}. {web.content}") for web in search.search(spoken).results]
         search.close()
     assert holding(found, question)
