@@ -49,7 +49,6 @@ def _actions(figures: Figures) -> ReportSection | None:
         "CORRECT should be decided just where the documents hold the answer: its row says how often that trust was "
         "earned, the other rows how often it was right to go on.",
         tables=tuple(tables),
-        plots=(lambda: report_plots.actions(figures.actions),),
     )
 
 
@@ -170,6 +169,10 @@ def _retention(figures: Figures) -> ReportSection | None:
     )
 
 
+STEPS = ("condense", "retrieve", "evaluate", "decide", "retry", "search", "refine", "reconcile", "generate", "verify")
+"""Steps in the order of the flow."""
+
+
 def _times(figures: Figures) -> ReportSection | None:
     if not figures.times:
         return None
@@ -183,7 +186,7 @@ def _times(figures: Figures) -> ReportSection | None:
         )
         for name, time in figures.times.items()
     )
-    there = [step for step in report_plots.STEPS if any(step in time.steps for time in figures.times.values())]
+    there = [step for step in STEPS if any(step in time.steps for time in figures.times.values())]
     steps = tuple(row(step, *(_step_cost(time.steps.get(step)) for time in figures.times.values())) for step in there)
     headings = ("", "mean s", "median s", "95th percentile s", "model calls", "tokens read", "tokens written")
     return ReportSection(
@@ -194,7 +197,6 @@ def _times(figures: Figures) -> ReportSection | None:
             ReportTable("A question", headings, totals),
             ReportTable("Each step: mean seconds, tokens read → written", ("", *figures.times), steps, folded=True),
         ),
-        plots=(lambda: report_plots.times(figures.times),) if there else (),
     )
 
 
@@ -220,12 +222,11 @@ def _losses(figures: Figures) -> ReportSection | None:
     return ReportSection(
         "Where answers were lost",
         "The first place in the flow where an accepted string was no longer there, found by rules that compare "
-        "strings: the longest piece of a bar is what is worth mending first.",
+        "strings: the most frequent cause is worth fixing first.",
         tables=(
             ReportTable("Questions", ("", *figures.losses), tuple(rows)),
             ReportTable("What each cause means", ("", "meaning"), meanings, folded=True, words=True),
         ),
-        plots=(lambda: report_plots.losses(figures.losses),),
     )
 
 
