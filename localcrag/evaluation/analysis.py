@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from localcrag.evaluation import curves
 from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, severity
 from localcrag.evaluation.metrics import BY_NAME, Metric, contains_answer
@@ -39,6 +37,10 @@ KEYS = (
     ("prompt_tokens", ALL),
 )
 """Figures of a verdict: a metric, and the group of questions that it is taken over."""
+
+
+Counts = dict[AnswerLocation, dict[Action, int]]
+"""Number of questions, by who holds the answer and the action."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,41 +75,6 @@ class Paired:
     first: str
     second: str
     differences: dict[str, dict[str, PairedDifference]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionFigures:
-    """The questions for which one action was decided; `accuracy` is the share for which it was right."""
-
-    n: int
-    share: float
-    accuracy: Estimate | None
-    answer_match: Estimate | None
-    seconds: Estimate | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actions:
-    """The decisions under a configuration.
-
-    `confusion` maps who holds the answer, then the action, to a number of questions.
-    """
-
-    decided: dict[str, ActionFigures]
-    confusion: dict[str, dict[str, int]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Time:
-    """Seconds per question, and the mean cost of each step over all questions: seconds, calls and tokens.
-
-    `slowest` is the 95th percentile.
-    """
-
-    mean: Estimate
-    median: float
-    slowest: float
-    steps: dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +125,9 @@ class Worst:
 class Figures:
     """Everything that a report shows.
 
+    `actions` has the number of questions by configuration, who holds the answer, and action; `steps` the mean cost of
+    each step, by configuration.
+
     `scored` names the configuration of the curves, `full` the one whose worst questions are shown.
     """
 
@@ -171,12 +141,12 @@ class Figures:
     estimates: dict[str, dict[str, dict[str, Estimate]]]
     against_first: tuple[Paired, ...]
     against_former: tuple[Paired, ...]
-    actions: dict[str, Actions]
+    actions: dict[str, Counts]
     scored: str | None
     reliability: curves.Reliability | None
     sweep: curves.Sweep | None
     retention: tuple[curves.Length, ...]
-    times: dict[str, Time]
+    steps: dict[str, dict[str, dict[str, float]]]
     losses: dict[str, Losses]
     full: str | None
     worst: tuple[Worst, ...]
@@ -266,7 +236,7 @@ def figures(evaluation: Evaluation) -> Figures:
     values = {name: measure_all(evaluation, name) for name in asked}
     groups = groups_of(evaluation.questions)
     pairs = [(asked[0], name) for name in asked[1:]] if asked else []
-    actions = {name: found for name in asked if (found := _actions(evaluation, name, values[name]))}
+    actions = {name: found for name in asked if (found := _decisions(evaluation, name))}
     full = _full(asked)
     scored = full if full in actions else next(reversed(actions), None)
     scored_pairs = evaluation.pairs(scored) if scored else []
@@ -286,7 +256,7 @@ def figures(evaluation: Evaluation) -> Figures:
         reliability=curves.relevance_reliability(scored_pairs),
         sweep=curves.sweep(scored_pairs),
         retention=curves.retention(scored_pairs),
-        times={name: _time(evaluation, name, values) for name in asked},
+        steps={name: step_costs(evaluation, name) for name in asked},
         losses={name: _losses(evaluation, name) for name in asked},
         full=full,
         worst=worst(evaluation, full, asked[0]) if full else (),
@@ -365,38 +335,13 @@ def _steps(asked: Sequence[str]) -> list[tuple[str, str]]:
     return list(pairwise(there)) if len(there) >= FEWEST_ABLATED else []
 
 
-def _actions(evaluation: Evaluation, name: str, values: Mapping[str, Mapping[str, float]]) -> Actions | None:
-    pairs = [(question, run) for question, run in evaluation.pairs(name) if run.action is not None]
-    if not pairs:
-        return None
-    confusion = {
-        holder.value: {
-            action.value: len([run for question, run in pairs if (question.held_by, run.action) == (holder, action)])
-            for action in Action
-        }
-        for holder in AnswerLocation
-        if any(question.held_by is holder for question, _ in pairs)
+def _decisions(evaluation: Evaluation, name: str) -> Counts:
+    """Return how often each action was decided, by who holds the answer; empty if nothing was decided."""
+    decided = Counter((question.held_by, run.action) for question, run in evaluation.pairs(name) if run.action)
+    holders = {holder for holder, _ in decided}
+    return {
+        holder: {action: decided[holder, action] for action in Action} for holder in AnswerLocation if holder in holders
     }
-    decided = {}
-    for action in Action:
-        ids = {question.id for question, run in pairs if run.action is action}
-        found = _estimates(values, ids)
-        decided[action.value] = ActionFigures(
-            n=len(ids),
-            share=len(ids) / len(pairs),
-            accuracy=found.get("action_right"),
-            answer_match=found.get("answer_match"),
-            seconds=found.get("seconds"),
-        )
-    return Actions(decided=decided, confusion=confusion)
-
-
-def _time(evaluation: Evaluation, name: str, values: Values) -> Time:
-    seconds = list(values[name]["seconds"].values())
-    mean = estimate(seconds)
-    assert mean is not None  # noqa: S101  every run has seconds, and `name` was asked
-    median, slowest = np.quantile(seconds, [0.5, 0.95])
-    return Time(mean=mean, median=float(median), slowest=float(slowest), steps=step_costs(evaluation, name))
 
 
 def _losses(evaluation: Evaluation, name: str) -> Losses:

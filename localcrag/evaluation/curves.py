@@ -70,8 +70,6 @@ def squared_errors(probabilities: Floats, marks: Marks) -> Floats:
 Pairs = Sequence[tuple[Question, Run]]
 UPPERS = tuple(step / 100 for step in range(2, 99, 2))
 """Upper thresholds of a sweep."""
-LOWERS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
-"""Lower thresholds of a sweep."""
 LENGTHS = ((1, 1), (2, 3), (4, 6), (7, 10), (11, None))
 """Ranges of the number of strips in a passage; the last range is open."""
 
@@ -110,21 +108,19 @@ class ThresholdPoint:
     accuracy: float
     not_opposite: float
     web_rate: float
-    incorrect: float
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """The decisions under other thresholds than the active ones.
 
-    Along `uppers`, the active lower threshold is kept (or lowered with upper); along `lowers`, the active upper one.
+    Along `uppers`, the active lower threshold is kept, or lowered with upper.
     """
 
     policy: Policy
     thresholds: Thresholds
     in_force: ThresholdPoint
     uppers: tuple[ThresholdPoint, ...]
-    lowers: tuple[ThresholdPoint, ...]
     n: int
 
 
@@ -182,22 +178,20 @@ def sweep(pairs: Pairs) -> Sweep | None:
         in_force,
         _point(decided, upper, lower),
         tuple(_point(decided, each, min(each, lower)) for each in UPPERS),
-        tuple(_point(decided, upper, each) for each in sorted({*LOWERS, lower}) if each <= upper),
         len(decided),
     )
 
 
 def _point(pairs: Pairs, upper: float, lower: float) -> ThresholdPoint:
-    accuracy, not_opposite, web, incorrect = 0.0, 0.0, 0, 0
+    accuracy, not_opposite, web = 0.0, 0.0, 0
     for question, run in pairs:
         action = _action(run, upper, lower)
         moved = dataclasses.replace(run, action=action)
         accuracy += action_right(question, moved) or 0.0
         not_opposite += action_not_opposite(question, moved) or 0.0
         web += action is not Action.CORRECT
-        incorrect += action is Action.INCORRECT
     n = len(pairs)
-    return ThresholdPoint(upper, lower, accuracy / n, not_opposite / n, web / n, incorrect / n)
+    return ThresholdPoint(upper, lower, accuracy / n, not_opposite / n, web / n)
 
 
 def _action(run: Run, upper: float, lower: float) -> Action:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from localcrag.evaluation import report_plots
-from localcrag.evaluation.analysis import ALL, Actions, ComparisonVerdict, Figures, ShownText, Worst
-from localcrag.evaluation.curves import ThresholdPoint
+from localcrag.evaluation.analysis import ALL, ComparisonVerdict, Figures, ShownText, Worst
 from localcrag.evaluation.diagnosis import MEANING, Cause
 from localcrag.evaluation.metrics import METRICS
 from localcrag.evaluation.report_page import (
@@ -18,7 +17,6 @@ from localcrag.evaluation.report_page import (
     Quote,
     ReportCell,
     ReportPage,
-    ReportRow,
     ReportSection,
     ReportTable,
     Tone,
@@ -37,42 +35,23 @@ from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.text.translation import format_decimals
 
 
-def _actions(figures: Figures) -> ReportSection | None:
+def _decisions(figures: Figures) -> ReportSection | None:
     if not figures.actions:
         return None
-    tables = []
-    for name in sorted(figures.actions, key=lambda name: name != figures.scored):
-        folded = name != figures.scored
-        tables += [_by_action(name, figures.actions[name], folded), _confusion(name, figures.actions[name], folded)]
+    shown_first = sorted(figures.actions.items(), key=lambda item: item[0] != figures.scored)
     return ReportSection(
         "Decisions",
-        "CORRECT should be decided just where the documents hold the answer: its row says how often that trust was "
-        "earned, the other rows how often it was right to go on.",
-        tables=tuple(tables),
+        "CORRECT should be decided just where the documents hold the answer.",
+        tables=tuple(
+            ReportTable(
+                f"Who holds the answer, and the action: {name}",
+                ("", *Action),
+                tuple(row(HOLDERS[holder], *map(str, counts.values())) for holder, counts in found.items()),
+                folded=name != figures.scored,
+            )
+            for name, found in shown_first
+        ),
     )
-
-
-def _by_action(name: str, found: Actions, folded: bool) -> ReportTable:
-    rows = tuple(
-        row(
-            action,
-            ReportCell(str(one.n), f"{one.share:.0%}"),
-            cell("action_right", one.accuracy),
-            cell("answer_match", one.answer_match),
-            cell("seconds", one.seconds),
-        )
-        for action, one in found.decided.items()
-    )
-    headings = ("", "questions", "action accuracy", "answer match", "seconds")
-    return ReportTable(f"By action: {name}", headings, rows, folded=folded)
-
-
-def _confusion(name: str, found: Actions, folded: bool) -> ReportTable:
-    rows = tuple(
-        row(HOLDERS[AnswerLocation(holder)], *(str(counts[action.value]) for action in Action))
-        for holder, counts in found.confusion.items()
-    )
-    return ReportTable(f"Who holds the answer, and the action: {name}", ("", *Action), rows, folded=folded)
 
 
 def _reliability(figures: Figures) -> ReportSection | None:
@@ -109,7 +88,7 @@ def _sweep(figures: Figures) -> ReportSection | None:
     upper, lower, now = found.thresholds.upper, found.thresholds.lower, found.in_force
     best = max(found.uppers, key=lambda point: point.accuracy)
     along_upper = sorted({*found.uppers, now}, key=lambda point: point.upper)
-    headings = ("action accuracy", "not the opposite", "web asked", "INCORRECT")
+    headings = ("upper", "action accuracy", "not the opposite", "web asked")
     best_one = (
         f"Of {found.n} questions under {figures.scored}, policy {found.policy}: {now.accuracy:.2f} were decided right "
         f"with the upper threshold {format_decimals(upper)} in force, and {best.accuracy:.2f} would have been with "
@@ -123,33 +102,19 @@ def _sweep(figures: Figures) -> ReportSection | None:
         lines=(best_one, "A second look that other thresholds would have taken, or spared, is not in it."),
         tables=(
             ReportTable(
-                f"Lower threshold, with upper {format_decimals(upper)}",
-                ("lower", *headings),
-                _points(found.lowers, now, lambda point: point.lower),
-            ),
-            ReportTable(
                 f"Upper threshold, with lower {format_decimals(lower)}",
-                ("upper", *headings),
-                _points(along_upper, now, lambda point: point.upper),
+                headings,
+                tuple(
+                    row(
+                        f"{point.upper:.2f}{' (in force)' if point == now else ''}",
+                        *(number(SHARE, one) for one in (point.accuracy, point.not_opposite, point.web_rate)),
+                    )
+                    for point in along_upper
+                ),
                 folded=True,
             ),
         ),
         plots=(lambda: report_plots.sweep(found),),
-    )
-
-
-def _points(
-    points: Sequence[ThresholdPoint], now: ThresholdPoint, at: Callable[[ThresholdPoint], float]
-) -> tuple[ReportRow, ...]:
-    return tuple(
-        row(
-            f"{at(point):.2f}{' (in force)' if point == now else ''}",
-            number(SHARE, point.accuracy),
-            number(SHARE, point.not_opposite),
-            number(SHARE, point.web_rate),
-            number(SHARE, point.incorrect),
-        )
-        for point in points
     )
 
 
@@ -174,33 +139,16 @@ STEPS = ("condense", "retrieve", "evaluate", "decide", "retry", "search", "refin
 
 
 def _times(figures: Figures) -> ReportSection | None:
-    if not figures.times:
+    there = [step for step in STEPS if any(step in steps for steps in figures.steps.values())]
+    if not there:
         return None
-    totals = tuple(
-        row(
-            name,
-            cell("seconds", time.mean),
-            number("seconds", time.median),
-            number("seconds", time.slowest),
-            *(cell(metric, figures.estimates[name][ALL].get(metric)) for metric in _COUNTED),
-        )
-        for name, time in figures.times.items()
-    )
-    there = [step for step in STEPS if any(step in time.steps for time in figures.times.values())]
-    steps = tuple(row(step, *(_step_cost(time.steps.get(step)) for time in figures.times.values())) for step in there)
-    headings = ("", "mean s", "median s", "95th percentile s", "model calls", "tokens read", "tokens written")
+    rows = tuple(row(step, *(_step_cost(steps.get(step)) for steps in figures.steps.values())) for step in there)
     return ReportSection(
         "Time and tokens",
         "Where the seconds of a question go: a configuration pays for what it adds, and saves what it leaves out of "
         "the prompt.",
-        tables=(
-            ReportTable("A question", headings, totals),
-            ReportTable("Each step: mean seconds, tokens read → written", ("", *figures.times), steps, folded=True),
-        ),
+        tables=(ReportTable("Each step: mean seconds, tokens read → written", ("", *figures.steps), rows),),
     )
-
-
-_COUNTED = ("llm_calls", "prompt_tokens", "completion_tokens")
 
 
 def _step_cost(costs: dict[str, float] | None) -> str:
@@ -263,7 +211,7 @@ def _quote(label: str, shown: ShownText) -> Quote:
     return Quote(label, shown.text, note, "holds an accepted answer" if shown.holds else "")
 
 
-SECTIONS = (_actions, _reliability, _sweep, _retention, _times, _losses, _worst)
+SECTIONS = (_decisions, _reliability, _sweep, _retention, _times, _losses, _worst)
 """Sections on the flow, in the order of the report; each function returns None if there is nothing to show."""
 
 

@@ -141,16 +141,12 @@ def test_json_holds_the_verdict_with_what_is_not_proved(document: dict[str, Any]
 
 
 def test_json_holds_decisions_causes_time_and_strips(document: dict[str, Any]) -> None:
-    actions = document["actions"][FULL]
-    assert actions["confusion"]["documents"] == {"CORRECT": 6, "AMBIGUOUS": 1, "INCORRECT": 1}
-    assert actions["decided"]["CORRECT"]["n"] == 7
-    assert actions["decided"]["CORRECT"]["accuracy"]["mean"] == pytest.approx(6 / 7)
+    assert document["actions"][FULL]["documents"] == {"CORRECT": 6, "AMBIGUOUS": 1, "INCORRECT": 1}
     assert PLAIN not in document["actions"]
     losses = document["losses"][FULL]
     assert losses["right"] == 3
     assert losses["causes"] == {cause.value: list(CAUSES.values()).count(cause) for cause in Cause}
-    assert document["times"][FULL]["steps"]["generate"]["prompt_tokens"] == 100
-    assert document["times"][PLAIN]["median"] == 4.0
+    assert document["steps"][FULL]["generate"]["prompt_tokens"] == 100
     assert [(one["least"], one["most"]) for one in document["retention"]] == [(1, 1), (2, 3)]
 
 
@@ -208,7 +204,6 @@ def test_other_thresholds_decide_on_the_stored_relevances() -> None:
     assert at[0.58] == pytest.approx([1.0, 2 / 3, LIMITS.lower])
     assert at[0.62] == pytest.approx([2 / 3, 1.0, LIMITS.lower])
     assert at[0.02] == pytest.approx([1 / 3, 0.0, 0.02])
-    assert {point.lower: point.incorrect for point in found.lowers}[0.05] == 0.0
 
 
 def test_the_html_file_refers_to_nothing_outside(written: tuple[Path, Path, Path]) -> None:
