@@ -14,10 +14,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -106,21 +105,6 @@ def _module_configs(folder: Path) -> list[Path]:
 PACKAGE, NEEDED = "sklearn", "sklearn.metrics"
 
 
-class _StandInFinder(MetaPathFinder, Loader):
-    """An import hook that stands in for scikit-learn; its one function imports the real one when it is called."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname in (PACKAGE, NEEDED):
-            return ModuleSpec(fullname, self, is_package=fullname == PACKAGE)
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        if module.__name__ == NEEDED:
-            module.pairwise_distances = _pairwise_distances  # type: ignore[attr-defined]
-
-
 def _pairwise_distances(*arguments: Any, **options: Any) -> Any:
     from sklearn.metrics import pairwise_distances  # noqa: PLC0415 - imported only when it is called
 
@@ -133,12 +117,12 @@ def without_scikit_learn() -> Iterator[None]:
     if PACKAGE in sys.modules:  # It is loaded already, so a stand-in would save nothing.
         yield
         return
-    stand_in = _StandInFinder()
-    sys.meta_path.insert(0, stand_in)
+    package, metrics = module_from_spec(ModuleSpec(PACKAGE, None)), module_from_spec(ModuleSpec(NEEDED, None))
+    metrics.pairwise_distances = _pairwise_distances  # type: ignore[attr-defined]
+    sys.modules.update({PACKAGE: package, NEEDED: metrics})
     try:
         yield
     finally:
-        sys.meta_path.remove(stand_in)
         for name in (PACKAGE, NEEDED):
             sys.modules.pop(name, None)
 

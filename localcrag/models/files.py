@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from localcrag.models.manifest import Manifest, ModelEntry, ModelFile, RepositorySource
 from localcrag.records.enums import Skill
@@ -32,6 +34,7 @@ WEIGHTS = (".safetensors", ".bin", ".pt")
 READ_BYTES = 4 * 1024 * 1024  # large enough for full disk speed, small enough for a smooth progress bar
 
 log = logging.getLogger(__name__)
+Entry = TypeVar("Entry")
 
 
 def sha256_of(path: Path, report: Callable[[int], None] | None = None) -> str:
@@ -88,17 +91,26 @@ class RecordedFile:
     commit: str
 
 
+_RECORDED = TypeAdapter(dict[str, dict[str, RecordedFile]])
+_VERIFIED = TypeAdapter(dict[str, tuple[int, int, str]])
+"""Size in bytes, modification time in nanoseconds, and SHA-256 of each verified file, by its path."""
+_CHECKS = TypeAdapter(dict[str, Any])
+
+
+def _read_json(path: Path, form: TypeAdapter[dict[str, Entry]]) -> dict[str, Entry]:
+    """Return the JSON object in the file; empty if the file is missing or damaged, so that files are checked again."""
+    try:
+        return form.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValidationError) as error:
+        log.warning("%s is not as localcrag writes it (%s) and is ignored.", path, error)
+        return {}
+
+
 def read_recorded(folder: Path) -> dict[str, RecordedFile]:
     """Return the records in the checksums.json of a downloaded model, by path; empty if there is no such file."""
-    content = _read_json(folder / CHECKSUMS_NAME)
-    try:
-        return {
-            str(path): RecordedFile(int(file["size"]), str(file["sha256"]), str(file["commit"]))
-            for path, file in content.get("files", {}).items()
-        }
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        log.warning("%s is not as localcrag writes it (%r) and is ignored.", folder / CHECKSUMS_NAME, error)
-        return {}
+    return _read_json(folder / CHECKSUMS_NAME, _RECORDED).get("files", {})
 
 
 def write_recorded(folder: Path, files: Mapping[str, RecordedFile]) -> None:
@@ -118,14 +130,14 @@ class VerifiedFiles:
 
     def holds(self, file: Path, sha256: str) -> bool:
         """Return whether the file, in its present state, was verified to have that checksum."""
-        return bool(_read_json(self._path).get(str(file.absolute())) == _fingerprint(file, sha256))
+        return _read_json(self._path, _VERIFIED).get(str(file.absolute())) == _fingerprint(file, sha256)
 
     def remember(self, checked: Mapping[Path, str]) -> None:
         """Record files that have just been verified, with their SHA-256.
 
         If the folder cannot be written, log a warning: the files are then read again at every start.
         """
-        known = _read_json(self._path)
+        known = _read_json(self._path, _VERIFIED)
         known.update({str(file.absolute()): _fingerprint(file, sha256) for file, sha256 in checked.items()})
         known = {path: value for path, value in known.items() if Path(path).exists()}
         try:
@@ -134,21 +146,9 @@ class VerifiedFiles:
             log.warning("%s cannot be written (%s): models are checked again at every start.", self._path, error)
 
 
-def _fingerprint(file: Path, sha256: str) -> list[int | str]:
+def _fingerprint(file: Path, sha256: str) -> tuple[int, int, str]:
     status = file.stat()
-    return [status.st_size, status.st_mtime_ns, sha256]
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in the file; empty if the file is missing or damaged, so that files are checked again."""
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        log.warning("%s cannot be read (%s) and is ignored.", path, error)
-        return {}
-    return content if isinstance(content, dict) else {}
+    return status.st_size, status.st_mtime_ns, sha256
 
 
 FILE_NAME = "model_checks.json"
@@ -171,26 +171,17 @@ class ModelChecks:
         self._path = data_dir / FILE_NAME
 
     def of(self, name: str) -> StoredCheck | None:
-        """Return the result of a model's last check; None if there is none or the file is damaged."""
-        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-            kept = self._read()[name]
-            skills = tuple(Skill(skill) for skill in kept["skills"])
-            return StoredCheck(skills, tuple(kept["passed"]), tuple(kept["failed"]), str(kept["at"]))
+        """Return the result of a model's last check; None if there is none or it is damaged."""
+        with suppress(KeyError, ValidationError):
+            return TypeAdapter(StoredCheck).validate_python(_read_json(self._path, _CHECKS)[name])
         return None
 
     def keep(self, name: str, check: StoredCheck) -> None:
         """Store the result of a check, replacing the model's last one. Raises SettingsError."""
-        kept = {}
-        with suppress(OSError, ValueError):
-            kept = self._read()
         try:
-            write_json(self._path, {**kept, name: asdict(check)})
+            write_json(self._path, {**_read_json(self._path, _CHECKS), name: asdict(check)})
         except OSError as error:
             raise SettingsError(f"{self._path} cannot be written: {error.strerror}. The check was not kept.") from error
-
-    def _read(self) -> dict[str, dict[str, list[str]]]:
-        content: dict[str, dict[str, list[str]]] = json.loads(self._path.read_text("utf-8"))
-        return content
 
 
 GGUF_MAGIC = b"GGUF"  # the first four bytes, by the GGUF specification (ggml/docs/gguf.md)
@@ -198,38 +189,29 @@ GGUF_MAGIC = b"GGUF"  # the first four bytes, by the GGUF specification (ggml/do
 SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<parts>\d{5})$")
 
 
-@dataclass(frozen=True, slots=True)
-class UserModel:
-    """A language model file that the user added; `size` in bytes, of all its parts."""
-
-    name: str
-    path: Path
-    size: int
-
-
-def user_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: Set[str]) -> list[UserModel]:
-    """Return the GGUF files below `models_dir` that do not belong to the manifest, sorted by path.
+def user_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: Set[str]) -> dict[str, Path]:
+    """Return the GGUF files below `models_dir` that do not belong to the manifest, by name, sorted by path.
 
     A model is named after its file, or after its path below `models_dir` if that name is taken.
     """
     paths = sorted(path for path in _gguf_paths(models_dir) if path not in manifest_files)
     stems = [path.stem for path in paths]
-    models = []
-    for path in paths:
-        taken = path.stem in manifest_names or stems.count(path.stem) > 1
-        name = path.relative_to(models_dir).as_posix() if taken else path.stem
-        models.append(UserModel(name=name, path=path, size=sum(part.stat().st_size for part in _parts(path))))
-    return models
+    return {
+        path.relative_to(models_dir).as_posix()
+        if path.stem in manifest_names or stems.count(path.stem) > 1
+        else path.stem: path
+        for path in paths
+    }
 
 
-def find_user_model(name_or_path: str, models_dir: Path, own: list[UserModel]) -> Path | None:
+def find_user_model(name_or_path: str, models_dir: Path, own: Mapping[str, Path]) -> Path | None:
     """Return the path of a model in `own`, by name or file name; otherwise the path itself if it exists, else None.
 
     A relative path may start at `models_dir`.
     """
-    for model in own:
-        if name_or_path in (model.name, model.path.name):
-            return model.path
+    for name, path in own.items():
+        if name_or_path in (name, path.name):
+            return path
     for path in (models_dir / name_or_path, Path(name_or_path).expanduser().absolute()):
         if name_or_path and path.exists():
             return path
@@ -306,7 +288,7 @@ class Library:
     def models(self) -> list[Model]:
         """Return every model of the manifest, then every GGUF file that the user added; checks only their sizes."""
         known = [self._listed(entry) for entry in self.manifest.entries]
-        return known + [_user_model(model) for model in self._own()]
+        return known + [_user_model(name, path) for name, path in self._own().items()]
 
     def path(self, name_or_path: str, role: ModelRole) -> Path:
         """Return the .gguf file (language model) or the folder (embedding model, reranker) to load.
@@ -439,7 +421,7 @@ class Library:
             description=entry.description,
         )
 
-    def _own(self) -> list[UserModel]:
+    def _own(self) -> dict[str, Path]:
         files = {self.folder(entry) / file.path for entry in self.manifest.entries for file in entry.files}
         return user_gguf_files(self.models_dir, files, {entry.name for entry in self.manifest.entries})
 
@@ -456,13 +438,13 @@ class Library:
         return path
 
 
-def _user_model(model: UserModel) -> Model:
+def _user_model(name: str, path: Path) -> Model:
     return Model(
-        name=model.name,
+        name=name,
         role=ModelRole.LLM,
         source="yours",
         state=ModelState.PRESENT,
-        size=model.size,
+        size=sum(part.stat().st_size for part in _parts(path)),
         exact=True,
-        path=model.path,
+        path=path,
     )

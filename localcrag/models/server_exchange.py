@@ -183,31 +183,11 @@ class Exchange:
             limits=httpx.Limits(max_keepalive_connections=0),
         )
 
-    def get(self, url: str, *, seconds: float = QUICK_SECONDS) -> Any:
-        """Return the JSON at a URL of the server. Raises ServerError."""
-        return self._ask("GET", url, None, seconds)
-
-    def post(self, url: str, body: object, *, seconds: float = QUICK_SECONDS) -> Any:
-        """Send `body` as JSON, and return the server's JSON answer. Raises ServerError."""
-        return self._ask("POST", url, body, seconds)
-
-    def lines(self, url: str, body: object) -> StreamedLines:
-        """Send a request for a stream at once, and return its lines."""
-        request = self._client.build_request(
-            "POST", url, content=_json(body), headers=_JSON,
-            timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
-        )  # fmt: skip
-        return StreamedLines(self._client, request, self.address, self._purpose)
-
-    def _ask(self, method: str, url: str, body: object, seconds: float) -> Any:
-        content = None if body is None else _json(body)
-        request = self._client.build_request(
-            method, url, content=content, headers=_JSON if content else {},
-            timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-        )  # fmt: skip
+    def ask(self, url: str, body: object = None, *, seconds: float = QUICK_SECONDS) -> Any:
+        """Return the JSON at a URL of the server; with `body`, send that as JSON. Raises ServerError."""
         try:
             with allow_connection(self.address, self._purpose):
-                response = self._client.send(request)
+                response = self._client.send(self._request(url, body, seconds))
         except (httpx.HTTPError, UnicodeError) as error:
             raise request_failed(error, self.address, seconds) from error
         if not response.is_success:
@@ -216,6 +196,18 @@ class Exchange:
             return json.loads(response.content)
         except ValueError as error:
             raise invalid_answer(self.address) from error
+
+    def lines(self, url: str, body: object) -> StreamedLines:
+        """Send a request for a stream at once, and return its lines."""
+        return StreamedLines(self._client, self._request(url, body, SILENCE_SECONDS), self.address, self._purpose)
+
+    def _request(self, url: str, body: object, seconds: float) -> httpx.Request:
+        timeout = httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        if body is None:
+            return self._client.build_request("GET", url, timeout=timeout)
+        # In ASCII, a lone surrogate from undecodable bytes is escaped; in UTF-8, it could not be encoded.
+        content, headers = json.dumps(body).encode("ascii"), {"Content-Type": "application/json"}
+        return self._client.build_request("POST", url, content=content, headers=headers, timeout=timeout)
 
 
 class StreamedLines:
@@ -292,14 +284,6 @@ def allow_connection(address: ServerAddress, purpose: Purpose) -> AbstractContex
     return guard.allow_egress(purpose, address.place, judge=is_private)
 
 
-_JSON = {"Content-Type": "application/json"}
-
-
-def _json(body: object) -> bytes:
-    # In ASCII, a lone surrogate from undecodable bytes is escaped; in UTF-8, it could not be encoded.
-    return json.dumps(body).encode("ascii")
-
-
 class Program(StrEnum):
     """The program that serves a model."""
 
@@ -333,7 +317,7 @@ class ServedModel:
 
 def list_models(exchange: Exchange, *, seconds: float = 10.0) -> tuple[ServedModel, ...]:
     """Return the models in the server's list, except localcrag's own. Raises ServerError."""
-    answer = exchange.get(exchange.address.below("/models"), seconds=seconds)
+    answer = exchange.ask(exchange.address.below("/models"), seconds=seconds)
     entries = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(entries, list):
         return ()
@@ -347,13 +331,13 @@ def context_window(exchange: Exchange, model: ServedModel) -> int | None:
     try:
         match model.program:
             case Program.LLAMA_SERVER:
-                text = exchange.get(address.sibling("/props"))["default_generation_settings"]["n_ctx"]
+                text = exchange.ask(address.sibling("/props"))["default_generation_settings"]["n_ctx"]
             case Program.OLLAMA:
-                text = _find_entry(exchange.get(address.sibling("/api/ps"))["models"], "name", model.id)[
+                text = _find_entry(exchange.ask(address.sibling("/api/ps"))["models"], "name", model.id)[
                     "context_length"
                 ]
             case Program.LM_STUDIO:
-                one = _find_entry(exchange.get(address.sibling("/api/v0/models"))["data"], "id", model.id)
+                one = _find_entry(exchange.ask(address.sibling("/api/v0/models"))["data"], "id", model.id)
                 text = one["loaded_context_length"]
             case _:
                 text = model.window
@@ -367,17 +351,17 @@ def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Mess
     address, plain = exchange.address, as_json(messages)
     match model.program:
         case Program.LLAMA_SERVER:
-            prompt = exchange.post(address.sibling("/apply-template"), {"messages": plain})["prompt"]
-            counted = exchange.post(address.sibling("/tokenize"), {"content": prompt, "add_special": True})["tokens"]
+            prompt = exchange.ask(address.sibling("/apply-template"), {"messages": plain})["prompt"]
+            counted = exchange.ask(address.sibling("/tokenize"), {"content": prompt, "add_special": True})["tokens"]
             return len(counted)
         case Program.VLLM:
-            counted = exchange.post(address.sibling("/tokenize"), {"model": model.id, "messages": plain})
+            counted = exchange.ask(address.sibling("/tokenize"), {"model": model.id, "messages": plain})
             return int(counted["count"])
         case Program.LLAMA_CPP_PYTHON:
             # Its API does not offer the chat template. Most templates are as long as ChatML's, which is used here.
             prompt = "".join(f"<|im_start|>{one.role}\n{one.content}<|im_end|>\n" for one in messages)
             url = address.sibling("/extras/tokenize/count")
-            return int(exchange.post(url, {"input": prompt + "<|im_start|>assistant\n"})["count"])
+            return int(exchange.ask(url, {"input": prompt + "<|im_start|>assistant\n"})["count"])
     return None
 
 

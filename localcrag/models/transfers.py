@@ -24,7 +24,6 @@ import localcrag
 from localcrag.models.files import READ_BYTES, RecordedFile, flush, git_blob_sha1, sha256_of
 from localcrag.models.manifest import HubSource, ModelFile, WheelSource
 from localcrag.privacy import egress_log, guard, process
-from localcrag.privacy import process as proxies
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.errors import DownloadFailed, ModelDamaged
 from localcrag.records.models import DownloadPhase, DownloadProgress, Report
@@ -55,12 +54,7 @@ class ProgressMeter:
     def connecting(self, place: str) -> None:
         """Report the server that localcrag is about to connect to."""
         if self._report:
-            self._report(
-                DownloadProgress(
-                    model=self._model, file=place, phase=DownloadPhase.CONNECT, done=0, total=0,
-                    bytes_per_second=None, seconds_left=None,
-                )
-            )  # fmt: skip
+            self._report(DownloadProgress(model=self._model, file=place, phase=DownloadPhase.CONNECT, done=0, total=0))
 
     def file(self, name: str) -> None:
         """Set the file that the next bytes belong to."""
@@ -384,7 +378,7 @@ def _start_pip(command: list[str], requirement: str, purpose: Purpose, meter: Pr
     )
     with guard.allow_egress(purpose, programs=True):
         return subprocess.Popen(
-            command, env=_with_uv_index(proxies.environment_with_proxies()), stdout=subprocess.PIPE,
+            command, env=_with_uv_index(process.environment_with_proxies()), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 

@@ -110,8 +110,8 @@ class DownloadProgress:
     phase: DownloadPhase
     done: int
     total: int
-    bytes_per_second: float | None
-    seconds_left: float | None
+    bytes_per_second: float | None = None
+    seconds_left: float | None = None
 
 
 Report = Callable[[DownloadProgress], None]

@@ -21,7 +21,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from lab.training.pairs import Group, Pair
 from lab.training.tokenised import Lesson, Share, Tokenised
 from lab.training.training_loop import multiplies_in_bf16
-from localcrag.models.reranker import SPAN_HEAD_FILE, is_line_head
+from localcrag.models.reranker import SPAN_HEAD_FILE
 
 LEARNING_RATE = 1e-4
 RANKING, PLACE = 0.5, 0.5
@@ -57,7 +57,7 @@ class Network:
             attn_implementation="eager" if self.device == "cpu" and self.in_bf16 else "sdpa",
         ).to(self.device, torch.float32)
         self.place = torch.nn.Linear(self.model.config.hidden_size, 1).to(self.device)
-        if (base / SPAN_HEAD_FILE).exists() and is_line_head(base / SPAN_HEAD_FILE):
+        if (base / SPAN_HEAD_FILE).exists():
             self.place.load_state_dict(load_file(base / SPAN_HEAD_FILE))
 
     def __call__(self, share: Share, *, learns: bool) -> Forward:
