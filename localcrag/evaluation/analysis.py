@@ -83,7 +83,7 @@ class Losses:
 
     questions: int
     right: int
-    causes: dict[str, int]
+    causes: dict[Cause, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class ShownText:
 
     where: str
     relevance: float | None
-    grade: str | None
+    grade: Grade | None
     text: str
     holds: bool
 
@@ -107,14 +107,14 @@ class Worst:
     id: str
     question: str
     standalone: str
-    held_by: str
+    held_by: AnswerLocation
     accepted: tuple[str, ...]
     answer: str
     abstained: bool
     uncertain: bool
-    action: str | None
+    action: Action | None
     rule: str
-    cause: str
+    cause: Cause
     why: str
     passage: ShownText | None
     evidence: tuple[ShownText, ...]
@@ -168,14 +168,14 @@ def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
             id=question.id,
             question=question.question,
             standalone=run.standalone_question,
-            held_by=question.held_by.value,
+            held_by=question.held_by,
             accepted=question.answers,
             answer=run.answer,
             abstained=run.abstained,
             uncertain=run.uncertain,
-            action=run.action.value if run.action else None,
+            action=run.action,
             rule=run.rule,
-            cause=loss.cause.value,
+            cause=loss.cause,
             why=loss.why,
             passage=_passage(question, run),
             evidence=_evidence(question, run),
@@ -189,11 +189,10 @@ def _passage(question: Question, run: Run) -> ShownText | None:
     passage = best_passage(run, question.answers)
     if passage is None:
         return None
-    graded: Grade | None = passage.grade if run.action else None
     return ShownText(
         where=_where(passage, passage.rows),
         relevance=passage.relevance if run.action else None,
-        grade=graded.value if graded else None,
+        grade=passage.grade if run.action else None,
         text=passage.text,
         holds=contains_answer(passage.text, question.answers),
     )
@@ -350,5 +349,5 @@ def _losses(evaluation: Evaluation, name: str) -> Losses:
     return Losses(
         questions=len(pairs),
         right=len(pairs) - counts.total(),
-        causes={cause.value: counts[cause] for cause in Cause},
+        causes={cause: counts[cause] for cause in Cause},
     )

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
 
 import numpy as np
 from scipy import stats
@@ -57,15 +56,11 @@ class Criterion:
             raise ValueError(f"the cost ({self.cost:g}) must be a number above 0")
 
     def __str__(self) -> str:
-        match self.kind:
-            case CriterionKind.F1:
-                return "f1"
-            case CriterionKind.WEB_RATE:
-                return f"web-rate, target {self.target:g}"
-            case CriterionKind.COST:
-                return f"cost, {self.cost:g} for a wrong CORRECT"
-            case _:
-                assert_never(self.kind)
+        return {
+            CriterionKind.F1: "f1",
+            CriterionKind.WEB_RATE: f"web-rate, target {self.target:g}",
+            CriterionKind.COST: f"cost, {self.cost:g} for a wrong CORRECT",
+        }[self.kind]
 
 
 def accuracy(correct: Marks, there: Marks) -> float:
@@ -98,16 +93,13 @@ def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
     target, or the lowest threshold if all exceed it.
     """
     decided = best[None, :] >= UPPERS[:, None]
-    match criterion.kind:
-        case CriterionKind.F1:
-            values = np.array([f1(correct, there) for correct in decided])
-        case CriterionKind.COST:
-            values = -np.array([cost(correct, there, criterion.cost) for correct in decided])
-        case CriterionKind.WEB_RATE:
-            affordable = UPPERS[np.mean(~decided, axis=1) <= criterion.target]
-            return float(affordable[-1] if len(affordable) else UPPERS[0])
-        case _:
-            assert_never(criterion.kind)
+    if criterion.kind is CriterionKind.WEB_RATE:
+        affordable = UPPERS[np.mean(~decided, axis=1) <= criterion.target]
+        return float(affordable[-1] if len(affordable) else UPPERS[0])
+    if criterion.kind is CriterionKind.COST:
+        values = -np.array([cost(correct, there, criterion.cost) for correct in decided])
+    else:
+        values = np.array([f1(correct, there) for correct in decided])
     equal = UPPERS[np.isclose(values, values.max(), rtol=0, atol=1e-12)]
     return float(equal[len(equal) // 2])
 

@@ -8,11 +8,12 @@ from enum import StrEnum
 from typing import Any
 
 from localcrag.evaluation.analysis import ComparisonVerdict, Paired, groups_of, paired, verdict
-from localcrag.evaluation.diagnosis import diagnose, is_right
+from localcrag.evaluation.diagnosis import Cause, diagnose, is_right
 from localcrag.evaluation.results import About, Evaluation, measure_all
 from localcrag.evaluation.wording import NONE, plain
+from localcrag.records.enums import Action
 from localcrag.records.errors import EvaluationError
-from localcrag.records.evaluation_set import Question
+from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.run import Run
 
 Side = tuple[Evaluation, str]
@@ -32,12 +33,12 @@ class QuestionOutcome:
     """A question's run in short; `cause` is what went wrong, None if the run is right."""
 
     right: bool
-    action: str | None
+    action: Action | None
     rule: str
     answer: str
     abstained: bool
     uncertain: bool
-    cause: str | None
+    cause: Cause | None
     why: str
 
 
@@ -47,7 +48,7 @@ class Changed:
 
     id: str
     question: str
-    held_by: str
+    held_by: AnswerLocation
     accepted: tuple[str, ...]
     change: OutcomeChange
     before: QuestionOutcome
@@ -140,7 +141,7 @@ def _changed(question: Question, before: Run, after: Run) -> Changed | None:
     return Changed(
         id=question.id,
         question=question.question,
-        held_by=question.held_by.value,
+        held_by=question.held_by,
         accepted=question.answers,
         change=change,
         before=_outcome(question, before),
@@ -152,12 +153,12 @@ def _outcome(question: Question, run: Run) -> QuestionOutcome:
     loss = diagnose(question, run)
     return QuestionOutcome(
         right=loss is None,
-        action=run.action.value if run.action else None,
+        action=run.action,
         rule=run.rule,
         answer=run.answer,
         abstained=run.abstained,
         uncertain=run.uncertain,
-        cause=loss.cause.value if loss else None,
+        cause=loss.cause if loss else None,
         why=loss.why if loss else "",
     )
 

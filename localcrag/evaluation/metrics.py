@@ -86,11 +86,6 @@ def abstention_precision(question: Question, run: Run) -> float | None:
     return None if run.answered else float(question.held_by is AnswerLocation.NOWHERE)
 
 
-def abstention_recall(question: Question, run: Run) -> float | None:
-    """Return whether an unanswerable question was left unanswered."""
-    return float(not run.answered) if question.held_by is AnswerLocation.NOWHERE else None
-
-
 def invention(question: Question, run: Run) -> float | None:
     """Return whether an unanswerable question was answered nevertheless."""
     return float(run.answered) if question.held_by is AnswerLocation.NOWHERE else None
@@ -317,11 +312,6 @@ METRICS: tuple[Metric, ...] = (
         "abstention_precision", "abstention precision",
         "Of abstentions and uncertain answers, those on questions that neither documents nor web answer.",
         abstention_precision, source=SQUAD2,
-    ),
-    Metric(
-        "abstention_recall", "abstention recall",
-        "Of questions that neither documents nor web answer, those that were abstained from or said to be uncertain.",
-        abstention_recall, source=SQUAD2,
     ),
     Metric(
         "invention", "invention rate",

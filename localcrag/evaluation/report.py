@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from localcrag.evaluation import comparison
 from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, Figures, Values, figures, groups_of, verdict
 from localcrag.evaluation.comparison import Changed, Comparison, OutcomeChange, QuestionOutcome, Side, compare
 from localcrag.evaluation.report_page import (
@@ -33,7 +32,6 @@ from localcrag.evaluation.report_sections import page, verdict_lines
 from localcrag.evaluation.results import Evaluation, measure_all
 from localcrag.evaluation.wording import NONE, Estimate, direction, estimate, number
 from localcrag.records.errors import EvaluationError
-from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.text.words import one_line, shorten
 
 _TONES = {OutcomeChange.LOST: Tone.WORSE, OutcomeChange.WON: Tone.BETTER, OutcomeChange.DECIDED: Tone.NONE}
@@ -109,7 +107,7 @@ def _card(one: Changed, found: Comparison) -> Card:
         for name, outcome in ((found.first, one.before), (found.second, one.after))
         if outcome.cause
     )
-    facts = (f"held by: {HOLDERS[AnswerLocation(one.held_by)]}", f"accepted: {accepted(one.accepted)}")
+    facts = (f"held by: {HOLDERS[one.held_by]}", f"accepted: {accepted(one.accepted)}")
     return Card(
         one.question,
         one.change,
@@ -222,36 +220,22 @@ def _aligned(lines: Sequence[Sequence[str]], *, left: Sequence[int]) -> str:
     )
 
 
-__all__ = ["comparison_summary", "summary", "to_json", "write", "write_comparison"]
-
-_FIGURES = TypeAdapter(Figures)
-_COMPARISON = TypeAdapter(Comparison)
-
-
 def write(evaluation: Evaluation, folder: Path) -> tuple[Path, Path, Path]:
     """Write the report of an evaluation, finished or not, and return the paths of its HTML, Markdown and JSON.
 
     Raises EvaluationError if the folder cannot be written.
     """
     found = figures(evaluation)
-    return _write(folder, "report", page(found), to_json(found))
+    return _write(folder, "report", page(found), TypeAdapter(Figures).dump_json(found, indent=1))
 
 
-def write_comparison(
-    before: tuple[Evaluation, str], after: tuple[Evaluation, str], folder: Path
-) -> tuple[Path, Path, Path]:
+def write_comparison(before: Side, after: Side, folder: Path) -> tuple[Path, Path, Path]:
     """Write a comparison of two evaluations, each given with one of its configurations, and return the paths.
 
     Raises EvaluationError if the folder cannot be written, or if no question was asked in both.
     """
-    found = comparison.compare(before, after)
-    document = _COMPARISON.dump_json(found, indent=1)
-    return _write(folder, "comparison", comparison_page(found), document)
-
-
-def to_json(found: Figures) -> bytes:
-    """Return all figures as JSON, unrounded."""
-    return _FIGURES.dump_json(found, indent=1)
+    found = compare(before, after)
+    return _write(folder, "comparison", comparison_page(found), TypeAdapter(Comparison).dump_json(found, indent=1))
 
 
 def _write(folder: Path, name: str, made: ReportPage, document: bytes) -> tuple[Path, Path, Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -114,13 +114,13 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_HTML_SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
+_SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
 
 
 def html(page: ReportPage) -> str:
     """Return the page as HTML, with a policy that forbids scripts and anything from other servers."""
     style = Markup(_TEMPLATES.get_template("report.css").render())  # noqa: S704  a file of this package
-    return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_HTML_SIGNS)
+    return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_SIGNS)
 
 
 def _drawn(section: ReportSection) -> list[tuple[Plot, Markup]]:
@@ -129,60 +129,17 @@ def _drawn(section: ReportSection) -> list[tuple[Plot, Markup]]:
     return [(plot, Markup(plot.svg)) for plot in plots]  # noqa: S704
 
 
-_MARKDOWN_SIGNS = {Tone.BETTER: "▲ ", Tone.WORSE: "▼ ", Tone.NONE: ""}
-
-
 def markdown(page: ReportPage) -> str:
     """Return the page as Markdown, without plots: the tables contain their figures."""
-    parts = [f"# {_text(page.title)}", _text(page.subtitle)]
-    parts += [f"> **{_text(alert)}**" for alert in page.alerts]
-    for section in page.sections:
-        parts += _section(section)
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _section(section: ReportSection) -> Iterable[str]:
-    yield f"## {_text(section.title)}"
-    yield _text(section.says)
-    yield "\n".join(f"- {_text(line)}" for line in section.lines)
-    for table in section.tables:
-        yield _table(table)
-    for card in section.cards:
-        yield _card(card)
-
-
-def _table(table: ReportTable) -> str:
-    if not table.rows:
-        return ""
-    lines = [
-        [_text(heading) for heading in table.headings],
-        ["---"] + ["---" if table.words else "--:"] * (len(table.headings) - 1),
-    ]
-    lines += [[_text(row.name), *map(_cell, row.cells)] for row in table.rows]
-    written = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"### {_text(table.title)}\n\n{written}"
-
-
-def _cell(cell: ReportCell) -> str:
-    return _MARKDOWN_SIGNS[cell.tone] + _text(cell.text) + (f" ({_text(cell.note)})" if cell.note else "")
-
-
-def _card(card: Card) -> str:
-    lines = [f"### {_text(card.title)}", f"**{_text(card.badge)}**: {_text(card.why)}"]
-    lines.append("\n".join(f"- {_text(line)}" for line in card.lines))
-    lines += [_quote(quote) for quote in card.quotes]
-    return "\n\n".join(lines)
-
-
-def _quote(quote: Quote) -> str:
-    head = _text(quote.label) + (f" ({_text(quote.note)})" if quote.note else "")
-    return f"> {head}{f', **{_text(quote.mark)}**' if quote.mark else ''}: “{_text(quote.text)}”"
+    return _TEMPLATES.get_template("report.md").render(page=page, signs=_SIGNS).rstrip() + "\n"
 
 
 def _text(text: str) -> str:
     # Before a space, ":" and "<" mean nothing in Markdown, and the tables are also read as plain text.
     return escape_markdown_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
 
+
+_TEMPLATES.filters["text"] = _text
 
 SHARE = "share"
 """Name that stands for any metric that is a share, for figures that belong to no metric."""

@@ -10,11 +10,11 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from localcrag.evaluation.curves import Length, Reliability, Sweep
+from localcrag.evaluation.curves import Reliability, Sweep
 from localcrag.records.passages import Thresholds
 from localcrag.text.translation import format_decimals
 
@@ -123,37 +123,6 @@ def sweep(found: Sweep) -> Plot:
 
     legend = (("s1", "action accuracy"), ("s2", "web asked (not CORRECT), dashed"))
     return _plot(2.7, alt, draw, legend)
-
-
-def retention(found: Sequence[Length]) -> Plot:
-    """Return a plot of the share kept of all strips, and of those with an answer, by strips in the passage."""
-    alt = "Share of strips kept, by strips in the passage"
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        for side, (name, colour) in enumerate((("retention", SECOND), ("recall", FIRST))):
-            for place, length in enumerate(found):
-                one = getattr(length, name)
-                if one is None:
-                    continue
-                at = place + (side - 0.5) * 0.36
-                axes.bar(at, one.mean, 0.34, color=colour)
-                if one.low is not None and one.high is not None and one.high > one.low:
-                    axes.plot([at, at], [one.low, one.high], color=INK, linewidth=1)
-        axes.set_xticks(range(len(found)), [f"{spelt(length)}\nn = {length.passages}" for length in found])
-        axes.tick_params(length=0)
-        axes.set(ylim=(0, 1.03), xlabel="strips in the passage", ylabel="share kept")
-        axes.grid(axis="y")
-
-    legend = (("s2", "of all strips"), ("s1", "of those that hold an accepted answer"))
-    return _plot(2.5, alt, draw, legend)
-
-
-def spelt(length: Length) -> str:
-    """Return a range of numbers of strips in words: "2–3", "11 or more"."""
-    if length.most is None:
-        return f"{length.least} or more"
-    return str(length.least) if length.least == length.most else f"{length.least}–{length.most}"
 
 
 def _limits(axes: Axes, thresholds: Thresholds) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from localcrag.evaluation import report_plots
 from localcrag.evaluation.analysis import ALL, ComparisonVerdict, Figures, ShownText, Worst
+from localcrag.evaluation.curves import Length
 from localcrag.evaluation.diagnosis import MEANING, Cause
 from localcrag.evaluation.metrics import METRICS
 from localcrag.evaluation.report_page import (
@@ -31,7 +32,6 @@ from localcrag.evaluation.report_page import (
 from localcrag.evaluation.results import GROUPS
 from localcrag.evaluation.wording import CONFIDENCE, NONE, RESAMPLES, PairedDifference, direction, number, plain
 from localcrag.records.enums import Action
-from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.text.translation import format_decimals
 
 
@@ -122,7 +122,7 @@ def _retention(figures: Figures) -> ReportSection | None:
     if not figures.retention:
         return None
     rows = tuple(
-        row(report_plots.spelt(one), str(one.passages), cell(SHARE, one.retention), cell(SHARE, one.recall))
+        row(_strips_in_words(one), str(one.passages), cell(SHARE, one.retention), cell(SHARE, one.recall))
         for one in figures.retention
     )
     return ReportSection(
@@ -130,8 +130,14 @@ def _retention(figures: Figures) -> ReportSection | None:
         "Long passages should lose most of their strips and keep those that hold the answer: little retention, high "
         "recall.",
         tables=(ReportTable("Strips", ("strips in it", "passages", "retention", "recall"), rows),),
-        plots=(lambda: report_plots.retention(figures.retention),),
     )
+
+
+def _strips_in_words(length: Length) -> str:
+    """Return a range of numbers of strips in words: "2–3", "11 or more"."""
+    if length.most is None:
+        return f"{length.least} or more"
+    return str(length.least) if length.least == length.most else f"{length.least}–{length.most}"
 
 
 STEPS = ("condense", "retrieve", "evaluate", "decide", "retry", "search", "refine", "reconcile", "generate", "verify")
@@ -159,12 +165,12 @@ def _step_cost(costs: dict[str, float] | None) -> str:
 
 
 def _losses(figures: Figures) -> ReportSection | None:
-    there = [cause for cause in Cause if any(one.causes[cause.value] for one in figures.losses.values())]
+    there = [cause for cause in Cause if any(one.causes[cause] for one in figures.losses.values())]
     if not there:
         return None
     rows = [
         row("right", *(ReportCell(str(one.right), f"of {one.questions}") for one in figures.losses.values())),
-        *(row(cause, *(str(one.causes[cause.value]) for one in figures.losses.values())) for cause in there),
+        *(row(cause, *(str(one.causes[cause]) for one in figures.losses.values())) for cause in there),
     ]
     meanings = tuple(row(cause, MEANING[cause]) for cause in there)
     return ReportSection(
@@ -191,7 +197,7 @@ def _worst(figures: Figures) -> ReportSection | None:
 
 
 def _card(place: int, one: Worst, first: str) -> Card:
-    lines = [f"held by: {HOLDERS[AnswerLocation(one.held_by)]}", f"accepted: {accepted(one.accepted)}"]
+    lines = [f"held by: {HOLDERS[one.held_by]}", f"accepted: {accepted(one.accepted)}"]
     if one.standalone != one.question:
         lines.insert(0, f"understood as: {one.standalone}")
     if one.action:

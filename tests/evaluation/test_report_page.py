@@ -41,7 +41,7 @@ def test_the_page_is_readable_and_what_it_quotes_is_inert(
         expect(page).to_have_title("Evaluation of made")
         expect(page.get_by_role("heading", name="Verdict", exact=True)).to_be_visible()
         expect(page.locator("article h3", has_text="What is <script>")).to_have_text(re.compile(re.escape(HOSTILE)))
-        expect(page.get_by_role("img", name="Share of strips kept, by strips in the passage")).to_be_visible()
+        expect(page.get_by_role("img", name="Action accuracy and web rate against the upper threshold")).to_be_visible()
         assert page.evaluate("document.scrollingElement.scrollWidth") <= width
         paper, ink = page.evaluate(
             "[getComputedStyle(document.documentElement).backgroundColor,"

@@ -230,7 +230,7 @@ def test_the_set_that_ships_with_localcrag_is_asked(tmp_path: Path) -> None:
     figures = found["estimates"]["localcrag"]
     # Far from what is to be reached (docs/lab/evaluation.md has 0.6 and 0.4); below it something is broken.
     assert figures["only the web holds it"]["answer_match"]["mean"] >= 0.3
-    assert figures["neither holds it"]["abstention_recall"]["mean"] >= 0.2
+    assert figures["neither holds it"]["invention"]["mean"] <= 0.8
     assert figures["documents hold the answer"]["hit_document"]["mean"] >= 0.8
     assert figures["all questions"]["citation_precision"]["mean"] >= 0.9
     for name in ("report.html", "report.md", "report.json"):
