@@ -3,8 +3,7 @@
 - `load_fastest` loads fp32, bf16 and int8 in turn, measures them on a few probe pairs, and keeps the fastest whose
   logits rank as fp32's do. The choice is cached until the model, the libraries or the machine change.
 - `with_shared_vocabulary` builds a loadable folder for a reranker that ships without token embeddings: it takes those
-of the
-  embedding model, which are the same. `packed` makes the small file that ships.
+  of the embedding model, which are the same.
 """
 
 from __future__ import annotations
@@ -298,21 +297,8 @@ def _write_model(folder: Path, words: Path, made: Path) -> None:
     (made / "tokenizer.json").write_text(json.dumps(pair_tokenizer(tokenizer), ensure_ascii=False), "utf-8")
 
 
-def pack(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the weights in the form that ships: matrices in 8 bits with one factor per row, all others in float16."""
-    shipped: dict[str, torch.Tensor] = {}
-    for name, weight in weights.items():
-        if weight.ndim < 2:
-            shipped[name] = weight.half()
-            continue
-        factor = weight.float().abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127
-        shipped[name] = torch.round(weight.float() / factor).to(torch.int8)
-        shipped[name + FACTOR] = factor
-    return shipped
-
-
 def unpack(shipped: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the weights that `packed` packed, in float16."""
+    """Return the weights of the file that ships, in float16; its matrices are in 8 bits with one factor per row."""
     return {
         name: (weight.float() * shipped[name + FACTOR]).half() if name + FACTOR in shipped else weight
         for name, weight in shipped.items()

@@ -56,7 +56,7 @@ def test_a_file_that_is_no_calibration_is_an_error_with_its_path(tmp_path: Path,
     with pytest.raises(ModelDamaged, match=reason) as raised:
         read_calibration(tmp_path)
     assert str(tmp_path / CALIBRATION_FILE) in str(raised.value)
-    assert "restore it" in str(raised.value)
+    assert "Restore it" in str(raised.value)
 
 
 def test_cosines_of_another_embedder_are_not_calibrated_by(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from lab.training import without_words
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForSequenceClassification
 
@@ -80,7 +81,7 @@ def layers(tmp_path: Path) -> Path:
     model.save_pretrained(made)
     (made / "model.safetensors").unlink()
     save_file(
-        reranker_format.pack({name: weight for name, weight in model.state_dict().items() if name != VOCABULARY}),
+        without_words.pack({name: weight for name, weight in model.state_dict().items() if name != VOCABULARY}),
         made / LAYERS,
     )
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "<pad>", "unk_token": "<unk>",
@@ -128,7 +129,7 @@ def test_words_of_another_size_are_refused(layers: Path, folder: Path, tmp_path:
 def test_eight_bits_keep_a_matrix_to_within_half_a_step_of_each_row() -> None:
     torch.manual_seed(1)
     weights = torch.randn(4, 64) * torch.tensor([[1.0], [10.0], [0.1], [0.0]])
-    back = reranker_format.unpack(reranker_format.pack({"w": weights, "b": torch.ones(3)}))
+    back = reranker_format.unpack(without_words.pack({"w": weights, "b": torch.ones(3)}))
     steps = weights.abs().amax(dim=1, keepdim=True) / 127
     assert ((back["w"].float() - weights).abs() <= steps / 2 + 0.01 * steps.clamp(min=1e-3)).all()
     assert back["b"].dtype is torch.float16

@@ -6,9 +6,10 @@ import json
 import shutil
 from pathlib import Path
 
+import torch
 from safetensors.torch import load_file, save_file
 
-from localcrag.models.reranker_format import LAYERS, VOCABULARY, pack, pair_tokenizer
+from localcrag.models.reranker_format import FACTOR, LAYERS, VOCABULARY, pair_tokenizer
 
 READ = ["input_ids", "token_type_ids", "attention_mask"]
 
@@ -29,6 +30,19 @@ def leave_words_out(model: Path) -> None:
     save_file(pack(weights), model / LAYERS, metadata={"format": "pt"})
     for name in ("model.safetensors", "tokenizer.json"):
         (model / name).unlink()
+
+
+def pack(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the weights in the form that ships: matrices in 8 bits with one factor per row, all others in float16."""
+    shipped: dict[str, torch.Tensor] = {}
+    for name, weight in weights.items():
+        if weight.ndim < 2:
+            shipped[name] = weight.half()
+            continue
+        factor = weight.float().abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127
+        shipped[name] = torch.round(weight.float() / factor).to(torch.int8)
+        shipped[name + FACTOR] = factor
+    return shipped
 
 
 def _reads_types(settings: dict[str, object]) -> dict[str, object]:
