@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from localcrag.evaluation import curves
-from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, severity
+from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, place_in_source, severity
 from localcrag.evaluation.metrics import BY_NAME, Metric, contains_answer
 from localcrag.evaluation.plan import FULL, ablations
 from localcrag.evaluation.results import GROUPS, About, Evaluation, measure_all, step_costs
@@ -19,11 +19,9 @@ from localcrag.evaluation.wording import (
     estimate,
     unproved_reason,
 )
-from localcrag.records.enums import Action, Grade, Origin
+from localcrag.records.enums import Action, Grade
 from localcrag.records.evaluation_set import AnswerLocation, Question
-from localcrag.records.passages import GradedPassage, Source
 from localcrag.records.run import Run
-from localcrag.text.places import SheetRow, place_name
 
 ALL, IN_DOCUMENTS, ON_WEB, NOWHERE = GROUPS
 KEYS = (
@@ -190,7 +188,7 @@ def _passage(question: Question, run: Run) -> ShownText | None:
     if passage is None:
         return None
     return ShownText(
-        where=_where(passage, passage.rows),
+        where=place_in_source(passage, passage.rows),
         relevance=passage.relevance if run.action else None,
         grade=passage.grade if run.action else None,
         text=passage.text,
@@ -203,7 +201,7 @@ def _evidence(question: Question, run: Run) -> tuple[ShownText, ...]:
     pieces = []
     for piece in run.evidence:
         source = sources.get(piece.source)
-        where = _where(source, piece.rows) if source else ""
+        where = place_in_source(source, piece.rows) if source else ""
         pieces.append(
             ShownText(
                 where=f"[{piece.n}] {where}".strip(),
@@ -214,12 +212,6 @@ def _evidence(question: Question, run: Run) -> tuple[ShownText, ...]:
             )
         )
     return tuple(pieces)
-
-
-def _where(one: Source | GradedPassage, rows: Sequence[SheetRow]) -> str:
-    if one.origin is Origin.WEB or one.document is None:
-        return f"web: {one.title or one.url or ''}"
-    return place_name(one.document, one.page, rows)
 
 
 FEWEST_ABLATED = 3

@@ -14,10 +14,10 @@ from localcrag.crag.grading import is_scored
 from localcrag.evaluation.metrics import answer_match, contains_answer, local, token_f1, unmarked_invention
 from localcrag.records.enums import Action, Backing, Grade, Origin
 from localcrag.records.evaluation_set import AnswerLocation, Question
-from localcrag.records.passages import GradedPassage
+from localcrag.records.passages import GradedPassage, Source
 from localcrag.records.run import Run
 from localcrag.records.wording import compare_with_thresholds
-from localcrag.text.places import place_name
+from localcrag.text.places import SheetRow, place_name
 
 MIN_SHARED_F1 = 0.5
 """Minimum token F1 at which an answer without an accepted string may be right in other words ("5 May" for "May 5,
@@ -157,9 +157,7 @@ def _not_retrieved(question: Question, run: Run) -> str:
 
 
 def _set_aside(passage: GradedPassage, run: Run) -> str:
-    where = passage.title or passage.url or "a passage"
-    if passage.document is not None:
-        where = place_name(passage.document, passage.page, passage.rows)
+    where = place_in_source(passage, passage.rows)
     if passage.grade is Grade.INCORRECT:
         return (
             f"{where} holds it, and was graded incorrect: {compare_with_thresholds(passage.relevance, run.thresholds)}"
@@ -167,6 +165,13 @@ def _set_aside(passage: GradedPassage, run: Run) -> str:
     if passage.origin is Origin.LOCAL and run.action is Action.INCORRECT:
         return f"{where} holds it, and INCORRECT was decided: {run.rule}"
     return f"{where} holds it, and was not used ({run.action}: {run.rule})"
+
+
+def place_in_source(one: Source | GradedPassage, rows: Sequence[SheetRow]) -> str:
+    """Return where a text is from: a place in a document, or the title or address of a web page."""
+    if one.origin is Origin.WEB or one.document is None:
+        return f"web: {one.title or one.url or ''}"
+    return place_name(one.document, one.page, rows)
 
 
 def _dropped(question: Question, run: Run) -> str:

@@ -99,11 +99,6 @@ def unmarked_invention(question: Question, run: Run) -> float | None:
     return float(run.answered and (bool(in_full) or not run.support))
 
 
-def uncertain(_question: Question, run: Run) -> float:
-    """Return whether the most likely passages were shown in place of an answer, marked as uncertain."""
-    return float(run.uncertain)
-
-
 def action_right(question: Question, run: Run) -> float | None:
     """Return whether CORRECT was decided exactly if the documents contain the answer."""
     if run.action is None:
@@ -135,33 +130,15 @@ def local(run: Run) -> list[GradedPassage]:
     return [passage for passage in run.passages if passage.origin is Origin.LOCAL]
 
 
-def hit_document(question: Question, run: Run) -> float | None:
-    """Return whether a passage is from a document that the evaluation set names."""
-    return _hit(_from_named_documents(question, run))
-
-
-def mrr_document(question: Question, run: Run) -> float | None:
-    """Return 1 / rank of the first passage from a document that the evaluation set names, 0 without such a passage."""
-    return _rank(_from_named_documents(question, run))
-
-
-def hit_answer(question: Question, run: Run) -> float | None:
-    """Return whether a passage of the documents contains an accepted answer."""
-    return _hit(_with_answer(question, run))
-
-
-def mrr_answer(question: Question, run: Run) -> float | None:
-    """Return 1 / rank of the first passage of the documents that contains an accepted answer, 0 without one."""
-    return _rank(_with_answer(question, run))
-
-
 def _from_named_documents(question: Question, run: Run) -> list[bool] | None:
+    """Return for each passage of the documents whether it is from one that the question names; None without names."""
     if not question.documents:
         return None
     return [passage.document in question.documents for passage in local(run)]
 
 
 def _with_answer(question: Question, run: Run) -> list[bool] | None:
+    """Return for each passage of the documents whether it contains an answer; None if the documents hold none."""
     if question.held_by is not AnswerLocation.DOCUMENTS:
         return None
     return [contains_answer(passage.text, question.answers) for passage in local(run)]
@@ -171,10 +148,14 @@ def _hit(found: list[bool] | None) -> float | None:
     return None if found is None else float(any(found))
 
 
-def _rank(found: list[bool] | None) -> float | None:
+def _reciprocal_rank(found: list[bool] | None) -> float | None:
     if found is None:
         return None
     return 1.0 / (found.index(True) + 1) if True in found else 0.0
+
+
+def _share(outcomes: Sequence[bool]) -> float | None:
+    return sum(outcomes) / len(outcomes) if outcomes else None
 
 
 def _strips(question: Question, run: Run) -> list[tuple[bool, bool]]:
@@ -187,41 +168,27 @@ def _strips(question: Question, run: Run) -> list[tuple[bool, bool]]:
 def strip_precision(question: Question, run: Run) -> float | None:
     """Return the share of kept strips that contain an accepted answer; None if no strip contains one."""
     strips = _strips(question, run)
-    kept = [good for is_kept, good in strips if is_kept]
-    return sum(kept) / len(kept) if kept and any(good for _, good in strips) else None
+    return _share([good for kept, good in strips if kept]) if any(good for _, good in strips) else None
 
 
 def strip_recall(question: Question, run: Run) -> float | None:
     """Return the share kept of the strips that contain an accepted answer."""
-    good = [is_kept for is_kept, is_good in _strips(question, run) if is_good]
-    return sum(good) / len(good) if good else None
+    return _share([kept for kept, good in _strips(question, run) if good])
 
 
-def strip_retention(question: Question, run: Run) -> float | None:
-    """Return the share of strips kept."""
-    return sum(strip.kept for strip in run.strips) / len(run.strips) if run.strips else None
-
-
-def support(question: Question, run: Run) -> float | None:
+def support(_question: Question, run: Run) -> float | None:
     """Return the share of the answer's sentences that evidence backs in full; None if the answer only quotes."""
-    judged = _judged(run)
-    return sum(backing is Backing.SUPPORTED for _, backing in judged) / len(judged) if judged else None
+    return _share([backing is Backing.SUPPORTED for _, backing in _judged(run)])
 
 
-def cited(question: Question, run: Run) -> float | None:
+def cited(_question: Question, run: Run) -> float | None:
     """Return the share of the answer's sentences with an existing citation that backs them, at least partly."""
-    judged = _judged(run)
-    return (
-        sum(any(_backs(run, sentence, n) for n in citations(sentence)) for sentence, _ in judged) / max(1, len(judged))
-        if judged
-        else None
-    )
+    return _share([any(_backs(run, sentence, n) for n in citations(sentence)) for sentence, _ in _judged(run)])
 
 
-def citation_precision(question: Question, run: Run) -> float | None:
+def citation_precision(_question: Question, run: Run) -> float | None:
     """Return the share of the answer's citations whose evidence alone backs their sentence, at least partly."""
-    found = [_backs(run, sentence, n) for sentence, _ in _judged(run) for n in citations(sentence)]
-    return sum(found) / len(found) if found else None
+    return _share([_backs(run, sentence, n) for sentence, _ in _judged(run) for n in citations(sentence)])
 
 
 def _judged(run: Run) -> list[tuple[str, Backing]]:
@@ -326,7 +293,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "uncertain", "uncertain answers",
         "Questions for which the likeliest passages were shown, and said to be uncertain.",
-        uncertain, Better.NEITHER,
+        lambda question, run: float(run.uncertain), Better.NEITHER,
     ),
     Metric(
         "action_right", "action accuracy", "CORRECT was decided just where the documents hold the answer.",
@@ -344,19 +311,22 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "hit_document", "hit@k, by document", "A retrieved passage is of a document that holds the answer.",
-        hit_document, source="hit rate at k (BEIR, Thakur et al. 2021)",
+        lambda question, run: _hit(_from_named_documents(question, run)),
+        source="hit rate at k (BEIR, Thakur et al. 2021)",
     ),
     Metric(
         "mrr_document", "MRR, by document", "1 / rank of the first such passage, 0 without one.",
-        mrr_document, source="mean reciprocal rank (Voorhees 1999)",
+        lambda question, run: _reciprocal_rank(_from_named_documents(question, run)),
+        source="mean reciprocal rank (Voorhees 1999)",
     ),
     Metric(
         "hit_answer", "hit@k, by answer", "A retrieved passage holds an accepted string. Where the documents hold it.",
-        hit_answer, source="DPR (Karpukhin et al. 2020), top-k accuracy",
+        lambda question, run: _hit(_with_answer(question, run)), source="DPR (Karpukhin et al. 2020), top-k accuracy",
     ),
     Metric(
         "mrr_answer", "MRR, by answer", "1 / rank of the first such passage, 0 without one.",
-        mrr_answer, source="mean reciprocal rank (Voorhees 1999)",
+        lambda question, run: _reciprocal_rank(_with_answer(question, run)),
+        source="mean reciprocal rank (Voorhees 1999)",
     ),
     Metric(
         "strip_precision", "strip precision",
@@ -367,7 +337,8 @@ METRICS: tuple[Metric, ...] = (
         strip_recall,
     ),
     Metric(
-        "strip_retention", "strip retention", "Of all strips, those kept.", strip_retention, Better.NEITHER,
+        "strip_retention", "strip retention", "Of all strips, those kept.",
+        lambda question, run: _share([strip.kept for strip in run.strips]), Better.NEITHER,
     ),
     Metric(
         "support", "support", "Of the model's sentences that were shown, those that evidence backs in full.",
