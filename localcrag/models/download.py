@@ -17,7 +17,7 @@ import shutil
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -51,19 +51,21 @@ ATTENTION = {"q": "attention.self.query", "k": "attention.self.key", "v": "atten
              "ao": "attention.output.dense", "fi": "intermediate.dense", "fo": "output.dense"}  # fmt: skip
 NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
 WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
+SETTINGS = Path(__file__).parent / "multilingual_e5_small"
+"""Folder with the model's JSON files; sizes, ids and words are filled in from the packed file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Dimensions of the encoder, in the order of its header."""
+    """Dimensions of the encoder, in the order of its header, named as in transformers' config.json."""
 
-    hidden: int
-    layers: int
-    heads: int
-    inner: int
-    words: int
-    positions: int
-    types: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    vocab_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
 
 
 def unpack(packed: Path, folder: Path) -> None:
@@ -76,9 +78,10 @@ def unpack(packed: Path, folder: Path) -> None:
     pieces, at = _pieces(data, HEADER.size)
     tensors = _tensors(data, at)
     _write_weights(folder / "model.safetensors", data, sizes, tensors)
-    _write_json(folder / "tokenizer.json", _tokenizer(pieces))
-    for name, content in _settings(sizes).items():
-        _write_json(folder / name, content)
+    for name, content in _settings(sizes, pieces).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")), "utf-8")
 
 
 def _pieces(data: bytes, at: int) -> tuple[list[tuple[str, float]], int]:
@@ -112,17 +115,20 @@ def _tensors(data: bytes, at: int) -> dict[str, tuple[int, int]]:
 
 def _shapes(sizes: Sizes) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Return the name in the packed file and the shape of each tensor, by its name in transformers."""
-    hidden = (sizes.hidden,)
+    hidden = (sizes.hidden_size,)
     shapes: dict[str, tuple[str, tuple[int, ...]]] = {
-        WORD_EMBEDDINGS: ("emb.word", (sizes.words, sizes.hidden)),
-        "embeddings.position_embeddings.weight": ("emb.pos", (sizes.positions, sizes.hidden)),
-        "embeddings.token_type_embeddings.weight": ("emb.type", (sizes.types, sizes.hidden)),
+        WORD_EMBEDDINGS: ("emb.word", (sizes.vocab_size, sizes.hidden_size)),
+        "embeddings.position_embeddings.weight": ("emb.pos", (sizes.max_position_embeddings, sizes.hidden_size)),
+        "embeddings.token_type_embeddings.weight": ("emb.type", (sizes.type_vocab_size, sizes.hidden_size)),
         "embeddings.LayerNorm.weight": ("emb.ln.w", hidden),
         "embeddings.LayerNorm.bias": ("emb.ln.b", hidden),
     }
-    for layer in range(sizes.layers):
+    for layer in range(sizes.num_hidden_layers):
         for short, name in ATTENTION.items():
-            out, into = {"fi": (sizes.inner, sizes.hidden), "fo": (sizes.hidden, sizes.inner)}.get(short, hidden * 2)
+            out, into = {
+                "fi": (sizes.intermediate_size, sizes.hidden_size),
+                "fo": (sizes.hidden_size, sizes.intermediate_size),
+            }.get(short, hidden * 2)
             shapes[f"encoder.layer.{layer}.{name}.weight"] = (f"l{layer}.{short}.w", (out, into))
             shapes[f"encoder.layer.{layer}.{name}.bias"] = (f"l{layer}.{short}.b", (out,))
         for short, name in NORMS.items():
@@ -171,88 +177,26 @@ def dequantize_q4_0(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
     return (halves - 8) * scales
 
 
-def _tokenizer(pieces: list[tuple[str, float]]) -> dict[str, Any]:
-    """Return the content of tokenizer.json: a SentencePiece unigram model, set up like XLM-RoBERTa's."""
+def _settings(sizes: Sizes, pieces: list[tuple[str, float]]) -> dict[str, Any]:
+    """Return the content of the JSON files of a sentence-transformers folder, by their names.
+
+    The tokenizer is a SentencePiece unigram model, set up like XLM-RoBERTa's. The model card of multilingual-e5-small
+    requires the prompts in config_sentence_transformers.json before every text.
+    """
+    files = [path for path in SETTINGS.rglob("*.json") if path.is_file()]
+    content = {path.relative_to(SETTINGS).as_posix(): json.loads(path.read_bytes()) for path in files}
+    content["config.json"] |= asdict(sizes)
+    content["1_Pooling/config.json"]["word_embedding_dimension"] = sizes.hidden_size
+    content["tokenizer_config.json"]["model_max_length"] = sizes.max_position_embeddings
+    content["sentence_bert_config.json"]["max_seq_length"] = sizes.max_position_embeddings
     numbers = {text: number for number, (text, _score) in enumerate(pieces)}
-    marks = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-    flags = {"single_word": False, "rstrip": False, "special": True}
-    added = [
-        {"id": numbers[mark], "content": mark, "lstrip": mark == "<mask>", "normalized": mark == "<mask>"} | flags
-        for mark in marks
-    ]
-    words = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    begin, end = ({"SpecialToken": {"id": mark, "type_id": 0}} for mark in ("<s>", "</s>"))
-    first, second = ({"Sequence": {"id": which, "type_id": 0}} for which in "AB")
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": added,
-        "normalizer": {
-            "type": "Sequence",
-            "normalizers": [
-                {"type": "Nmt"},
-                {"type": "NFKC"},
-                {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
-            ],
-        },
-        "pre_tokenizer": words,
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [begin, first, end],
-            "pair": [begin, first, end, end, second, end],
-            "special_tokens": {
-                mark: {"id": mark, "ids": [numbers[mark]], "tokens": [mark]} for mark in ("<s>", "</s>")
-            },
-        },
-        "decoder": words,
-        "model": {"type": "Unigram", "unk_id": numbers["<unk>"], "vocab": pieces, "byte_fallback": False},
-    }
-
-
-def _settings(sizes: Sizes) -> dict[str, Any]:
-    """Return the content of the settings files of a sentence-transformers folder, by their names."""
-    return {
-        "config.json": {
-            "architectures": ["BertModel"],
-            "model_type": "bert",
-            "hidden_size": sizes.hidden,
-            "num_hidden_layers": sizes.layers,
-            "num_attention_heads": sizes.heads,
-            "intermediate_size": sizes.inner,
-            "vocab_size": sizes.words,
-            "max_position_embeddings": sizes.positions,
-            "type_vocab_size": sizes.types,
-            "layer_norm_eps": 1e-12,
-            "hidden_act": "gelu",
-            "pad_token_id": 1,
-        },
-        "tokenizer_config.json": {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "bos_token": "<s>",
-            "cls_token": "<s>",
-            "eos_token": "</s>",
-            "sep_token": "</s>",
-            "unk_token": "<unk>",
-            "pad_token": "<pad>",
-            "mask_token": "<mask>",
-            "model_max_length": sizes.positions,
-            "model_input_names": ["input_ids", "attention_mask"],
-        },
-        "modules.json": [
-            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-        ],
-        "1_Pooling/config.json": {"word_embedding_dimension": sizes.hidden, "pooling_mode_mean_tokens": True},
-        "sentence_bert_config.json": {"max_seq_length": sizes.positions, "do_lower_case": False},
-        # The model card of multilingual-e5-small requires these prompts before every text.
-        "config_sentence_transformers.json": {"prompts": {"query": "query: ", "document": "passage: "}},
-    }
-
-
-def _write_json(path: Path, content: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")), "utf-8")
+    tokenizer = content["tokenizer.json"]
+    for added in tokenizer["added_tokens"]:
+        added["id"] = numbers[added["content"]]
+    for mark in tokenizer["post_processor"]["special_tokens"].values():
+        mark["ids"] = [numbers[mark["id"]]]
+    tokenizer["model"] |= {"unk_id": numbers["<unk>"], "vocab": pieces}
+    return content
 
 
 DOWNLOADS_NAME = ".downloads"
