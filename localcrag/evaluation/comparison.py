@@ -32,7 +32,6 @@ class OutcomeChange(StrEnum):
 class QuestionOutcome:
     """A question's run in short; `cause` is what went wrong, None if the run is right."""
 
-    right: bool
     action: Action | None
     rule: str
     answer: str
@@ -152,7 +151,6 @@ def _changed(question: Question, before: Run, after: Run) -> Changed | None:
 def _outcome(question: Question, run: Run) -> QuestionOutcome:
     loss = diagnose(question, run)
     return QuestionOutcome(
-        right=loss is None,
         action=run.action,
         rule=run.rule,
         answer=run.answer,

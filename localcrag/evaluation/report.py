@@ -122,7 +122,7 @@ def _quote(name: str, outcome: QuestionOutcome) -> Quote:
     decided = f"{outcome.action}: {outcome.rule}" if outcome.action else ""
     given = "abstained" if outcome.abstained else "not certain" if outcome.uncertain else ""
     text = ", ".join(part for part in (given, decided) if part)
-    return Quote(name, outcome.answer, text, "right" if outcome.right else "")
+    return Quote(name, outcome.answer, text, "" if outcome.cause else "right")
 
 
 CHANGED, QUESTION_CHARACTERS = 5, 90

@@ -104,8 +104,6 @@ MAX_BYTES_TO_REPACK = 500_000_000
 """Largest file in bytes of which a faster copy is made."""
 REPACK_TIMEOUT = 60.0
 """Seconds to wait for another process that is making the faster copy."""
-_MERGE_ERRORS = (ValueError, KeyError, IndexError, struct.error)
-"""Exceptions from merging an adapter that is damaged or belongs to another model."""
 
 
 def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
@@ -129,7 +127,7 @@ def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
             if not _is_up_to_date(source, copy):
                 _repack(path, copy, source, adapter)
             return copy if _is_up_to_date(source, copy) else path
-    except (OSError, *_MERGE_ERRORS):
+    except (OSError, ValueError, KeyError, IndexError, struct.error):  # such as a damaged or another model's adapter
         return path
 
 

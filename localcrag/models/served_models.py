@@ -181,7 +181,7 @@ def _write(
     with turn:
         if body["max_tokens"] < 1 or stopped.is_set:
             return
-        lines = exchange.lines(exchange.address.below("/chat/completions"), body)
+        lines = exchange.lines(f"{exchange.address}/chat/completions", body)
         stopped.ends(lines)
         message = _StreamParser(exchange, usage)
         try:

@@ -74,10 +74,6 @@ class ServerAddress:
             )
         return ServerAddress(self.url, model)
 
-    def below(self, path: str) -> str:
-        """Return the URL of a path below the server's address, which is its API."""
-        return f"{self}{path}"
-
     def sibling(self, path: str) -> str:
         """Return the URL of a path on the server that is outside the API."""
         root = RERANK.sub("", self.url.path.rstrip("/")).removesuffix(API)

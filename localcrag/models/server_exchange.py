@@ -317,7 +317,7 @@ class ServedModel:
 
 def list_models(exchange: Exchange, *, seconds: float = 10.0) -> tuple[ServedModel, ...]:
     """Return the models in the server's list, except localcrag's own. Raises ServerError."""
-    answer = exchange.ask(exchange.address.below("/models"), seconds=seconds)
+    answer = exchange.ask(f"{exchange.address}/models", seconds=seconds)
     entries = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(entries, list):
         return ()
