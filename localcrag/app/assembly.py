@@ -181,7 +181,8 @@ class Assembly:
         self.web = Web(chosen, database, made)
         self.collections = Collections(chosen, database, self.models, made)
         self.folders = Folders(chosen, database, self.collections)
-        self.document_deletion = DocumentDeletion(chosen, database, self.collections, self.library.folder, self._forget)
+        models_dir = self.library.models_dir
+        self.document_deletion = DocumentDeletion(chosen, database, self.collections, models_dir, self._forget)
         self.collection_copies = CollectionCopies(self.collections, database, made)
         self.collection_settings = CollectionSettings(chosen, database, self.library)
         self.calibrations = Calibrations(
@@ -190,7 +191,7 @@ class Assembly:
         self.past_questions = PastQuestions(chosen, self.runs, self.calibrations, self.collection_settings)
         self.learning = Learning(chosen, database, self.runs, self.collections)
         self.gaps = Gaps(self.runs, self.collections, self.models, settings.data_dir)
-        self.storage = Storage(settings.data_dir, self.library.folder, database, self._forget)
+        self.storage = Storage(settings.data_dir, models_dir, database, self._forget)
 
     @property
     def settings(self) -> Settings:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from localcrag.app.assembly import Assembly
@@ -13,7 +14,7 @@ from localcrag.app.collections.deletion import SecureDeletion
 from localcrag.app.collections.folders import Folders
 from localcrag.app.collections.open_collections import ReindexingTasks
 from localcrag.app.tasks import PeriodicTask
-from localcrag.app.uploads import FoundFiles, Uploads
+from localcrag.app.uploads import Uploads
 from localcrag.documents.folders import changed_paths
 from localcrag.records.errors import StoreError
 from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, WatchedFolder
@@ -113,18 +114,14 @@ class FolderWatcher:
 
 def _user_choices(folder: WatchedFolder) -> WatchedFolder:
     """Return a folder with the user's choices only, without its state."""
-    return WatchedFolder(
-        id=folder.id, collection=folder.collection, path=folder.path, prefix=folder.prefix, include=folder.include,
-        exclude=folder.exclude, gone=folder.gone,
-    )  # fmt: skip
+    return replace(folder, paused=False, added_at="", in_step_at=None, away_since=None, away_why=None)
 
 
 def create_uploads(assembly: Assembly, keeper: FolderWatcher, busy: Callable[[], bool]) -> Uploads:
     """Create the empty upload list; text recognition pauses while a question is being answered (`busy`)."""
     collections = assembly.collections
     return Uploads(
-        lambda upload, collection: assembly.ingest([upload], collection),
-        ingest_folder=lambda folder, collection: assembly.ingest(FoundFiles([folder]), collection),
+        assembly.ingest,
         read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
         scanned=collections.scanned,
         follow=keeper.events,
@@ -143,7 +140,7 @@ def resume_unfinished(assembly: Assembly, files: Uploads, embeddings: Reindexing
 
 def _resume(assembly: Assembly, files: Uploads, embeddings: ReindexingTasks) -> None:
     for collection in assembly.collections.embedders.pending():
-        embeddings.start(collection)
+        embeddings.reindex(collection)
     files.recognise(assembly.collections.scanned())
 
 

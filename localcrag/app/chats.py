@@ -19,6 +19,7 @@ from localcrag.records.events import Event, RunFinished, StepStarted
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Chat, ChatTurn, Run, Turn, TurnState, history
 from localcrag.runs.recording import Recording, validated_question
+from localcrag.storage.chat_store import ChatStore
 from localcrag.text.translation import gettext as _
 
 CONSENT_SECONDS = 300.0
@@ -174,20 +175,6 @@ class Ask(Protocol):
 _Answer = Callable[[Consent], Recording]
 
 
-class Chats(Protocol):
-    """Storage for conversations; see localcrag/storage/chat_store.py."""
-
-    def chat(self, chat_id: int) -> Chat: ...
-
-    def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]: ...
-
-    def ask(self, chat_id: int, question: str, *, instead_of: int | None = None) -> ChatTurn: ...
-
-    def put(self, chat_id: int, turn: ChatTurn) -> None: ...
-
-    def show(self, chat_id: int, number: int) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerJob:
     """A question that is being answered, or was."""
@@ -209,7 +196,7 @@ class AnswerJob:
 class Conversations:
     """The questions of all chats, at most one in progress per chat."""
 
-    def __init__(self, chats: Chats, ask: Ask, any_unloaded: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, chats: ChatStore, ask: Ask, any_unloaded: Callable[[], bool] = lambda: False) -> None:
         """`any_unloaded` says whether a question has to load the models first."""
         self._chats, self._ask, self._any_unloaded = chats, ask, any_unloaded
         self._lock = threading.Lock()
@@ -314,11 +301,7 @@ class Conversations:
             raise ChatBusy("This chat's last question is still being answered. Wait for the answer, or stop it.")
 
     def _answer(
-        self,
-        chat_id: int,
-        turn: ChatTurn,
-        answer: Callable[[], Recording],
-        models: ModelTurn,
+        self, chat_id: int, turn: ChatTurn, answer: Callable[[], Recording], models: ModelTurn
     ) -> Generator[AnswerProgress, None, None]:
         run: Run | None = None
         state, text = TurnState.STOPPED, ""

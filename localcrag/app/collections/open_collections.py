@@ -132,10 +132,6 @@ def _in_server(home: CollectionBackend, embedder: Embedder) -> Iterator[tuple[in
     home.replace_vectors(embedder=embedder.name, dimension=embedder.dimension, vectors=vectors)
 
 
-Reindex = Callable[[str], Iterator[tuple[int, int]]]
-"""Re-indexes a collection; yields the number of chunks done and in total."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexing(Task):
     """The re-indexing of a collection and its progress; after a failure nothing has changed."""
@@ -144,31 +140,20 @@ class Reindexing(Task):
     total: int | None = None
 
 
-class ReindexingTasks:
+class ReindexingTasks(BackgroundList[Reindexing]):
     """All re-indexing requested since the start of the app."""
 
-    def __init__(self, reindex: Reindex) -> None:
-        self._reindex = reindex
-        self._collections = BackgroundList(self._embed, "“{name}” was not embedded", at_once=1)
+    def __init__(self, embed: Callable[[str], Iterator[tuple[int, int]]]) -> None:
+        """`embed` re-indexes a collection, and yields the number of chunks done and in total."""
+        super().__init__(self._embed_all, "“{name}” was not embedded", at_once=1)
+        self._embed = embed
 
-    def start(self, collection: str) -> None:
+    def reindex(self, collection: str) -> None:
         """Re-index a collection, unless that is already under way."""
-        self._collections.start(Reindexing(name=collection))
+        self.start(Reindexing(name=collection))
 
-    def close(self) -> None:
-        """Stop re-indexing; finished work is kept."""
-        self._collections.close()
-
-    def items(self) -> tuple[Reindexing, ...]:
-        """Return every collection requested since the start."""
-        return self._collections.items()
-
-    def follow(self) -> Iterator[tuple[Reindexing, ...]]:
-        """Yield all of them now and after each change, until none is waiting or in progress."""
-        return self._collections.follow()
-
-    def _embed(self, one: Reindexing, tell: UpdateTask[Reindexing]) -> Reindexing:
-        for done, total in self._reindex(one.name):
+    def _embed_all(self, one: Reindexing, tell: UpdateTask[Reindexing]) -> Reindexing:
+        for done, total in self._embed(one.name):
             one = dataclasses.replace(one, done=done, total=total)
             tell(one)
         return dataclasses.replace(one, state=TaskState.DONE)

@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Generic, NoReturn, TypeVar
 
 from localcrag.app.models.library import ModelLibrary
@@ -82,20 +82,18 @@ Model = TypeVar("Model")
 
 
 class UnloadableModel(Generic[Model]):
-    """A model that can be unloaded. It is loaded on construction, and again by the first call after unloading."""
+    """A model that can be unloaded. It is loaded on construction, and again by the first call after unloading.
+
+    `uses` is the number of calls so far.
+    """
 
     def __init__(self, load: Callable[[], Model]) -> None:
         """Load the model. Raises what `load` raises; so does any later call that has to load it again."""
         self._load = load
         self._loading = threading.Lock()
         self._users = 0
-        self._uses = 0
+        self.uses = 0
         self._model: Model | None = load()
-
-    @property
-    def uses(self) -> int:
-        """Number of calls so far."""
-        return self._uses
 
     @property
     def is_unloaded(self) -> bool:
@@ -117,34 +115,22 @@ class UnloadableModel(Generic[Model]):
     @contextmanager
     def at_work(self) -> Iterator[Model]:
         """Yield the loaded model, and keep it loaded until the block ends. Raises ModelError."""
-        model = self._begin()
+        with self._loading:
+            if self._model is None:
+                self._model = self._load()
+            model = self._model
+            self._users += 1
+            self.uses += 1
         try:
             yield model
         finally:
-            self._end()
+            with self._loading:
+                self._users -= 1
 
     @property
     def in_use(self) -> bool:
         """Whether a call is using the model."""
         return self._users > 0
-
-    @property
-    def model(self) -> Model:
-        """The loaded model itself, for developer tools that keep a reference to it while they run."""
-        with self.at_work() as model:
-            return model
-
-    def _begin(self) -> Model:
-        with self._loading:
-            if self._model is None:
-                self._model = self._load()
-            self._users += 1
-            self._uses += 1
-            return self._model
-
-    def _end(self) -> None:
-        with self._loading:
-            self._users -= 1
 
 
 class UnloadableEmbedder(UnloadableModel[Embedder]):
@@ -211,13 +197,10 @@ class UnloadableLanguageModel(UnloadableModel[LanguageModel]):
 
         Raises GenerationError.
         """
-        model = self._begin()
-        try:
-            # The stream outlives this method, so it takes over the duty to call `_end`.
-            return _Stream(model.stream(messages, decoding), self._end)
-        except BaseException:
-            self._end()
-            raise
+        with ExitStack() as stack:
+            written = stack.enter_context(self.at_work()).stream(messages, decoding)
+            # The stream outlives this method, so it takes over the duty to end the use of the model.
+            return _Stream(written, stack.pop_all().close)
 
 
 class _Stream:
@@ -300,9 +283,8 @@ class LoadedModels:
 
         Raises ModelError.
         """
-        if name == self._settings.now.embedder:
-            return self._made.get("embedder", lambda: self._load_embedder(name))
-        return self._made.get(f"embedder {name}", lambda: self._load_embedder(name))
+        key = "embedder" if name == self._settings.now.embedder else f"embedder {name}"
+        return self._made.get(key, lambda: self._load_embedder(name))
 
     def has_embedder(self, name: str) -> bool:
         """Return whether an embedding model is loaded or its files are present. Loads nothing."""
@@ -344,9 +326,7 @@ class LoadedModels:
 
         Checks the model before anything changes. Raises ModelError and SettingsError.
         """
-        role = self._library.role(name)
-        if role is None:
-            role = next(model.role for model in self._library.models() if model.name == name)
+        role = self._library.role(name) or next(one.role for one in self._library.models() if one.name == name)
         # A language model is loaded right away, so that a broken file is reported before the settings change.
         if role is ModelRole.LLM and not is_served(name):
             self.language_model(name)
