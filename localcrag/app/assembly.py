@@ -359,8 +359,7 @@ class Assembly:
         try:
             # Use the current reranker, whatever `settings` name: calibrations and cached scores belong to it.
             self.library.check_allowed(self.settings.relevance, settings)
-            scorer, applied = self.models.awake(self.models.scorer), self.calibrations.applied(settings.collection)
-            own = applied.calibration if applied else self.calibrations.embedder_calibration(settings.collection)
+            scorer, own = self.models.awake(self.models.scorer), self.calibrations.special(settings.collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
         if not remembers and isinstance(scorer, ScoreCache):

@@ -7,9 +7,11 @@ vectors.
 
 from __future__ import annotations
 
+import heapq
 import json
 import re
 import shutil
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from localcrag.app.collections.collections import Collections
+from localcrag.app.collections.locator import existing_documents
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.app.tasks import PeriodicTask
 from localcrag.records.documents import (
@@ -62,15 +65,15 @@ def phrases(text: str, others: Iterable[str]) -> list[str]:
     count = Counter(_TOKEN.findall(text))
     found = list(_candidates(text))
     size = max(1, -(-len(found) // SECTIONS))
+
+    def commonness(phrase: str) -> float:
+        """Return how often the words of a phrase, on average, occur in the text."""
+        return statistics.fmean(count[word] for word in phrase.split())
+
     chosen: list[list[str]] = []
     for at in range(0, len(found), size):
         some = dict.fromkeys(found[at : at + size])
-        # A phrase is rare if its words, on average, occur seldom in the text.
-        chosen.append(
-            sorted(some, key=lambda one: sum(count[word] for word in one.split()) / len(one.split()))[
-                :CANDIDATES_PER_SECTION
-            ]
-        )
+        chosen.append(heapq.nsmallest(CANDIDATES_PER_SECTION, some, key=commonness))
     known = {one for some in chosen for one in some}
     for other in others:
         known -= {one for one in known if one in other}
@@ -141,7 +144,7 @@ def fingerprint_documents(
     # An attachment is deleted together with its e-mail, so it is not requested separately.
     asked = tuple(name for name in asked if name not in within)
     chosen = tuple(dict.fromkeys((*asked, *within)))
-    documents = list(_stored(home, chosen))
+    documents = list(existing_documents(home, chosen))
     texts = (*(text for one in documents for text in (one.text, *_recognised_texts(one))), *quoted)
     own = {(home.name, name) for name in chosen}
     distinctive = tuple(phrases("\n".join(texts), _other_texts(database, home, own)))
@@ -166,14 +169,6 @@ def residue_signatures(looked: DocumentFingerprints) -> list[ResidueSignature]:
         code = quantised(np.frombuffer(vector, "<f4")[None])[0].tobytes()
         marks.append(ResidueSignature("a vector of its text", (vector[middle : middle + VECTOR_BYTES], code)))
     return marks
-
-
-def _stored(home: CollectionBackend, names: Sequence[str]) -> Iterator[StoredDocument]:
-    for name in names:
-        try:
-            yield home.stored(name)
-        except UnknownDocument:
-            continue  # The document was deleted while this ran.
 
 
 def _recognised_texts(document: StoredDocument) -> Iterator[str]:
@@ -437,14 +432,13 @@ def _quotes(runs: Path, quoting: QuotedDocuments) -> bool:
     """Return whether an evaluation has a run that quotes the documents."""
     if not runs.is_file():
         return False
+    return any(_quotes_in_line(line, quoting) for line in runs.read_bytes().split(b"\n"))
+
+
+def _quotes_in_line(line: bytes, quoting: QuotedDocuments) -> bool:
     # Each line is a run as JSON. The last line may be torn if a process was killed, so it is searched as text.
-    for line in runs.read_bytes().split(b"\n"):
-        try:
-            run = json.loads(line)["run"]
-        except (ValueError, KeyError, TypeError):
-            if quoting.in_text(line.decode("utf-8", "replace")):
-                return True
-            continue
-        if quoting.in_run(run, by_name=False):
-            return True
-    return False
+    try:
+        run = json.loads(line)["run"]
+    except (ValueError, KeyError, TypeError):
+        return quoting.in_text(line.decode("utf-8", "replace"))
+    return quoting.in_run(run, by_name=False)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from localcrag.app.shared_state import CurrentSettings
@@ -24,6 +23,7 @@ from localcrag.settings import Settings
 from localcrag.storage.collections import admin, document_store, queries
 from localcrag.storage.collections.admin import MoveState, ServerLocation, embedders_differ, name_taken
 from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.folder_store import now
 from localcrag.storage.collections.queries import no_document
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.database import Database
@@ -126,7 +126,7 @@ class CollectionLocator:
         home = ServerLocation(str(server.address), row["id"], MoveState.THERE)
         admin.add_server_collection(
             self._database, name, home, embedder=row["embedder"], dimension=row["dimension"],
-            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            created_at=now(),
         )  # fmt: skip
         return PostgresCollection(server, row["id"], name)
 
@@ -303,12 +303,17 @@ def _copy(source: CollectionBackend, target: CollectionBackend) -> Iterator[Tran
         yield TransferProgress(done, len(wanted))
 
 
+def existing_documents(home: CollectionBackend, names: Sequence[str]) -> Iterator[StoredDocument]:
+    """Yield the documents with these names, except those deleted since."""
+    for name in names:
+        with suppress(UnknownDocument):
+            yield home.stored(name)
+
+
 def _copy_one(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
-    try:
-        document = source.stored(name)
-    except UnknownDocument:
-        return  # The document was deleted while copying; the final comparison notices it.
-    _put(document, target)
+    # A document that was deleted while copying is left out; the final comparison notices it.
+    for document in existing_documents(source, [name]):
+        _put(document, target)
 
 
 def _put(document: StoredDocument, target: CollectionBackend) -> None:
