@@ -12,7 +12,6 @@ from localcrag.records.run import Run
 from localcrag.records.wording import NOT_ASKED, computation_in_words
 from localcrag.runs.export import TEMPLATES, describe_run
 from localcrag.runs.recording import totals
-from localcrag.text import places
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.text.words import one_line, shorten
@@ -117,8 +116,6 @@ def citations(run: Run) -> list[Citation]:
 
 def details(run: Run) -> Details:
     """Return how the answer came about: action and reason, passages by relevance, sources, web, warnings."""
-    sums = totals(run)
-    computed = computation_in_words(run.computation) if run.computation else None
     return {
         "run_id": run.run_id,
         "collection": run.collection,
@@ -132,13 +129,13 @@ def details(run: Run) -> Details:
         "thresholds": {"upper": run.thresholds.upper, "lower": run.thresholds.lower, "strip": run.thresholds.strip},
         "sources": [_source(source) for source in run.sources],
         "passages": passages(run.passages),
-        "computed": computed,
+        "computed": computation_in_words(run.computation) if run.computation else None,
         "contradictions": [
             {"documents": one.local.text, "web": one.web.text, "resolution": one.resolution} for one in run.conflicts
         ],
         "web": _web(run),
         "warnings": list(run.warnings),
-        "seconds": sums.seconds,
+        "seconds": totals(run).seconds,
     }
 
 
@@ -159,9 +156,8 @@ def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
 
 def passage_place(passage: Passage) -> SourcePlace:
     """Return the place of a passage."""
-    document = passage.document or ""
     return {
-        "place": passage.url or places.place_name(document, passage.page, passage.rows),
+        "place": passage.place,
         "document": passage.document,
         "page": passage.page,
         "url": passage.url,
@@ -204,9 +200,8 @@ def _cited(piece: Evidence, source: Source) -> Citation:
 
 
 def _source(source: Source, piece: Evidence | None = None) -> NamedPlace:
-    rows = piece.rows if piece else ()
     return {
-        "place": source.url or places.place_name(source.document or "", source.page, rows, source.also),
+        "place": source.place(piece.rows if piece else ()),
         "document": source.document,
         "page": source.page,
         "url": source.url,

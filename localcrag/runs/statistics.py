@@ -189,7 +189,7 @@ def group_gaps(questions: Sequence[OpenQuestion], vectors: Vectors | None = None
     group whose newest question is the same one, in the same collection. Without vectors, the same content words decide.
     """
     texts = [question.last.question for question in questions]
-    read = [_Words(frozenset(content_words(text)), frozenset(names(text)), frozenset(numbers(text))) for text in texts]
+    read = [_Words({*content_words(text)}, {*names(text)}, {*numbers(text)}) for text in texts]
     cosines = None if vectors is None else vectors @ vectors.T
     groups: list[list[int]] = []
     for number, question in enumerate(questions):
@@ -211,9 +211,9 @@ def group_gaps(questions: Sequence[OpenQuestion], vectors: Vectors | None = None
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    content: frozenset[str]
-    names: frozenset[str]
-    numbers: frozenset[str]
+    content: set[str]
+    names: set[str]
+    numbers: set[str]
 
 
 def _may_be_same(one: _Words, other: _Words) -> bool:
