@@ -231,10 +231,8 @@ def dump(questions: Sequence[Question]) -> Iterator[str]:
         if question.held_by is AnswerLocation.WEB:
             line["web_answers"] = list(question.answers)
         if question.web:
-            # `published` is left out if it is unknown.
-            line["web"] = [
-                {key: text for key, text in asdict(web).items() if text or key != "published"} for web in question.web
-            ]
+            plain = map(asdict, question.web)
+            line["web"] = [{key: text for key, text in web.items() if text or key != "published"} for web in plain]
         if question.history:
             line["history"] = [asdict(turn) for turn in question.history]
         yield json.dumps(line, ensure_ascii=False) + "\n"
