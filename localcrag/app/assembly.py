@@ -15,6 +15,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from localcrag import settings as settings_module
+from localcrag.app.collections.aliases import document_aliases
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.copies import CollectionCopies
 from localcrag.app.collections.deletion import DocumentDeletion
@@ -93,23 +94,17 @@ def search(question: str, *, parts: Parts, settings: Settings, restriction: Rest
     choice = choose_documents(restriction, parts.store, parts.document_aliases)
     context = Context(parts, settings, Budget(settings.time_budget), choice=choice)
     language = question_language(question, parts.store.languages())
-    events = run_in_language(language, _flow(question, context))
-    warnings: list[str] = []
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            ranked = sorted(end.value, key=lambda one: -one.relevance)
-            return SearchResult(tuple(ranked), tuple(warnings))
-        if isinstance(event, Warned):
-            warnings.append(event.message)
+    found: list[GradedPassage] = []
 
+    def flow() -> Generator[Event, None, None]:
+        retrieved = yield from search_passages(question, question, context)
+        graded = yield from evaluate(question, retrieved, context)
+        yield from screen(graded, context.parts.rules)
+        found.extend(graded)
 
-def _flow(question: str, context: Context) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    found = yield from search_passages(question, question, context)
-    graded = yield from evaluate(question, found, context)
-    yield from screen(graded, context.parts.rules)
-    return graded
+    events = run_in_language(language, flow())
+    warnings = tuple(event.message for event in events if isinstance(event, Warned))
+    return SearchResult(tuple(sorted(found, key=lambda one: -one.relevance)), warnings)
 
 
 def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int = 0) -> ReadPassage:
@@ -223,7 +218,7 @@ class Assembly:
             judgements=self._judgements,
             web_cache=self.web.cache(settings),
             rate_limit=self.web.rate_limit,
-            document_aliases=lambda documents: self.collections.document_aliases(documents, settings.collection),
+            document_aliases=lambda names: document_aliases(self.database, settings.collection, names),
         )
 
     def ask(

@@ -7,6 +7,7 @@ retrieved. Only title and address are cleaned here, so that they cannot add a li
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import threading
 from collections.abc import Container, Generator, Sequence
@@ -95,11 +96,9 @@ def make_web_document(passage: GradedPassage) -> WebDocument:
 
 def free_name(document: WebDocument, taken: Container[str]) -> str:
     """Return the name of the document, numbered if it is taken."""
-    name, number = document.name, 1
-    while name in taken:
-        number += 1
-        name = f"{document.name.removesuffix('.md')} {number}.md"
-    return name
+    stem = document.name.removesuffix(".md")
+    names = itertools.chain([document.name], (f"{stem} {number}.md" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _line(text: str) -> str:

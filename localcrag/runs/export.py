@@ -114,11 +114,11 @@ def source_place(source: Source, piece: Evidence) -> str:
 def describe_run(run: Run) -> list[str]:
     """Return how an answer came about, in words: the action, the documents searched, the computation."""
     lines = [f"{run.action}: {run.rule}"] if run.action else []
-    if run.scope and run.scope.restriction:
-        lines.append(describe_scope(run))
+    if run.scope and run.scope.restriction and (searched := describe_scope(run)):
+        lines.append(searched)
     if run.computation:
         lines.append(_("computed by the app: %(what)s", what=computation_in_words(run.computation)))
-    return [line for line in lines if line]
+    return lines
 
 
 def _markdown(chat: Chat, turns: Sequence[ExportedTurn]) -> str:
@@ -228,22 +228,19 @@ def make_training_pairs(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
     there is no pair.
     """
     found: dict[tuple[str, str], TrainingPair] = {}
-    for label in labels:
+    for label in reversed(labels):
         if label.kind is LabelKind.PASSAGE:
             pair = TrainingPair(label.question, label.text, int(label.good), "passage")
         elif label.kind is LabelKind.SENTENCE and label.good and label.evidence:
             pair = TrainingPair(label.question, label.evidence, 1, "sentence")
         else:
             continue
-        key = (pair.question.casefold(), one_line(pair.text))
-        # Removed first, because a dictionary keeps the place of a key that is only overwritten.
-        found.pop(key, None)
-        found[key] = pair
+        found.setdefault((pair.question.casefold(), one_line(pair.text)), pair)
     if not found:
         raise LabelError(
             "There is nothing to export: no passage is labelled relevant or not relevant yet, and no sentence right."
         )
-    return tuple(found.values())
+    return tuple(reversed(found.values()))
 
 
 def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
@@ -329,10 +326,7 @@ def _head(run: Run) -> str:
     ]
     if run.standalone_question != run.question:
         lines.insert(0, f"understood as: {_text(run.standalone_question)}")
-    if reading := describe_reading(run):
-        lines.append(_text(reading))
-    if scope := describe_scope(run):
-        lines.append(_text(scope))
+    lines += [_text(line) for line in (describe_reading(run), describe_scope(run)) if line]
     for first, second in itertools.pairwise(run.attempts):
         lines.append(f"First search: {first.action} ({_text(first.rule)}). Searched again for: {_text(second.query)}")
     if run.replays:

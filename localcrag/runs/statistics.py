@@ -7,6 +7,7 @@ count, because they repeat earlier questions.
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -81,9 +82,9 @@ class Aggregates:
 def aggregate(runs: Sequence[RunLine]) -> Aggregates:
     """Return the aggregates of runs, given oldest first."""
     decided = [run for run in runs if run.action is not None]
-    seconds: dict[str, list[float]] = {}
+    seconds = defaultdict(list)
     for step in (step for run in runs for step in run.steps):
-        seconds.setdefault(step.name, []).append(step.seconds)
+        seconds[step.name].append(step.seconds)
     whole = [sum(step.seconds for step in run.steps) for run in runs if run.steps]
     actions = _actions(decided)
     calls = {
@@ -119,14 +120,11 @@ def _share(happened: Sequence[bool]) -> float | None:
 def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
     """Return the questions whose latest run was not CORRECT: a later CORRECT run fills a gap."""
     last: dict[tuple[str, str], RunLine] = {}
-    for run in runs:
-        key = (run.collection, run.question.casefold())
-        # Removed first, because a dictionary keeps the place of a key that is only overwritten.
-        last.pop(key, None)
-        last[key] = run
+    for run in reversed(runs):
+        last.setdefault((run.collection, run.question.casefold()), run)
     return tuple(
         Gap(run.question, run.collection, run.action, run.run_id, run.created_at)
-        for run in reversed(last.values())
+        for run in last.values()
         if run.action is not None and run.action is not Action.CORRECT
     )
 
@@ -169,10 +167,10 @@ def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
 
     `runs` come oldest first, without replays.
     """
-    runs_by_question: dict[tuple[str, str], list[RunLine]] = {}
+    runs_by_question = defaultdict(list)
     for run in runs:
         if run.action is not None:
-            runs_by_question.setdefault((run.collection, run.question.casefold()), []).append(run)
+            runs_by_question[run.collection, run.question.casefold()].append(run)
     found = []
     for own in runs_by_question.values():
         if own[-1].action is Action.INCORRECT:

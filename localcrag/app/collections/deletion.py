@@ -91,15 +91,11 @@ def _candidates(text: str) -> Iterator[str]:
     for line in text.splitlines():
         for piece in _PLAIN.findall(line):
             tokens = list(_TOKEN.finditer(piece))
-            for first, last in zip(tokens, tokens[WORDS - 1 :], strict=False):
-                yield from _usable_phrase(piece[first.start() : last.end()])
-            if 0 < len(tokens) < WORDS:
-                yield from _usable_phrase(piece[tokens[0].start() : tokens[-1].end()])
-
-
-def _usable_phrase(words: str) -> Iterator[str]:
-    if len(words) >= MIN_CHARACTERS:
-        yield words[:LONGEST_PHRASE]
+            # A piece with fewer words pairs its first token with its last.
+            for first, last in zip(tokens, tokens[WORDS - 1 :] or tokens[-1:], strict=False):
+                phrase = piece[first.start() : last.end()]
+                if len(phrase) >= MIN_CHARACTERS:
+                    yield phrase[:LONGEST_PHRASE]
 
 
 Documents = set[tuple[str, str]]
@@ -180,7 +176,7 @@ def _recognised_texts(document: StoredDocument) -> Iterator[str]:
 
 def _other_texts(database: Database, home: CollectionBackend, own: Documents) -> Iterator[str]:
     """Yield the texts of all other documents, one at a time."""
-    for number in _other_document_ids(database, own):
+    for number in _other_documents(database, own):
         yield from (row["text"] for row in database.rows("SELECT text FROM documents WHERE id = ?", number))
     if home.server:
         yield from (text for name, text in home.texts().items() if (home.name, name) not in own)
@@ -190,20 +186,21 @@ def _pieces(database: Database, document: StoredDocument, own: Documents) -> Ite
     """Yield pieces of a document's original file that occur in no other original."""
     if not document.original:
         return
-    file, others = document.original, _other_document_ids(database, own)
+    file, others = document.original, _other_documents(database, own)
     for at in np.linspace(0, max(0, len(file) - PIECE_BYTES), PIECES).astype(int).tolist():
         piece = file[at : at + PIECE_BYTES]
         if len(set(piece)) < MIN_DISTINCT_BYTES:
             continue
         having = database.rows("SELECT document_id FROM originals WHERE instr(data, ?)", piece)
-        if others.isdisjoint(row["document_id"] for row in having):
+        if others.keys().isdisjoint(row["document_id"] for row in having):
             yield piece
 
 
-def _other_document_ids(database: Database, own: Documents) -> set[int]:
-    """Return the ids of all other documents on this computer."""
+def _other_documents(database: Database, own: Documents) -> dict[int, tuple[str, str]]:
+    """Return all other documents on this computer by id, each as its collection and name."""
     sql = "SELECT d.id, d.name, k.name AS collection FROM documents d JOIN collections k ON k.id = d.collection_id"
-    return {row["id"] for row in database.rows(sql) if (row["collection"], row["name"]) not in own}
+    found = {row["id"]: (row["collection"], row["name"]) for row in database.rows(sql)}
+    return {number: document for number, document in found.items() if document not in own}
 
 
 def _distinctive_chunks(document: StoredDocument, distinctive: Sequence[str]) -> list[StoredChunk]:
@@ -403,12 +400,9 @@ class DocumentDeletion:
         return texts
 
     def _quoting(self, collection: str, names: Sequence[str], looked: DocumentFingerprints) -> QuotedDocuments:
-        there = self._database.rows(
-            "SELECT k.name AS collection, d.name FROM documents d JOIN collections k ON k.id = d.collection_id"
-        )
         gone = frozenset((*names, *looked.names))
-        others = {(row["collection"], row["name"]) for row in there} - {(collection, name) for name in gone}
-        return QuotedDocuments(collection, gone, looked.texts, looked.phrases, frozenset(others))
+        others = frozenset(_other_documents(self._database, {(collection, name) for name in gone}).values())
+        return QuotedDocuments(collection, gone, looked.texts, looked.phrases, others)
 
     def _remove_folders(self, quoting: QuotedDocuments, marks: Sequence[ResidueSignature]) -> Iterator[str]:
         """Remove the evaluation folders that contain parts of the documents, and yield their names."""

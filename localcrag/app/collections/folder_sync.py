@@ -11,6 +11,7 @@ import fnmatch
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,6 @@ from localcrag.records.ingest import (
     FolderChange,
     FolderEvent,
     FolderStatus,
-    GoneFilePolicy,
     IngestEvent,
     IngestProgress,
     IngestResult,
@@ -192,55 +192,6 @@ def with_members(home: CollectionBackend, document: str, known: Mapping[str, Kno
     return [name for name in home.names.within(document) if name not in others]
 
 
-def decide_missing(
-    database: Database,
-    collections: Collections,
-    folder: WatchedFolder,
-    what: GoneFilePolicy,
-    names: Sequence[str] | None = None,
-) -> list[FolderChange]:
-    """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError.
-
-    A file that has come back is left to the next update.
-    """
-    store = FolderStore(database)
-    known = store.files(folder.id)
-    asked = [one for one in store.gone(folder.id) if names is None or folder.name_of(one.path) in names]
-    asked = [one for one in asked if not (folder.path / one.path).exists()]
-    remove = {one.document for one in asked if one.document} if what is GoneFilePolicy.REMOVE else set()
-    # A document that files of other folders also have is not removed.
-    remove = {document for document in remove if not store.others(folder, document)}
-    with joint_transaction(database, collections, folder) as home:
-        home.remove([name for document in sorted(remove) for name in with_members(home, document, known)])
-        store.put(folder.id, (), [one.path for one in asked])
-    changes = []
-    for one in asked:
-        status = FolderStatus.REMOVED if one.document in remove else FolderStatus.KEPT
-        changes.append(FolderChange(folder.name_of(one.path), status))
-    return changes
-
-
-def unbind(database: Database, collections: Collections, folder: WatchedFolder, *, documents: bool) -> int:
-    """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
-
-    Raises StoreError.
-    """
-    store = FolderStore(database)
-    if not documents:
-        store.unbind(folder.id)
-        return 0
-    known = store.files(folder.id)
-    # Documents that were renamed, or were there before, are not the folder's own.
-    names = {folder.name_of(path) for path in known}
-    own = sorted({one.document for one in known.values() if one.document in names})
-    own = [document for document in own if not store.others(folder, document)]
-    with joint_transaction(database, collections, folder) as home:
-        gone = [name for document in own for name in with_members(home, document, known)]
-        home.remove(gone)
-        store.unbind(folder.id)
-    return len(gone)
-
-
 SETTLE_SECONDS = 2.0
 """Seconds without a change after which a file counts as completely written.
 
@@ -307,13 +258,20 @@ class FolderSync:
         self._store.there(folder.id)
         compared = _Comparison(look, known)
         yield from self._compare(folder, compared)
-        plan = plan_changes(self._found(folder, compared), now())
+        found = FolderSnapshot(
+            folder=folder,
+            known=known,
+            seen=look.files,
+            hashed=compared.hashed,
+            missing=compared.missing,
+            contents=self._contents(folder, compared),
+            others=lambda document: self._store.others(folder, document),
+        )
+        plan = plan_changes(found, now())
         self._apply_changes(folder, plan, compared)
         yield from plan.changes
-        yield from (
-            FolderChange(folder.name_of(path), FolderStatus.FAILED, error=error)
-            for path, error in compared.failed.items()
-        )
+        for path, error in compared.failed.items():
+            yield FolderChange(folder.name_of(path), FolderStatus.FAILED, error=error)
         yield from self._read(folder, plan, compared)
         if compared.waiting:
             yield from (FolderChange(folder.name_of(path), FolderStatus.WAITING) for path in compared.waiting)
@@ -343,17 +301,6 @@ class FolderSync:
                 compared.hashed[path] = sha256
             else:
                 compared.waiting.append(path)
-
-    def _found(self, folder: WatchedFolder, compared: _Comparison) -> FolderSnapshot:
-        return FolderSnapshot(
-            folder=folder,
-            known=compared.known,
-            seen=compared.look.files,
-            hashed=compared.hashed,
-            missing=compared.missing,
-            contents=self._contents(folder, compared),
-            others=lambda document: self._store.others(folder, document),
-        )
 
     def _contents(self, folder: WatchedFolder, compared: _Comparison) -> dict[str, str]:
         """Map the checksums of files that look different to the documents that have this content."""
@@ -397,12 +344,12 @@ class FolderSync:
         if not plan.read:
             return
         by_name = {one.name: one for one in plan.read}
-        twins: dict[str, list[str]] = {}
+        twins = defaultdict(list)
         for path, first in plan.twins.items():
-            twins.setdefault(first, []).append(path)
+            twins[first].append(path)
         uploads = [Upload(folder.path / one.path, one.name, original=True) for one in by_name.values()]
         done: list[KnownFile] = []
-        within: dict[str, set[str]] = {}
+        within = defaultdict(set)
         replaced: set[str] = set()
         try:
             with closing(self._add(uploads, folder.collection)) as events:
@@ -414,14 +361,14 @@ class FolderSync:
                         yield event
                     elif (one := by_name.get(event.document)) is None:
                         if event.status is not IngestStatus.FAILED:
-                            within.setdefault(_container(event.document, by_name), set()).add(event.document)
+                            within[_container(event.document, by_name)].add(event.document)
                         if event.error:
                             yield FolderChange(event.document, FolderStatus.FAILED, error=event.error)
                     else:
                         if event.status is not IngestStatus.FAILED and one.before and one.before.document:
                             replaced.add(one.path)
-                        done += self._remembered(folder, one, event, twins.get(one.path, ()), compared)
-                        yield from self._report(folder, one, event, twins.get(one.path, ()))
+                        done += self._remembered(folder, one, event, twins[one.path], compared)
+                        yield from self._report(folder, one, event, twins[one.path])
         finally:
             self._store.put(folder.id, done)
         self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
@@ -431,7 +378,7 @@ class FolderSync:
         home, known = self._collections.homes.of(folder.collection), self._store.files(folder.id)
         for one in changed:
             there = [name for name in with_members(home, one.name, known) if name != one.name]
-            home.remove([name for name in there if name not in within.get(one.name, set())])
+            home.remove([name for name in there if name not in within[one.name]])
 
     def _remembered(
         self, folder: WatchedFolder, one: FileToRead, result: IngestResult, twins: Sequence[str], compared: _Comparison

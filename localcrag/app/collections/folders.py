@@ -10,9 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from localcrag.app.collections import folder_sync
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.folder_sync import FolderSync
+from localcrag.app.collections.folder_sync import FolderSync, joint_transaction, with_members
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.errors import FolderError
 from localcrag.records.ingest import (
@@ -113,10 +112,21 @@ class Folders:
 
         Raises StoreError.
         """
-        removed = folder_sync.unbind(self._database, self._collections, folder, documents=documents)
-        if removed:
+        if not documents:
+            self._store.unbind(folder.id)
+            return 0
+        known = self._store.files(folder.id)
+        # Documents that were renamed, or were there before, are not the folder's own.
+        names = {folder.name_of(path) for path in known}
+        own = sorted({one.document for one in known.values() if one.document in names})
+        own = [document for document in own if not self._store.others(folder, document)]
+        with joint_transaction(self._database, self._collections, folder) as home:
+            gone = [name for document in own for name in with_members(home, document, known)]
+            home.remove(gone)
+            self._store.unbind(folder.id)
+        if gone:
             full_text.overwrite_deleted_words(self._database)
-        return removed
+        return len(gone)
 
     def pause(self, folder: WatchedFolder, *, paused: bool) -> None:
         """Pause watching a folder, or resume it. Raises StoreError."""
@@ -125,11 +135,23 @@ class Folders:
     def decide(
         self, folder: WatchedFolder, what: GoneFilePolicy, names: Sequence[str] | None = None
     ) -> list[FolderChange]:
-        """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError."""
-        changes = folder_sync.decide_missing(self._database, self._collections, folder, what, names)
-        if any(one.status is FolderStatus.REMOVED for one in changes):
+        """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError.
+
+        A file that has come back is left to the next update.
+        """
+        known = self._store.files(folder.id)
+        asked = [one for one in self._store.gone(folder.id) if names is None or folder.name_of(one.path) in names]
+        asked = [one for one in asked if not (folder.path / one.path).exists()]
+        remove = {one.document for one in asked if one.document} if what is GoneFilePolicy.REMOVE else set()
+        # A document that files of other folders also have is not removed.
+        remove = {document for document in remove if not self._store.others(folder, document)}
+        with joint_transaction(self._database, self._collections, folder) as home:
+            home.remove([name for document in sorted(remove) for name in with_members(home, document, known)])
+            self._store.put(folder.id, (), [one.path for one in asked])
+        if remove:
             full_text.overwrite_deleted_words(self._database)
-        return changes
+        kept, removed = FolderStatus.KEPT, FolderStatus.REMOVED
+        return [FolderChange(folder.name_of(one.path), removed if one.document in remove else kept) for one in asked]
 
     def state(self, folder: WatchedFolder) -> FolderState:
         """Return the stored state of a folder, without reading the folder. Raises StoreError."""
@@ -203,7 +225,7 @@ class Folders:
     def _check(self, path: Path, collection: str) -> None:
         if not path.is_dir():
             raise FolderError(_("%(path)s is not a folder that can be opened. Choose an existing folder.", path=path))
-        if _within(self._settings.now.data_dir.absolute(), path):
+        if self._settings.now.data_dir.absolute().is_relative_to(path):
             raise FolderError(
                 _(
                     "%(path)s contains localcrag's own data folder, which cannot be part of a collection. Choose a "
@@ -220,7 +242,7 @@ class Folders:
             elif (
                 other.collection == collection
                 and other.path != path
-                and (_within(other.path, path) or _within(path, other.path))
+                and (other.path.is_relative_to(path) or path.is_relative_to(other.path))
             ):
                 problem = _(
                     "%(path)s shares files with %(other)s, which is already being watched.", path=path, other=other.path
@@ -237,7 +259,3 @@ class Folders:
 
 def _absolute(path: str | Path) -> Path:
     return Path(path).expanduser().absolute()
-
-
-def _within(inner: Path, outer: Path) -> bool:
-    return inner.is_relative_to(outer)
