@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -33,31 +34,28 @@ class WaitingConsent:
 
     def __init__(self, seconds: float = CONSENT_SECONDS) -> None:
         self._seconds = seconds
-        self._answered = threading.Event()
-        self._query: str | None = None
-        self._ended = False
+        self._decision: Future[str | None] = Future()
 
     def __call__(self, query: str) -> str | None:
         """Return the query that the person approved, or None. Raises ConsentMissing on timeout or after `end`."""
-        if not self._answered.wait(self._seconds):
+        try:
+            return self._decision.result(self._seconds)
+        except TimeoutError:
             raise ConsentMissing(
                 f"The web was not asked: for {self._seconds / 60:g} minutes nobody said whether the query may be sent. "
                 "Ask the question again to be asked again."
-            )
-        if self._ended:
-            raise ConsentMissing(STOPPED)
-        return self._query
+            ) from None
+        except CancelledError:
+            raise ConsentMissing(STOPPED) from None
 
     def say(self, query: str | None) -> None:
-        """Record the decision: the query to send, or None to send nothing."""
-        self._query = query
-        self._answered.set()
+        """Record the decision: the query to send, or None to send nothing. Only the first decision counts."""
+        with suppress(InvalidStateError):
+            self._decision.set_result(query)
 
     def end(self) -> None:
         """Stop waiting. A decision that was made before still counts."""
-        if not self._answered.is_set():
-            self._ended = True
-            self._answered.set()
+        self._decision.cancel()
 
 
 POLL_SECONDS = 0.1

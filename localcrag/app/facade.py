@@ -62,8 +62,6 @@ class Localcrag:
         first needed. The first instance guards the process; see `localcrag.guard`. Raises SettingsError, ModelError
         and StoreError.
         """
-        from localcrag.privacy.guard import guard  # noqa: PLC0415
-
         # This goes before the import below, because the libraries read their telemetry switches when imported.
         guard()
         # Imported here because it takes a second, and `import localcrag` must not wait for that.

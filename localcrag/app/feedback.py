@@ -28,7 +28,6 @@ from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
-from localcrag.records.thresholds import uncalibrated_grade_thresholds
 from localcrag.runs import export, labels, statistics
 from localcrag.runs.export import ExportedSet, TrainingPair
 from localcrag.runs.labels import Label, LabelKind, Pin
@@ -176,7 +175,7 @@ class PastQuestions:
         """
         settings = self._settings.now.under(preset or self._collection_settings.preset(collection))
         own = self._calibrations.in_force(collection).thresholds
-        limits = settings.thresholds(uncalibrated_grade_thresholds(own) if settings.scorer is ScorerKind.LLM else own)
+        limits = settings.thresholds(own)
         return DecisionRules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
 
     def _explorer(self, collection: str) -> Explorer:
@@ -210,7 +209,7 @@ class Gaps:
         questions = statistics.open_questions(self._runs.lines(collection))
         if len(questions) < 2:
             return statistics.group_gaps(questions)
-        texts = [question.last.question for question in questions]
+        texts = [question.question for question in questions]
         with self._grouping:
             try:
                 if new := list(dict.fromkeys(text for text in texts if text not in self._question_vectors)):

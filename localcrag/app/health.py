@@ -33,7 +33,6 @@ from localcrag.records.documents import BackupSummary, Document
 from localcrag.records.enums import IndexEngine, ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, SearchError, StoreError
 from localcrag.records.models import FileState, ModelRole, is_served
-from localcrag.records.thresholds import uncalibrated_grade_thresholds
 from localcrag.settings import Settings
 from localcrag.storage import backup, salvage
 from localcrag.storage.collections import full_text
@@ -166,7 +165,7 @@ def _relevance(assembly: Assembly) -> str:
     scorer, settings = assembly.calibrations.scorer(), assembly.settings.under(assembly.collection_settings.preset())
     own, applied = scorer.calibration.thresholds, assembly.calibrations.applied()
     by_llm = settings.scorer is ScorerKind.LLM
-    limits = settings.thresholds(uncalibrated_grade_thresholds(own) if by_llm else own)
+    limits = settings.thresholds(own)
     if is_served(settings.relevance):
         computes_in = f"its server ({assembly.models.served_scale})"
     else:

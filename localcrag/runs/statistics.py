@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localcrag.records.enums import Action
 from localcrag.records.protocols import Vectors
@@ -153,17 +153,8 @@ class KnowledgeGap:
     answered_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """One wording: its newest run, how often it was asked, and the newest run that the web answered."""
-
-    last: RunLine
-    asked: int
-    answered_by: str | None
-
-
-def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
-    """Return the questions whose latest run was INCORRECT, newest first.
+def open_questions(runs: Sequence[RunLine]) -> list[KnowledgeGap]:
+    """Return the questions whose latest run was INCORRECT, newest first, each wording as a gap of its own.
 
     `runs` come oldest first, without replays.
     """
@@ -174,26 +165,29 @@ def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
     found = []
     for own in runs_by_question.values():
         if own[-1].action is Action.INCORRECT:
-            by_web = [run.run_id for run in own if run.web_used and not (run.abstained or run.uncertain)]
-            found.append(OpenQuestion(own[-1], len(own), by_web[-1] if by_web else None))
+            by_web = (run.run_id for run in reversed(own) if run.web_used and not (run.abstained or run.uncertain))
+            last, web = own[-1], next(by_web, None)
+            found.append(
+                KnowledgeGap(last.question, last.collection, last.run_id, last.created_at, len(own), answered_by=web)
+            )
     order = {run.run_id: number for number, run in enumerate(runs)}
-    return sorted(found, key=lambda question: -order[question.last.run_id])
+    return sorted(found, key=lambda gap: -order[gap.run_id])
 
 
-def group_gaps(questions: Sequence[OpenQuestion], vectors: Vectors | None = None) -> tuple[KnowledgeGap, ...]:
+def group_gaps(questions: Sequence[KnowledgeGap], vectors: Vectors | None = None) -> tuple[KnowledgeGap, ...]:
     """Return the knowledge gaps, newest first.
 
     `vectors` are the questions' embeddings of unit length, shape (questions, dimension). A question joins the first
     group whose newest question is the same one, in the same collection. Without vectors, the same content words decide.
     """
-    texts = [question.last.question for question in questions]
+    texts = [question.question for question in questions]
     read = [_Words({*content_words(text)}, {*names(text)}, {*numbers(text)}) for text in texts]
     cosines = None if vectors is None else vectors @ vectors.T
     groups: list[list[int]] = []
     for number, question in enumerate(questions):
         for group in groups:
             first = group[0]
-            if questions[first].last.collection != question.last.collection:
+            if questions[first].collection != question.collection:
                 continue
             if cosines is None:
                 same = read[first].content == read[number].content
@@ -219,14 +213,11 @@ def _may_be_same(one: _Words, other: _Words) -> bool:
     return one.numbers == other.numbers and one.names <= other.content and other.names <= one.content
 
 
-def _gap(members: Sequence[OpenQuestion]) -> KnowledgeGap:
-    newest = members[0].last
-    return KnowledgeGap(
-        question=newest.question,
-        collection=newest.collection,
-        run_id=newest.run_id,
-        created_at=newest.created_at,
+def _gap(members: Sequence[KnowledgeGap]) -> KnowledgeGap:
+    """Return gaps of the same question, newest first, as one."""
+    return replace(
+        members[0],
         asked=sum(member.asked for member in members),
-        others=tuple(member.last.question for member in members[1:]),
+        others=tuple(member.question for member in members[1:]),
         answered_by=next((member.answered_by for member in members if member.answered_by), None),
     )

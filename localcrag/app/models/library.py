@@ -211,7 +211,8 @@ class ModelDownload(Task):
 class ModelInstaller:
     """The model downloads of all tabs, and the models that are to be used as soon as they are complete.
 
-    A cancelled download keeps its partial file and resumes from it.
+    `downloads` has every download since the start of the app. A cancelled one keeps its partial file and resumes from
+    it.
     """
 
     def __init__(self, models: ModelLibrary, use: Callable[[str], object]) -> None:
@@ -220,7 +221,7 @@ class ModelInstaller:
         self._use = use
         self._lock = threading.Lock()
         self._wanted: set[str] = set()
-        self._downloads = BackgroundList(self._download, "{name} was not downloaded", at_once=MAX_DOWNLOADS)
+        self.downloads = BackgroundList(self._download, "{name} was not downloaded", at_once=MAX_DOWNLOADS)
 
     def use(self, name: str) -> None:
         """Use a model or a set: now, or once its missing parts are downloaded."""
@@ -236,20 +237,12 @@ class ModelInstaller:
 
     def download(self, name: str) -> None:
         """Download a model without using it, unless it is already being downloaded."""
-        self._downloads.start(ModelDownload(name=name))
+        self.downloads.start(ModelDownload(name=name))
 
     def cancel(self, name: str) -> None:
         """Cancel a download; the model, and every set that contains it, is no longer used on completion."""
         self._take(name, lambda _: True)
-        self._downloads.cancel([name])
-
-    def items(self) -> tuple[ModelDownload, ...]:
-        """Return every download since the start of the app."""
-        return self._downloads.items()
-
-    def follow(self) -> Iterator[tuple[ModelDownload, ...]]:
-        """Yield all downloads now and after each change, until none is open."""
-        return self._downloads.follow()
+        self.downloads.cancel([name])
 
     def _download(self, one: ModelDownload, tell: UpdateTask[ModelDownload]) -> ModelDownload:
         self._models.get(one.name, lambda progress: tell(dataclasses.replace(one, progress=progress)))

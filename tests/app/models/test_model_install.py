@@ -59,7 +59,7 @@ def wanted(shelf: Shelf) -> Iterator[ModelInstaller]:
 
 def ended(wanted: ModelInstaller) -> None:
     """Wait until nothing is on its way."""
-    list(wanted.follow())
+    list(wanted.downloads.follow())
 
 
 def all_come(shelf: Shelf, wanted: ModelInstaller) -> None:
@@ -122,5 +122,5 @@ def test_a_model_that_cannot_be_used_says_so_where_its_download_is_shown(shelf: 
     shelf.go["big"].set()
     wanted.use("big")
     ended(wanted)
-    (one,) = wanted.items()
+    (one,) = wanted.downloads.items()
     assert "big is not one of these" in str(one.error)

@@ -84,7 +84,7 @@ class ModelsTab:
                 ModelRole.RELEVANCE: _("Reranker: grades passages and sentences"),
                 ModelRole.EMBEDDER: _("Embedding model: finds passages"),
             },
-            downloads={one.name: one for one in self._wanted.items()},
+            downloads={one.name: one for one in self._wanted.downloads.items()},
             speeds=speeds,
             memory=memory(),
             machine=assembly.models.describe_hardware(),
@@ -98,7 +98,7 @@ class ModelsTab:
 
     def follow(self) -> Iterator[str]:
         """Yield the list while models are downloaded."""
-        for _items in self._wanted.follow():
+        for _items in self._wanted.downloads.follow():
             yield self.listed()
 
     def follow_embeddings(self) -> Iterator[str]:
